@@ -1,0 +1,138 @@
+"""How the rooms above talk to brokers: a request with the function that takes its answer.
+
+Rules every room relies on:
+* `done` never runs inside `send`; it runs later, while an input (bytes, closure, deadline) is handled.
+* `done` runs exactly once for each request sent, whatever happens to the link.
+* The body is built when the request is written, because only then the connection's version is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Protocol
+
+from kcore.errors import KafkaError
+from kcore.structs import Leader, Node, TopicPartition
+from kcore.wire.apis import ApiKey
+
+# A message dataclass of kcore.wire.messages. They share no base class that mypy would need.
+Message = Any
+Build = Callable[[int], Message]
+
+# Node keys are node ids; bootstrap addresses are negative; a coordinator has a connection of its own, under
+# this number minus its node id, so that a parked JoinGroup never holds up fetches (Java: AbstractCoordinator).
+COORDINATOR_KEY_BASE = 2147483647
+
+
+class Answer:
+    """What came of a request: a decoded body, or an error and no body.
+
+    body: the response message, None if there is an error.
+    error: why there is no body: disconnected, timed out, unsupported version, malformed answer.
+    version: the API version used (-1 if the request was never written).
+    node: the node key asked.
+    """
+
+    __slots__ = ("body", "error", "node", "version")
+
+    def __init__(self, body: Message, error: KafkaError | None, version: int, node: int) -> None:
+        self.body = body
+        self.error = error
+        self.version = version
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Answer({self.error or self.body!r}, v{self.version}, node {self.node})"
+
+
+Done = Callable[[Answer, int], None]  # (answer, now_ms)
+
+
+class Reach(Enum):
+    """Whether a request to a node can go out."""
+
+    READY = "ready"  # greeted: a request is written at once
+    CONNECTING = "connecting"  # on its way: a request waits for the greeting, at most its own timeout
+    IDLE = "idle"  # no link, but one may be opened now: `send` opens it
+    BACKOFF = "backoff"  # failed lately: `send` fails the request at the next turn
+    UNKNOWN = "unknown"  # no such node
+
+
+class Network(Protocol):
+    """The links to all nodes, as group and fetch see them (kcore.cluster.links implements it)."""
+
+    def send(
+        self,
+        node: int,
+        api: ApiKey,
+        build: Build,
+        done: Done,
+        now_ms: int,
+        *,
+        timeout_ms: int | None = None,
+        max_version: int | None = None,
+    ) -> None:
+        """Ask `node`. `timeout_ms` counts from now; default: the configured request timeout."""
+
+    def reach(self, node: int, now_ms: int) -> Reach:
+        """Whether a request to `node` can go out."""
+
+    def retry_at(self, node: int) -> int:
+        """When a node in BACKOFF may be tried again (ms); 0 if it may be tried now."""
+
+    def least_loaded(self, now_ms: int) -> int | None:
+        """The node to ask a question that any broker answers; None if none can be reached now."""
+
+    def version_of(self, node: int, api: ApiKey, max_version: int | None = None) -> int | None:
+        """The version `send` would use; None while the node is not greeted or does not serve the API."""
+
+    def in_flight(self, node: int) -> int:
+        """Requests sent to or waiting for `node` and not yet answered."""
+
+    def add_coordinator(self, node_id: int, host: str, port: int) -> int:
+        """Give the coordinator a connection of its own; returns its node key."""
+
+    def drop(self, node: int, now_ms: int) -> None:
+        """Close the node's link; its requests fail with a disconnect."""
+
+
+class ClusterView(Protocol):
+    """What is known of topics and leaders (kcore.cluster.metadata implements it)."""
+
+    @property
+    def version(self) -> int:
+        """Goes up with each change of what this view says."""
+
+    def leader(self, tp: TopicPartition) -> Leader | None:
+        """The leader, None if it is unknown or none is elected."""
+
+    def node(self, node_id: int) -> Node | None:
+        """A broker's address."""
+
+    def partitions(self, topic: str) -> list[int] | None:
+        """Partition numbers in order; None if the topic is not known."""
+
+    def topics(self) -> set[str]:
+        """Every topic known now."""
+
+    def is_internal(self, topic: str) -> bool:
+        """Whether the broker marks the topic internal."""
+
+    def topic_id(self, topic: str) -> bytes | None:
+        """The 16-byte topic id; None if there is none."""
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The topic of an id."""
+
+    def replica_racks(self, tp: TopicPartition) -> set[str]:
+        """Racks that hold a replica (for rack-aware assignment)."""
+
+    def request_update(self) -> None:
+        """Ask for a refresh as soon as its backoff allows."""
+
+    def see_epoch(self, tp: TopicPartition, epoch: int) -> bool:
+        """Note a leader epoch seen elsewhere; if it is newer than ours, a refresh is asked for. True if newer."""
+
+    def learn_leader(self, tp: TopicPartition, leader: Leader, node: Node | None) -> bool:
+        """Take a leader hint from a response (KIP-951); False if it is not newer or its node is unknown."""

@@ -1,0 +1,54 @@
+"""Keyed deadlines: setting a key again moves it, so no timer is ever counted twice. Times are integer ms."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final, Generic, TypeVar
+
+NEVER: Final = (1 << 63) - 1
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Timers(Generic[K]):
+    """A table of key -> deadline. Tables here hold a handful of keys, so a scan beats a heap's bookkeeping."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self) -> None:
+        self._at: dict[K, int] = {}
+
+    def set(self, key: K, at_ms: int) -> None:
+        """Arm `key`, or move it if it is armed."""
+        self._at[key] = at_ms
+
+    def cancel(self, key: K) -> None:
+        """Disarm `key`; harmless if it is not armed."""
+        self._at.pop(key, None)
+
+    def clear(self) -> None:
+        """Disarm everything."""
+        self._at.clear()
+
+    def at(self, key: K) -> int:
+        """When `key` fires; NEVER if it is not armed."""
+        return self._at.get(key, NEVER)
+
+    def armed(self, key: K) -> bool:
+        """Whether `key` is armed."""
+        return key in self._at
+
+    def deadline(self) -> int:
+        """The earliest deadline; NEVER if nothing is armed."""
+        return min(self._at.values(), default=NEVER)
+
+    def pop_due(self, now_ms: int) -> K | None:
+        """Disarm and give the earliest key whose time has come, else None. Ties: the one armed first."""
+        due: K | None = None
+        best = now_ms + 1
+        for key, at in self._at.items():
+            if at < best:
+                due, best = key, at
+        if due is not None:
+            del self._at[due]
+        return due
