@@ -5,7 +5,7 @@ Sources: kafka-python's `kafka.structs`, Java's `TopicPartition` / `OffsetAndMet
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class TopicPartition(NamedTuple):
@@ -45,3 +45,10 @@ class Node(NamedTuple):
     host: str
     port: int
     rack: str | None = None
+
+
+class Rng(Protocol):
+    """The part of `random.Random` that the core uses; the caller passes a seeded one in."""
+
+    def random(self) -> float:
+        """A float in [0, 1)."""

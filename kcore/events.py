@@ -1,0 +1,189 @@
+"""What the core tells the application, in the past tense, popped by `next_event()`.
+
+Every event is a frozen value. `OperationCompleted` answers the verbs that return an operation number (commit, committed
+offsets, offset look-ups, metadata, close); everything else is news. An application that ignores news loses nothing but knowledge,
+with one exception: after PartitionsRevoked, PartitionsLost and PartitionsAssigned the core waits for `acknowledge_rebalance()`
+when it was built with `await_acknowledgement=True`, so that the application can commit or save state first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcore.errors import KafkaError
+from kcore.structs import OffsetAndMetadata, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The base of all events."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOpened(Event):
+    """A broker was connected and greeted; `software` is what it calls itself when it says so."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkClosed(Event):
+    """A connection ended or could not be made."""
+
+    node_id: int
+    host: str
+    port: int
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterUnreachable(Event):
+    """No broker can be reached any more; said once when it begins."""
+
+    error: KafkaError | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReachable(Event):
+    """The first broker answered again after `outage_ms`, `attempts` connection attempts later."""
+
+    outage_ms: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataUpdated(Event):
+    """A metadata answer was taken in; `version` is the view's new version."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorFound(Event):
+    """FindCoordinator answered."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorLost(Event):
+    """The coordinator must be looked up again (membership is kept)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceStarted(Event):
+    """This member is about to join (again)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupJoined(Event):
+    """JoinGroup answered and SyncGroup followed: the member is part of this generation."""
+
+    generation: int
+    member_id: str
+    leader_id: str
+    protocol: str
+    is_leader: bool
+    members: int  # how many the leader was told of; 0 for a follower, which is not told
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAssigned(Event):
+    """`added` are new to this member, `partitions` is all it now has."""
+
+    added: tuple[TopicPartition, ...]
+    partitions: tuple[TopicPartition, ...]
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsRevoked(Event):
+    """About to be given up, still owned: offsets can still be committed for them."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsLost(Event):
+    """Gone already (session over, fenced): someone else may have them, nothing can be committed."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswered(Event):
+    """The coordinator answered a heartbeat; `error` is None, or why it counts as failed (or a rebalance begins)."""
+
+    generation: int
+    latency_ms: int
+    error: KafkaError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLeft(Event):
+    """The member gave up its membership (close, unsubscribe, poll interval exceeded)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsFetched(Event):
+    """A fetch answer brought record bytes: they are buffered and wait for `take_records`."""
+
+    node_id: int
+    partitions: tuple[TopicPartition, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset(Event):
+    """A position was set by the reset policy: the partition, where it is now, and the policy."""
+
+    partition: TopicPartition
+    offset: int
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsCommitted(Event):
+    """A commit was answered: by the verb (`operation` is its number) or by auto commit (`operation` is None).
+
+    `dropped` are partitions left out because this member no longer owned them.
+    """
+
+    operation: int | None
+    offsets: dict[TopicPartition, OffsetAndMetadata]
+    error: KafkaError | None = None
+    dropped: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRaised(Event):
+    """Something the application must know: raised by the next `poll` of the blocking facade."""
+
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCompleted(Event):
+    """The end of a verb that returned `operation`: its result, or its error."""
+
+    operation: int
+    result: Any = None
+    error: KafkaError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed(Event):
+    """`close` is complete; every link has been told to disconnect. `errors` are what went wrong on the way."""
+
+    errors: tuple[KafkaError, ...] = field(default=())
