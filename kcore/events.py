@@ -62,6 +62,13 @@ class MetadataUpdated(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsMissing(Event):
+    """The topics asked for that the cluster does not have now; said when the set changes (empty: all are there)."""
+
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class CoordinatorFound(Event):
     """FindCoordinator answered."""
 

@@ -1,0 +1,395 @@
+"""The links to all nodes: who is connected, who is in backoff, whom to ask. Implements `connection.calls.Network`.
+
+Rules:
+* A node that failed is left alone until its backoff ends; a name's other addresses are tried at once first.
+* Bootstrap addresses stay usable for ever: when no known broker can be asked, they are (KIP-899, without forgetting
+  what is known of the cluster).
+* A coordinator has an entry of its own under COORDINATOR_KEY_BASE - node id; it is never the least loaded node.
+* Answers are collected in `completed`, never run inside `send`: the owner runs them after each input.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kcore.actions import Action, Connect
+from kcore.cluster.nodes import NodeLink
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Build, Done, Reach
+from kcore.connection.link import Call, Completed, Link, LinkOptions
+from kcore.errors import DisconnectedError, KafkaError, UnsupportedVersionError
+from kcore.events import ClusterReachable, ClusterUnreachable, Event, LinkClosed, LinkOpened
+from kcore.structs import Node, Rng
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+
+
+@dataclass(frozen=True, slots=True)
+class LinksConfig:
+    """Options of all links; names and defaults as Java's."""
+
+    link: LinkOptions
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1_000
+    setup_timeout_ms: int = 10_000
+    setup_timeout_max_ms: int = 30_000
+    connections_max_idle_ms: int = 540_000
+
+
+@dataclass(slots=True)
+class _Outage:
+    """Whether a broker can be reached at all; None while one can or nothing was tried yet."""
+
+    since: int | None = None
+    attempts: int = 0
+
+
+class Links:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        config: LinksConfig,
+        bootstrap: Iterable[tuple[str, int]],
+        rng: Rng,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.actions: deque[Action] = deque()
+        self.completed: Completed = deque()
+        self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
+        self._config = config
+        self._rng = rng
+        self._emit = emit
+        self._nodes: dict[int, NodeLink] = {}
+        self._by_number: dict[int, NodeLink] = {}
+        self._numbers = 0
+        self._outage = _Outage()
+        self._closed = False
+        self._bootstrap = [
+            NodeLink(-1 - index, host, port) for index, (host, port) in enumerate(bootstrap)
+        ]
+        for entry in self._bootstrap:
+            self._nodes[entry.key] = entry
+
+    # -- nodes ---------------------------------------------------------------------------------------
+
+    def set_nodes(self, nodes: Iterable[Node], now_ms: int) -> None:
+        """Take the brokers of a metadata answer: new ones appear, moved ones reconnect, gone ones end."""
+        wanted = {node.node_id: node for node in nodes}
+        for key in [key for key in self._nodes if 0 <= key and self._node_id(key) not in wanted]:
+            entry = self._nodes.pop(key)
+            self._end(entry, DisconnectedError(f"node {self._node_id(key)} left the cluster"), now_ms)
+        for node in wanted.values():
+            self._place(node.node_id, node.host, node.port, now_ms)
+            coordinator = COORDINATOR_KEY_BASE - node.node_id
+            if coordinator in self._nodes:
+                self._place(coordinator, node.host, node.port, now_ms)
+
+    def _node_id(self, key: int) -> int:
+        # Half of the key space is a wide margin between node ids and coordinator keys.
+        return COORDINATOR_KEY_BASE - key if key > COORDINATOR_KEY_BASE // 2 else key
+
+    def _place(self, key: int, host: str, port: int, now_ms: int) -> None:
+        entry = self._nodes.get(key)
+        if entry is None:
+            self._nodes[key] = NodeLink(key, host, port)
+        elif (entry.host, entry.port) != (host, port):
+            self._end(entry, DisconnectedError(f"node {key} moved to {host}:{port}"), now_ms)
+            self._nodes[key] = NodeLink(key, host, port)
+
+    def add_coordinator(self, node_id: int, host: str, port: int) -> int:
+        """A connection of its own for the coordinator; the key to ask it under."""
+        key = COORDINATOR_KEY_BASE - node_id
+        # FindCoordinator is newer news than metadata; an address that differs replaces the entry.
+        entry = self._nodes.get(key)
+        if entry is None or (entry.host, entry.port) != (host, port):
+            self._place(key, host, port, 0 if entry is None else entry.tried_at)
+        return key
+
+    def release_bootstrap(self, now_ms: int) -> None:
+        """Close bootstrap links that nothing waits on, once real nodes are known."""
+        if any(entry.ready for key, entry in self._nodes.items() if key >= 0):
+            for entry in self._bootstrap:
+                if entry.link is not None and entry.load == 0:
+                    self._end(entry, DisconnectedError("bootstrap is over"), now_ms)
+
+    # -- what the rooms above ask ----------------------------------------------------------------------
+
+    def send(
+        self,
+        node: int,
+        api: ApiKey,
+        build: Build,
+        done: Done,
+        now_ms: int,
+        *,
+        timeout_ms: int | None = None,
+        max_version: int | None = None,
+    ) -> None:
+        """Ask `node`; see `connection.calls.Network`."""
+        limit = self._config.link.request_timeout_ms if timeout_ms is None else timeout_ms
+        call = Call(api, build, done, now_ms + limit, max_version)
+        entry = self._nodes.get(node)
+        if entry is None or self._closed:
+            why = "the consumer is closed" if self._closed else f"node {node} is not known (any more)"
+            self.completed.append((call, Answer(None, DisconnectedError(why), -1, node)))
+            return
+        if entry.link is None:
+            if now_ms < entry.retry_at:
+                error = DisconnectedError(
+                    f"{entry.host}:{entry.port} failed lately and is not tried before its backoff ends"
+                )
+                self.completed.append((call, Answer(None, error, -1, node)))
+                return
+            self._connect(entry, now_ms)
+        self._send_on(entry, call, now_ms)
+
+    def _send_on(self, entry: NodeLink, call: Call, now_ms: int) -> None:
+        assert entry.link is not None
+        entry.link.send(call, now_ms)
+
+    def reach(self, node: int, now_ms: int) -> Reach:
+        """Whether a request to `node` can go out."""
+        entry = self._nodes.get(node)
+        if entry is None:
+            return Reach.UNKNOWN
+        if entry.link is not None:
+            return Reach.READY if entry.link.ready else Reach.CONNECTING
+        return Reach.IDLE if now_ms >= entry.retry_at else Reach.BACKOFF
+
+    def retry_at(self, node: int) -> int:
+        """When a node in BACKOFF may be tried again."""
+        entry = self._nodes.get(node)
+        return 0 if entry is None else entry.retry_at
+
+    def version_of(self, node: int, api: ApiKey, max_version: int | None = None) -> int | None:
+        """The version `send` would use, None while that is not known."""
+        entry = self._nodes.get(node)
+        if entry is None or entry.link is None or not entry.link.ready:
+            return None
+        try:
+            return entry.link.version_of(api, max_version)
+        except UnsupportedVersionError:
+            return None
+
+    def in_flight(self, node: int) -> int:
+        """Requests unanswered at `node`."""
+        entry = self._nodes.get(node)
+        return 0 if entry is None else entry.load
+
+    def drop(self, node: int, now_ms: int) -> None:
+        """Close the node's link; its requests fail with a disconnect."""
+        entry = self._nodes.get(node)
+        if entry is not None:
+            self._end(entry, DisconnectedError(f"the link to node {node} was given up"), now_ms)
+
+    def least_loaded(self, now_ms: int) -> int | None:
+        """M7: ready and idle, else ready with the fewest requests, else connecting, else connectable.
+
+        Real nodes come first; bootstrap addresses when there is none, or none of them can be asked now.
+        """
+        real = [entry for key, entry in self._nodes.items() if 0 <= key <= COORDINATOR_KEY_BASE // 2]
+        best = self._best(real, now_ms)
+        if best is None or (not best.ready and best.failures):
+            # Every node worth asking failed lately: the bootstrap addresses are as good a chance.
+            second = self._best(self._bootstrap, now_ms)
+            if second is not None and (best is None or second.tried_at < best.tried_at):
+                best = second
+        return None if best is None else best.key
+
+    def _best(self, entries: list[NodeLink], now_ms: int) -> NodeLink | None:
+        count = len(entries)
+        if count == 0:
+            return None
+        start = int(self._rng.random() * count) % count
+        best: NodeLink | None = None
+        best_rank: tuple[int, int] | None = None
+        for offset in range(count):
+            entry = entries[(start + offset) % count]
+            if entry.ready:
+                rank = (0, entry.load)
+            elif entry.link is not None:
+                rank = (1, entry.load)
+            elif now_ms >= entry.retry_at:
+                rank = (2, entry.tried_at)
+            else:
+                continue
+            if best_rank is None or rank < best_rank:
+                best, best_rank = entry, rank
+        return best
+
+    def range_of(self, api: int) -> tuple[int, int] | None:
+        """What any connected broker says it serves of an API."""
+        for entry in self._nodes.values():
+            if entry.link is not None and entry.link.ready:
+                return entry.link.range_of(api)
+        return None
+
+    def next_retry_at(self) -> int:
+        """When the first of the nodes that may be asked anything can be tried; 0 if one can be now."""
+        entries = [*self._candidates(), *self._bootstrap]
+        return min(entry.retry_at if entry.link is None else 0 for entry in entries)
+
+    @property
+    def connected(self) -> bool:
+        """Whether any link is greeted."""
+        return any(entry.ready for entry in self._nodes.values())
+
+    # -- the world -------------------------------------------------------------------------------------
+
+    def _connect(self, entry: NodeLink, now_ms: int) -> None:
+        self._numbers += 1
+        config = self._config
+        setup_ms = exponential(
+            entry.setups, config.setup_timeout_ms, config.setup_timeout_max_ms, self._rng
+        )
+        entry.link = Link(
+            self._numbers,
+            entry.key,
+            (entry.host, entry.port),
+            config.link,
+            now_ms + setup_ms,
+            now_ms,
+            self.completed,
+            self.actions,
+        )
+        entry.tried_at = now_ms
+        self._by_number[self._numbers] = entry
+        self.actions.append(Connect(self._numbers, entry.host, entry.port, entry.address_index))
+
+    def handle_connected(self, link: int, now_ms: int) -> None:
+        """The driver opened a link."""
+        entry = self._by_number.get(link)
+        if entry is not None and entry.link is not None:
+            entry.link.handle_connected(now_ms)
+            self._look(entry, now_ms)
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Lend the place for the next bytes of a link; LookupError if it is not ours (any more)."""
+        entry = self._by_number[link]
+        assert entry.link is not None
+        return entry.link.receive_buffer()
+
+    def receive_advance(self, link: int, size: int, now_ms: int) -> None:
+        """End the loan with `size` bytes written."""
+        entry = self._by_number.get(link)
+        if entry is not None and entry.link is not None:
+            entry.link.receive_advance(size, now_ms)
+            if not entry.greeted or entry.link.ended:
+                self._look(entry, now_ms)
+
+    def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
+        """Bytes of a link that were received elsewhere."""
+        entry = self._by_number.get(link)
+        if entry is not None and entry.link is not None:
+            entry.link.handle_data(data, now_ms)
+            self._look(entry, now_ms)
+
+    def handle_closed(self, link: int, why: str, now_ms: int, *, more_addresses: bool) -> None:
+        """The driver lost a link or could not open it."""
+        entry = self._by_number.get(link)
+        if entry is None or entry.link is None:
+            return
+        if entry.greeted or not more_addresses:
+            entry.address_index = 0
+            entry.link.handle_closed(why)
+            self._look(entry, now_ms)
+            return
+        # Another address of the same name: tried at once, and what waits goes along.
+        waiting = entry.link.take_waiting()
+        entry.link.handle_closed(why)
+        self._by_number.pop(link)
+        entry.link = None
+        entry.address_index += 1
+        self._connect(entry, now_ms)
+        for call in waiting:
+            self._send_on(entry, call, now_ms)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Fire what is due on the links; close the idle ones."""
+        for entry in list(self._nodes.values()):
+            link = entry.link
+            if link is None:
+                continue
+            if now_ms >= link.deadline():
+                connecting = not link.ready
+                link.handle_deadline(now_ms)
+                if link.ended and connecting:
+                    entry.setups += 1
+                    entry.address_index += 1
+                self._look(entry, now_ms)
+            elif link.load == 0 and now_ms >= link.last_used_at + self._config.connections_max_idle_ms:
+                self._end(entry, DisconnectedError("idle for too long"), now_ms)
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is due."""
+        first = NEVER
+        for entry in self._nodes.values():
+            link = entry.link
+            if link is not None:
+                first = min(first, link.deadline())
+                if link.load == 0:
+                    first = min(first, link.last_used_at + self._config.connections_max_idle_ms)
+        return first
+
+    def close(self, now_ms: int) -> None:
+        """End every link; what is asked later fails."""
+        self._closed = True
+        for entry in list(self._nodes.values()):
+            self._end(entry, DisconnectedError("the consumer is closed"), now_ms)
+
+    # -- how it goes -----------------------------------------------------------------------------------
+
+    def _look(self, entry: NodeLink, now_ms: int) -> None:
+        """Note what became of the entry's link after an input."""
+        link = entry.link
+        assert link is not None
+        if link.ended:
+            self._forget(entry, now_ms, failed=True)
+        elif link.ready and not entry.greeted:
+            entry.greeted = True
+            entry.failures = entry.setups = entry.retry_at = 0
+            self._emit(LinkOpened(self._node_id(entry.key), entry.host, entry.port))
+            outage, self._outage = self._outage, _Outage()
+            if outage.since is not None:
+                self._emit(ClusterReachable(now_ms - outage.since, outage.attempts))
+
+    def _end(self, entry: NodeLink, error: KafkaError, now_ms: int) -> None:
+        """Close an entry's link for a reason of our own: no failure of the node."""
+        if entry.link is not None:
+            entry.link.close(error)
+            self._forget(entry, now_ms, failed=False)
+
+    def _forget(self, entry: NodeLink, now_ms: int, *, failed: bool) -> None:
+        link = entry.link
+        assert link is not None
+        self._by_number.pop(link.number, None)
+        entry.link = None
+        entry.greeted = False
+        error = link.error or DisconnectedError("closed")
+        self._emit(LinkClosed(self._node_id(entry.key), entry.host, entry.port, error))
+        if not failed:
+            return
+        self.disconnects += 1
+        config = self._config
+        entry.retry_at = now_ms + exponential(
+            entry.failures, config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, self._rng
+        )
+        entry.failures += 1
+        self._note_failure(error, now_ms)
+
+    def _note_failure(self, error: KafkaError, now_ms: int) -> None:
+        outage = self._outage
+        outage.attempts += 1
+        if outage.since is not None or self.connected:
+            return
+        if all(entry.failures for entry in self._candidates()):
+            outage.since = now_ms
+            self._emit(ClusterUnreachable(error))
+
+    def _candidates(self) -> list[NodeLink]:
+        """The nodes that would have to fail before the cluster counts as gone."""
+        real = [entry for key, entry in self._nodes.items() if 0 <= key <= COORDINATOR_KEY_BASE // 2]
+        return real or self._bootstrap

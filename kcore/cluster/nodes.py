@@ -1,0 +1,33 @@
+"""One node as the links see it: its address, its link if there is one, and how its attempts went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kcore.connection.link import Link
+
+
+@dataclass(slots=True)
+class NodeLink:
+    """A place to connect to. `key` is a node id, a bootstrap number (negative) or a coordinator's key."""
+
+    key: int
+    host: str
+    port: int
+    link: Link | None = None
+    greeted: bool = False  # the link has been seen ready
+    failures: int = 0  # attempts and links that failed since the last greeting
+    setups: int = 0  # attempts in a row that ran out of the set-up time (KIP-601)
+    retry_at: int = 0  # no attempt before this time (ms)
+    address_index: int = 0  # which of the name's addresses is next
+    tried_at: int = -1  # when the last attempt began, -1 never
+
+    @property
+    def load(self) -> int:
+        """Requests unanswered on its link."""
+        return self.link.load if self.link is not None else 0
+
+    @property
+    def ready(self) -> bool:
+        """Connected and greeted."""
+        return self.link is not None and self.link.ready

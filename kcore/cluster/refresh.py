@@ -1,0 +1,210 @@
+"""When to ask for metadata, whom, and what to make of the answer (rules M1-M7).
+
+One request is in flight at most. A refresh is due when somebody asked for it or the view is too old, but never before the
+backoffs since the last attempt have passed: one after failures, one after answers that brought nothing new (a topic
+without a leader would otherwise be asked for in a loop).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kcore import errors
+from kcore.cluster.links import Links
+from kcore.cluster.view import Metadata, Taken
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import Answer
+from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
+from kcore.structs import Rng
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import MetadataRequest
+
+_RAISED = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshConfig:
+    """Options of the refresh; names and defaults as Java's."""
+
+    metadata_max_age_ms: int = 300_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    allow_auto_create_topics: bool = True
+
+
+class Refresher:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        config: RefreshConfig,
+        links: Links,
+        view: Metadata,
+        rng: Rng,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._config = config
+        self._links = links
+        self._view = view
+        self._rng = rng
+        self._emit = emit
+        self._topics: set[str] | None = set()
+        self._transient: dict[str, int] = {}
+        self._in_flight = False
+        self._failures = 0
+        self._equivalent = 0
+        self._backoff_until = 0
+        self._answered_at: int | None = None
+        self._seen_disconnects = 0
+        self._missing: frozenset[str] = frozenset()
+        view.requested = True
+
+    # -- interest --------------------------------------------------------------------------------------
+
+    def set_topics(self, topics: set[str] | None) -> None:
+        """What to keep up to date: these topics, or None for all. New ones are asked for at once (M1)."""
+        added = topics is None if self._topics is not None else False
+        if topics is not None:
+            added = not topics <= self._view.topics()
+        if topics != self._topics:
+            self._topics = None if topics is None else set(topics)
+            if added:
+                self._hurry()
+
+    def add_transient(self, topics: Iterable[str]) -> None:
+        """Topics of one look-up; each call is undone by one `drop_transient`."""
+        for topic in topics:
+            self._transient[topic] = self._transient.get(topic, 0) + 1
+            if self._view.partitions(topic) is None:
+                self._hurry()
+
+    def drop_transient(self, topics: Iterable[str]) -> None:
+        """The look-up is over."""
+        for topic in topics:
+            count = self._transient.get(topic, 0) - 1
+            if count > 0:
+                self._transient[topic] = count
+            else:
+                self._transient.pop(topic, None)
+
+    @property
+    def ever_answered(self) -> bool:
+        """Whether any metadata was taken in yet."""
+        return self._answered_at is not None
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether a refresh was asked for and has not been answered yet."""
+        return self._in_flight or self._view.requested
+
+    def _hurry(self) -> None:
+        self._view.requested = True
+        self._equivalent = 0
+        if self._failures == 0:
+            self._backoff_until = 0
+
+    # -- time ------------------------------------------------------------------------------------------
+
+    def _due_at(self) -> int:
+        if self._in_flight:
+            return NEVER
+        if self._view.requested or self._answered_at is None:
+            return self._backoff_until
+        return max(self._backoff_until, self._answered_at + self._config.metadata_max_age_ms)
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        if self._in_flight:
+            return NEVER
+        due = self._due_at()
+        return max(due, self._links.next_retry_at())
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Ask if it is time and somebody can be asked."""
+        if self._links.disconnects != self._seen_disconnects:
+            self._seen_disconnects = self._links.disconnects
+            self._view.requested = True
+        if self._in_flight or now_ms < self._due_at():
+            return
+        node = self._links.least_loaded(now_ms)
+        if node is None:
+            return
+        if self._answered_at is not None and not self._view.requested:
+            self._equivalent = 0  # asked because of its age
+        self._view.requested = False
+        self._in_flight = True
+        self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
+
+    def _wanted(self) -> set[str] | None:
+        return None if self._topics is None else self._topics | self._transient.keys()
+
+    def _build(self, version: int) -> MetadataRequest:
+        return metadata_request(self._wanted(), version, self._config.allow_auto_create_topics)
+
+    # -- answers ---------------------------------------------------------------------------------------
+
+    def _done(self, answer: Answer, now_ms: int) -> None:
+        self._in_flight = False
+        body = answer.body
+        if body is None or getattr(body, "error_code", 0):
+            self._failed(now_ms)
+            return
+        wanted = self._wanted()
+        taken = self._view.take(body, answer.version, keep=wanted or set())
+        if not taken.brokers:
+            self._failed(now_ms)
+            return
+        self._failures = 0
+        self._answered_at = now_ms
+        self._links.set_nodes(self._view.nodes(), now_ms)
+        self._links.release_bootstrap(now_ms)
+        self._judge(taken)
+        # Even a good answer is followed by a pause; answers without news by longer and longer ones.
+        self._equivalent = 0 if taken.newer else self._equivalent + 1
+        self._backoff_until = now_ms + self._backoff(max(0, self._equivalent - 1))
+        self._emit(MetadataUpdated(self._view.version))
+
+    def _failed(self, now_ms: int) -> None:
+        self._view.requested = True
+        self._backoff_until = now_ms + self._backoff(self._failures)
+        self._failures += 1
+
+    def _backoff(self, attempts: int) -> int:
+        config = self._config
+        return exponential(
+            attempts, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+
+    def _judge(self, taken: Taken) -> None:
+        missing: set[str] = set()
+        raised: dict[int, set[str]] = {}
+        for topic, code in taken.topic_errors.items():
+            if code in _RAISED:
+                raised.setdefault(code, set()).add(topic)
+            else:
+                missing.add(topic)
+        for code, topics in raised.items():
+            names = ", ".join(sorted(topics))
+            self._emit(ErrorRaised(errors.for_code(code)(f"metadata of {names} was refused")))
+        if missing or taken.incomplete:
+            self._view.requested = True
+        if missing != self._missing:
+            self._missing = frozenset(missing)
+            self._emit(TopicsMissing(self._missing))
+
+
+def metadata_request(
+    topics: set[str] | None, version: int, allow_auto_create: bool
+) -> MetadataRequest:
+    """A Metadata request for some topics (an empty set: brokers only) or for all (None)."""
+    wanted: Any = None
+    if topics is not None:
+        wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(topics)]
+    request = MetadataRequest(topics=wanted)
+    if version >= 4:
+        request.allow_auto_topic_creation = allow_auto_create
+    return request

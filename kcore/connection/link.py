@@ -1,0 +1,369 @@
+"""One link: the greeting, correlation ids, requests in flight in order, their deadlines, and the frames coming back.
+
+Kafka answers the requests of one connection in the order they were sent, so the answer's correlation id must be that of the
+oldest request in flight; anything else means that the two sides disagree, and the link ends. A link answers every call it
+took exactly once: with a body, or with the reason it ended. It gives its answers to `completed` and its bytes to
+`actions`; both are shared with the owner of all links, who runs the answers' functions after the input.
+
+    CONNECTING --connected--> GREETING (ApiVersions) --greeted--> READY --closed, expired, malformed--> ENDED
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from kcore import limits
+from kcore.actions import Action, Disconnect, Send
+from kcore.connection.calls import Answer, Build, Done
+from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
+from kcore.errors import (
+    DisconnectedError,
+    KafkaError,
+    ProtocolError,
+    RequestTimedOutError,
+    Unexpected,
+    UnsupportedVersionError,
+)
+from kcore.timers import NEVER
+from kcore.wire import frames
+from kcore.wire.apis import API_TABLE, ApiKey, negotiate
+from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
+
+_UNSUPPORTED_VERSION = 35
+# The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own range (KIP-511).
+_GREETING_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """What every link of one client has in common."""
+
+    client_id: str
+    request_timeout_ms: int = 30_000
+    max_frame_bytes: int = limits.MAX_FRAME_BYTES
+    max_in_flight: int = 100
+    software_name: str = "kcore"
+    software_version: str = "0"
+
+
+class Call:
+    """A request on its way: what to ask, who takes the answer, and until when it may wait."""
+
+    __slots__ = ("api", "build", "correlation_id", "done", "expires_at", "max_version", "version")
+
+    def __init__(
+        self, api: ApiKey, build: Build, done: Done, expires_at: int, max_version: int | None
+    ) -> None:
+        self.api = api
+        self.build = build
+        self.done = done
+        self.expires_at = expires_at
+        self.max_version = max_version
+        self.version = -1
+        self.correlation_id = -1
+
+
+Completed = deque[tuple[Call, Answer]]
+
+
+class Link:
+    """See the module's text. All times are monotonic ms; `number` is the link number of the boundary."""
+
+    __slots__ = (
+        "_actions",
+        "_completed",
+        "_correlation_id",
+        "_expires_at",
+        "_in_flight",
+        "_muted_until",
+        "_options",
+        "_ranges",
+        "_reader",
+        "_waiting",
+        "error",
+        "host",
+        "last_used_at",
+        "node",
+        "number",
+        "port",
+        "state",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        node: int,
+        address: tuple[str, int],
+        options: LinkOptions,
+        setup_deadline_ms: int,
+        now_ms: int,
+        completed: Completed,
+        actions: deque[Action],
+    ) -> None:
+        self.number = number
+        self.node = node
+        self.host, self.port = address
+        self.state = LinkState.CONNECTING
+        self.error: KafkaError | None = None
+        self.last_used_at = now_ms
+        self._options = options
+        self._completed = completed
+        self._actions = actions
+        self._reader = frames.FrameReader(options.max_frame_bytes)
+        self._in_flight: deque[Call] = deque()
+        self._waiting: deque[Call] = deque()
+        self._ranges: dict[int, tuple[int, int]] = {}
+        self._correlation_id = 0
+        self._muted_until = 0
+        self._expires_at = setup_deadline_ms  # of the set-up: connecting and greeting together
+
+    # -- state ---------------------------------------------------------------------------------------
+
+    def _move(self, what: LinkInput) -> bool:
+        """The one place that writes the state; False if the input means nothing now."""
+        to = TRANSITIONS[self.state].get(what)
+        if to is None:
+            return False
+        self.state = to
+        return True
+
+    @property
+    def load(self) -> int:
+        """Requests written or waiting here, unanswered."""
+        return len(self._in_flight) + len(self._waiting)
+
+    @property
+    def ready(self) -> bool:
+        """Greeted: requests go out at once."""
+        return self.state is LinkState.READY
+
+    @property
+    def ended(self) -> bool:
+        """Over; `error` says why."""
+        return self.state is LinkState.ENDED
+
+    def version_of(self, api: ApiKey, max_version: int | None) -> int:
+        """The version to speak for `api`; UnsupportedVersionError if there is none in common."""
+        span = self._ranges.get(api)
+        if span is None:
+            raise UnsupportedVersionError(
+                f"the broker at {self.host}:{self.port} does not serve {api.name} at all"
+            )
+        return negotiate(api, span[0], span[1], max_version)
+
+    def range_of(self, api: int) -> tuple[int, int] | None:
+        """What the broker said it serves of an API."""
+        return self._ranges.get(api)
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is due; NEVER if nothing can expire."""
+        first = self._expires_at
+        for call in self._in_flight:
+            first = min(first, call.expires_at)
+        for call in self._waiting:
+            first = min(first, call.expires_at)
+        if self._waiting and self.state is LinkState.READY and self._muted_until:
+            first = min(first, self._muted_until)
+        return first
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def send(self, call: Call, now_ms: int) -> None:
+        """Take a call: written now if the link is ready and free, else as soon as it is."""
+        self._waiting.append(call)
+        if self.state is LinkState.READY:
+            self._flush(now_ms)
+
+    def take_waiting(self) -> list[Call]:
+        """Give back the calls that were never written; the caller now owes their answers."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
+
+    def _flush(self, now_ms: int) -> None:
+        if now_ms < self._muted_until:
+            return
+        self._muted_until = 0
+        while self._waiting and len(self._in_flight) < self._options.max_in_flight:
+            call = self._waiting.popleft()
+            try:
+                call.version = self.version_of(call.api, call.max_version)
+                message = call.build(call.version)
+            except UnsupportedVersionError as error:
+                self._completed.append((call, Answer(None, error, -1, self.node)))
+                continue
+            self._write(call, message, now_ms)
+
+    def _write(self, call: Call, message: Any, now_ms: int) -> None:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        call.correlation_id = self._correlation_id
+        data = frames.encode_request(
+            message, call.version, self._correlation_id, self._options.client_id
+        )
+        self._in_flight.append(call)
+        self.last_used_at = now_ms
+        self._actions.append(Send(self.number, data))
+
+    # -- the world -----------------------------------------------------------------------------------
+
+    def handle_connected(self, now_ms: int) -> None:
+        """The socket is open: greet."""
+        if self._move(LinkInput.CONNECTED):
+            self._greet(_GREETING_VERSION, now_ms)
+
+    def receive_buffer(self) -> memoryview:
+        """Where the next bytes belong: the rest of the open frame, or a scratch."""
+        return self._reader.buffer()
+
+    def receive_advance(self, size: int, now_ms: int) -> None:
+        """`size` bytes were put into the buffer lent last."""
+        try:
+            self._take(self._reader.advance(size), now_ms)
+        except ProtocolError as error:
+            self._end(LinkInput.MALFORMED, error)
+
+    def handle_data(self, data: bytes, now_ms: int) -> None:
+        """Bytes that arrived elsewhere (in-memory transports, tests)."""
+        try:
+            self._take(self._reader.feed(data), now_ms)
+        except ProtocolError as error:
+            self._end(LinkInput.MALFORMED, error)
+
+    def handle_closed(self, why: str) -> None:
+        """The peer closed, or the driver could not open or keep the socket."""
+        where = f"{self.host}:{self.port}"
+        verb = "could not connect to" if self.state is LinkState.CONNECTING else "lost"
+        self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}"), told=True)
+
+    def close(self, error: KafkaError) -> None:
+        """End the link for a reason of our own; the driver is told to disconnect."""
+        self._end(LinkInput.CLOSED, error)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Fire what is due: the set-up, requests in flight (ends the link), requests waiting, the throttle."""
+        if self.state is LinkState.ENDED:
+            return
+        where = f"{self.host}:{self.port}"
+        if now_ms >= self._expires_at:
+            what = "connect" if self.state is LinkState.CONNECTING else "answer the greeting"
+            self._end(
+                LinkInput.EXPIRED,
+                RequestTimedOutError(f"{where} did not {what} within the connection set-up timeout"),
+            )
+            return
+        late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
+        if late is not None:
+            # Answers come in order, so a link with one overdue answer can give no later one either.
+            self._end(
+                LinkInput.EXPIRED,
+                RequestTimedOutError(f"{where} did not answer {late.api.name} in time"),
+            )
+            return
+        self._expire_waiting(now_ms)
+        if self.state is LinkState.READY:
+            self._flush(now_ms)
+
+    def _expire_waiting(self, now_ms: int) -> None:
+        if not any(now_ms >= call.expires_at for call in self._waiting):
+            return
+        keep: deque[Call] = deque()
+        for call in self._waiting:
+            if now_ms < call.expires_at:
+                keep.append(call)
+                continue
+            error = RequestTimedOutError(
+                f"{call.api.name} could not be sent to {self.host}:{self.port} in time"
+            )
+            self._completed.append((call, Answer(None, error, -1, self.node)))
+        self._waiting = keep
+
+    # -- answers -------------------------------------------------------------------------------------
+
+    def _take(self, arrived: list[memoryview], now_ms: int) -> None:
+        for frame in arrived:
+            if self.state is LinkState.ENDED:
+                return
+            self.last_used_at = now_ms
+            correlation_id = frames.correlation_id(frame)
+            if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
+                raise Unexpected(
+                    f"{self.host}:{self.port} sent an answer that nobody asked for "
+                    f"(correlation id {correlation_id})"
+                )
+            call = self._in_flight[0]
+            if call.api is ApiKey.API_VERSIONS:
+                self._take_greeting(call, frame, now_ms)
+                continue
+            body = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
+            self._in_flight.popleft()
+            self._completed.append((call, Answer(body, None, call.version, self.node)))
+            throttle_ms = getattr(body, "throttle_time_ms", 0)
+            if throttle_ms > 0:  # the broker answered first and expects us to hold back (KIP-219)
+                self._muted_until = now_ms + min(throttle_ms, limits.MAX_THROTTLE_MS)
+            if self._waiting:
+                self._flush(now_ms)
+
+    # -- greeting ------------------------------------------------------------------------------------
+
+    def _greet(self, version: int, now_ms: int) -> None:
+        call = Call(ApiKey.API_VERSIONS, _never_built, _never_done, NEVER, None)
+        call.version = version
+        options = self._options
+        message = ApiVersionsRequest(
+            client_software_name=options.software_name if version >= 3 else "",
+            client_software_version=options.software_version if version >= 3 else "",
+        )
+        self._write(call, message, now_ms)
+
+    def _take_greeting(self, call: Call, frame: memoryview, now_ms: int) -> None:
+        # The header of this answer is always v0: four bytes of correlation id, then the error code. With
+        # UNSUPPORTED_VERSION the rest is in v0 whatever was asked.
+        refused = len(frame) >= 6 and int.from_bytes(frame[4:6], "big") == _UNSUPPORTED_VERSION
+        version = 0 if refused else call.version
+        body = frames.decode_response(ApiVersionsResponse, version, frame)
+        self._in_flight.popleft()
+        if refused:
+            self._greet_lower(call.version, body, now_ms)
+            return
+        if body.error_code != 0:
+            raise Unexpected(
+                f"{self.host}:{self.port} refused ApiVersions with error {body.error_code}"
+            )
+        self._ranges = {key.api_key: (key.min_version, key.max_version) for key in body.api_keys}
+        self._move(LinkInput.GREETED)
+        self._expires_at = NEVER
+        self._flush(now_ms)
+
+    def _greet_lower(self, asked: int, body: Any, now_ms: int) -> None:
+        highest = 0
+        for key in body.api_keys:
+            if key.api_key == ApiKey.API_VERSIONS:
+                highest = max(0, key.max_version)
+        if asked == 0 or not self._move(LinkInput.REFUSED):
+            raise Unexpected(f"{self.host}:{self.port} serves no version of ApiVersions")
+        self._greet(min(highest, asked - 1), now_ms)
+
+    # -- the end -------------------------------------------------------------------------------------
+
+    def _end(self, what: LinkInput, error: KafkaError, *, told: bool = False) -> None:
+        if not self._move(what):
+            return
+        self.error = error
+        self._expires_at = NEVER
+        if not told:
+            self._actions.append(Disconnect(self.number))
+        for call in (*self._in_flight, *self._waiting):
+            if call.api is not ApiKey.API_VERSIONS:
+                self._completed.append((call, Answer(None, error, call.version, self.node)))
+        self._in_flight.clear()
+        self._waiting.clear()
+
+
+def _never_built(version: int) -> Any:
+    raise AssertionError(version)
+
+
+def _never_done(answer: Answer, now_ms: int) -> None:
+    raise AssertionError(answer, now_ms)

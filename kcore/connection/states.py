@@ -1,0 +1,52 @@
+"""The states of one link, and every legal move.
+
+A link lives through one connection attempt. What each state answers to each input is said beside the state; an input
+that is not in the table for a state is ignored by the link (a late closure, a second `connected`), never an error of ours.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class LinkState(Enum):
+    """Where a link stands."""
+
+    CONNECTING = "connecting"  # Connect was given. CONNECTED -> GREETING; CLOSED, EXPIRED -> ENDED; requests wait.
+    GREETING = "greeting"  # ApiVersions is out. GREETED -> READY; REFUSED (v0 answer) stays and asks again.
+    READY = "ready"  # requests are written at once, unless throttled. CLOSED, EXPIRED, MALFORMED -> ENDED.
+    ENDED = "ended"  # nothing is taken any more; every request was answered with the reason.
+
+
+class LinkInput(Enum):
+    """What can happen to a link."""
+
+    CONNECTED = "connected"  # the driver opened the socket
+    GREETED = "greeted"  # ApiVersions was answered with ranges
+    REFUSED = "refused"  # ApiVersions was answered UNSUPPORTED_VERSION: ask again lower
+    CLOSED = "closed"  # the peer or the driver ended it, or the core asked for that
+    EXPIRED = "expired"  # set-up or a request took too long
+    MALFORMED = "malformed"  # bytes that are not Kafka's, or an answer nobody asked for
+
+
+TRANSITIONS: dict[LinkState, dict[LinkInput, LinkState]] = {
+    LinkState.CONNECTING: {
+        LinkInput.CONNECTED: LinkState.GREETING,
+        LinkInput.CLOSED: LinkState.ENDED,
+        LinkInput.EXPIRED: LinkState.ENDED,
+        LinkInput.MALFORMED: LinkState.ENDED,
+    },
+    LinkState.GREETING: {
+        LinkInput.GREETED: LinkState.READY,
+        LinkInput.REFUSED: LinkState.GREETING,
+        LinkInput.CLOSED: LinkState.ENDED,
+        LinkInput.EXPIRED: LinkState.ENDED,
+        LinkInput.MALFORMED: LinkState.ENDED,
+    },
+    LinkState.READY: {
+        LinkInput.CLOSED: LinkState.ENDED,
+        LinkInput.EXPIRED: LinkState.ENDED,
+        LinkInput.MALFORMED: LinkState.ENDED,
+    },
+    LinkState.ENDED: {},
+}
