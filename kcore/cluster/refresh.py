@@ -150,7 +150,9 @@ class Refresher:
     def _done(self, answer: Answer, now_ms: int) -> None:
         self._in_flight = False
         body = answer.body
-        if body is None or getattr(body, "error_code", 0):
+        if body is None or body.error_code:
+            if body is not None and body.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+                self._links.set_nodes([], now_ms)  # only the bootstrap addresses are left (KIP-1102)
             self._failed(now_ms)
             return
         wanted = self._wanted()

@@ -191,7 +191,7 @@ class Metadata:
         tp = TopicPartition(name, part.partition_index)
         epoch = part.leader_epoch if version >= _EPOCHS_SINCE else -1
         known = self._epochs.get(tp, -1)
-        if part.error_code or part.leader_id < 0:
+        if part.leader_id < 0:
             taken.incomplete = True
         if 0 <= epoch < known:
             taken.incomplete = True

@@ -1,0 +1,117 @@
+"""One-off questions about topics: which there are, and their partitions. Kept apart from the view that fetching relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kcore import errors
+from kcore.cluster.links import Links
+from kcore.cluster.refresh import RefreshConfig, metadata_request
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import Answer
+from kcore.errors import KafkaError, KafkaTimeoutError
+from kcore.structs import Rng
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+
+LookupDone = Callable[[dict[str, list[int]] | None, KafkaError | None], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Lookup:
+    topics: set[str] | None
+    deadline_ms: int
+    done: LookupDone
+    next_try_ms: int
+    attempts: int = 0
+    asking: bool = False
+    last_error: KafkaError | None = None
+
+
+class TopicLookup:
+    """Asks any broker; retried with backoff until the deadline. A topic that does not exist is simply not in the result."""
+
+    def __init__(self, config: RefreshConfig, links: Links, rng: Rng) -> None:
+        self._config = config
+        self._links = links
+        self._rng = rng
+        self._open: list[_Lookup] = []
+
+    def ask(
+        self, topics: set[str] | None, now_ms: int, done: LookupDone, *, deadline_ms: int
+    ) -> None:
+        """`done({topic: partition numbers}, None)`, or `done(None, error)` at the deadline or when refused."""
+        self._open.append(_Lookup(topics, deadline_ms, done, now_ms))
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        first = NEVER
+        for lookup in self._open:
+            first = min(first, lookup.deadline_ms)
+            if not lookup.asking:
+                first = min(first, max(lookup.next_try_ms, self._links.next_retry_at()))
+        return first
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Ask what is due, give up what is late."""
+        for lookup in list(self._open):
+            if now_ms >= lookup.deadline_ms:
+                cause = f": {lookup.last_error}" if lookup.last_error else ""
+                self._finish(lookup, None, KafkaTimeoutError(f"no broker gave metadata in time{cause}"))
+            elif not lookup.asking and now_ms >= lookup.next_try_ms:
+                self._try(lookup, now_ms)
+
+    def _try(self, lookup: _Lookup, now_ms: int) -> None:
+        node = self._links.least_loaded(now_ms)
+        if node is None:
+            return
+        lookup.asking = True
+
+        def build(version: int) -> Any:
+            return metadata_request(lookup.topics, version, allow_auto_create=False)
+
+        def done(answer: Answer, at_ms: int) -> None:
+            self._take(lookup, answer, at_ms)
+
+        self._links.send(
+            node, ApiKey.METADATA, build, done, now_ms, timeout_ms=lookup.deadline_ms - now_ms
+        )
+
+    def _take(self, lookup: _Lookup, answer: Answer, now_ms: int) -> None:
+        lookup.asking = False
+        if lookup not in self._open:
+            return
+        if answer.body is None:
+            self._again(lookup, answer.error, now_ms)
+            return
+        found: dict[str, list[int]] = {}
+        retry: KafkaError | None = None
+        for topic in answer.body.topics:
+            error = errors.for_code(topic.error_code) if topic.error_code else None
+            if error is None and topic.name:
+                found[topic.name] = sorted({part.partition_index for part in topic.partitions})
+            elif error is not None and error.retriable and error.name != "UNKNOWN_TOPIC_OR_PARTITION":
+                retry = error(f"metadata of {topic.name}")
+            elif error is not None and lookup.topics is not None and not error.retriable:
+                self._finish(lookup, None, error(f"metadata of {topic.name} was refused"))
+                return
+        if retry is not None:
+            self._again(lookup, retry, now_ms)
+        else:
+            self._finish(lookup, found, None)
+
+    def _again(self, lookup: _Lookup, error: KafkaError | None, now_ms: int) -> None:
+        lookup.last_error = error
+        config = self._config
+        lookup.next_try_ms = now_ms + exponential(
+            lookup.attempts, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+        lookup.attempts += 1
+
+    def _finish(
+        self, lookup: _Lookup, result: dict[str, list[int]] | None, error: KafkaError | None
+    ) -> None:
+        self._open.remove(lookup)
+        lookup.done(result, error)
