@@ -1,4 +1,4 @@
-"""The one backoff formula: exponential, capped, with jitter (Java: ExponentialBackoff; spec section 1)."""
+"""The one backoff formula: exponential, capped, with jitter (Java: ExponentialBackoff)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ JITTER: Final = 0.2
 def exponential(attempts: int, base_ms: int, max_ms: int, rng: Rng) -> int:
     """How long to wait (ms) before the next try, when `attempts` (from 0) have failed.
 
-    `base_ms` doubles with each attempt until `max_ms`; the result varies by +-20 % so that many clients
-    that failed together do not return together, and is never above `max_ms`.
+    `base_ms` doubles with each attempt until `max_ms`; the result varies by +-20 %, so that many
+    clients that failed together do not return together, and is never above `max_ms`.
     """
     if base_ms >= max_ms:
         return max_ms
