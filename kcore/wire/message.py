@@ -1,0 +1,56 @@
+"""What generated messages have in common: slots, comparison, repr, and the codec's field table.
+
+The classes are generated in full instead of made by `dataclasses`, whose decorator costs 0.3 ms a
+class at import (30 ms for what a consumer needs). They read, compare and print like slotted
+dataclasses with keyword-only fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+ZERO_UUID = bytes(16)
+
+# "A new list" or "a new struct" in signatures, because None is a value of nullable fields.
+UNSET: Any = type("Unset", (), {"__repr__": lambda _: "..."})()
+
+# One field: attribute, type, first and last version, first and last nullable version (-1, -1: never
+# null), default (None also for arrays and structs whose default is a new one), tag (-1: none),
+# ignorable, plain. The last version is END where the schema leaves it open.
+Field = tuple[str, str, int, int, int, int, object, int, bool, bool]
+Fields = tuple[Field, ...]
+END = 32767
+
+
+class Struct:
+    """A part of a message."""
+
+    __slots__ = ()
+
+    FIELDS: ClassVar[Fields] = ()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, row[0]) == getattr(other, row[0]) for row in self.FIELDS)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{row[0]}={getattr(self, row[0])!r}" for row in self.FIELDS)
+        return f"{type(self).__qualname__}({values})"
+
+
+class Message(Struct):
+    """A request, response, header or blob.
+
+    API_KEY: its API key; -1 for headers and blobs.
+    VERSIONS: lowest and highest version it can be written in and read from.
+    FLEXIBLE_FROM: the first version with compact types and tagged fields; None if there is none.
+    """
+
+    __slots__ = ()
+
+    API_KEY: ClassVar[int] = -1
+    VERSIONS: ClassVar[tuple[int, int]]
+    FLEXIBLE_FROM: ClassVar[int | None]

@@ -1,0 +1,278 @@
+"""Every message class, loaded at first use (PEP 562).
+
+Made by tools/generate_wire.py; do not edit.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from kcore.wire.message import ZERO_UUID, Message, Struct
+
+if TYPE_CHECKING:
+    from kcore.wire.messages.add_offsets_to_txn import (
+        AddOffsetsToTxnRequest,
+        AddOffsetsToTxnResponse,
+    )
+    from kcore.wire.messages.add_partitions_to_txn import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+    )
+    from kcore.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+    from kcore.wire.messages.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+    )
+    from kcore.wire.messages.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+    from kcore.wire.messages.consumer_protocol import (
+        ConsumerProtocolAssignment,
+        ConsumerProtocolSubscription,
+    )
+    from kcore.wire.messages.create_partitions import (
+        CreatePartitionsRequest,
+        CreatePartitionsResponse,
+    )
+    from kcore.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from kcore.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+    from kcore.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+    from kcore.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+    from kcore.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+    from kcore.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+    from kcore.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+    from kcore.wire.messages.describe_topic_partitions import (
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
+    )
+    from kcore.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+    from kcore.wire.messages.fetch import FetchRequest, FetchResponse
+    from kcore.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+    from kcore.wire.messages.get_telemetry_subscriptions import (
+        GetTelemetrySubscriptionsRequest,
+        GetTelemetrySubscriptionsResponse,
+    )
+    from kcore.wire.messages.header import RequestHeader, ResponseHeader
+    from kcore.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+    from kcore.wire.messages.incremental_alter_configs import (
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+    )
+    from kcore.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+    from kcore.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+    from kcore.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from kcore.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+    from kcore.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+    from kcore.wire.messages.metadata import MetadataRequest, MetadataResponse
+    from kcore.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+    from kcore.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+    from kcore.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+    from kcore.wire.messages.offset_for_leader_epoch import (
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderEpochResponse,
+    )
+    from kcore.wire.messages.produce import ProduceRequest, ProduceResponse
+    from kcore.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+    from kcore.wire.messages.sasl_authenticate import (
+        SaslAuthenticateRequest,
+        SaslAuthenticateResponse,
+    )
+    from kcore.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+    from kcore.wire.messages.share_acknowledge import (
+        ShareAcknowledgeRequest,
+        ShareAcknowledgeResponse,
+    )
+    from kcore.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+    from kcore.wire.messages.share_group_heartbeat import (
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+    )
+    from kcore.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+    from kcore.wire.messages.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
+
+__all__ = [
+    "ZERO_UUID",
+    "AddOffsetsToTxnRequest",
+    "AddOffsetsToTxnResponse",
+    "AddPartitionsToTxnRequest",
+    "AddPartitionsToTxnResponse",
+    "ApiVersionsRequest",
+    "ApiVersionsResponse",
+    "ConsumerGroupDescribeRequest",
+    "ConsumerGroupDescribeResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
+    "ConsumerProtocolAssignment",
+    "ConsumerProtocolSubscription",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
+    "CreateTopicsRequest",
+    "CreateTopicsResponse",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
+    "DeleteTopicsRequest",
+    "DeleteTopicsResponse",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResponse",
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
+    "EndTxnRequest",
+    "EndTxnResponse",
+    "FetchRequest",
+    "FetchResponse",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+    "GetTelemetrySubscriptionsRequest",
+    "GetTelemetrySubscriptionsResponse",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResponse",
+    "InitProducerIdRequest",
+    "InitProducerIdResponse",
+    "JoinGroupRequest",
+    "JoinGroupResponse",
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
+    "ListOffsetsRequest",
+    "ListOffsetsResponse",
+    "Message",
+    "MetadataRequest",
+    "MetadataResponse",
+    "OffsetCommitRequest",
+    "OffsetCommitResponse",
+    "OffsetDeleteRequest",
+    "OffsetDeleteResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchResponse",
+    "OffsetForLeaderEpochRequest",
+    "OffsetForLeaderEpochResponse",
+    "ProduceRequest",
+    "ProduceResponse",
+    "PushTelemetryRequest",
+    "PushTelemetryResponse",
+    "RequestHeader",
+    "ResponseHeader",
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
+    "ShareAcknowledgeRequest",
+    "ShareAcknowledgeResponse",
+    "ShareFetchRequest",
+    "ShareFetchResponse",
+    "ShareGroupHeartbeatRequest",
+    "ShareGroupHeartbeatResponse",
+    "Struct",
+    "SyncGroupRequest",
+    "SyncGroupResponse",
+    "TxnOffsetCommitRequest",
+    "TxnOffsetCommitResponse",
+]
+
+_HOMES = {
+    "AddOffsetsToTxnRequest": "add_offsets_to_txn",
+    "AddOffsetsToTxnResponse": "add_offsets_to_txn",
+    "AddPartitionsToTxnRequest": "add_partitions_to_txn",
+    "AddPartitionsToTxnResponse": "add_partitions_to_txn",
+    "ApiVersionsRequest": "api_versions",
+    "ApiVersionsResponse": "api_versions",
+    "ConsumerGroupDescribeRequest": "consumer_group_describe",
+    "ConsumerGroupDescribeResponse": "consumer_group_describe",
+    "ConsumerGroupHeartbeatRequest": "consumer_group_heartbeat",
+    "ConsumerGroupHeartbeatResponse": "consumer_group_heartbeat",
+    "ConsumerProtocolAssignment": "consumer_protocol",
+    "ConsumerProtocolSubscription": "consumer_protocol",
+    "CreatePartitionsRequest": "create_partitions",
+    "CreatePartitionsResponse": "create_partitions",
+    "CreateTopicsRequest": "create_topics",
+    "CreateTopicsResponse": "create_topics",
+    "DeleteGroupsRequest": "delete_groups",
+    "DeleteGroupsResponse": "delete_groups",
+    "DeleteRecordsRequest": "delete_records",
+    "DeleteRecordsResponse": "delete_records",
+    "DeleteTopicsRequest": "delete_topics",
+    "DeleteTopicsResponse": "delete_topics",
+    "DescribeClusterRequest": "describe_cluster",
+    "DescribeClusterResponse": "describe_cluster",
+    "DescribeConfigsRequest": "describe_configs",
+    "DescribeConfigsResponse": "describe_configs",
+    "DescribeGroupsRequest": "describe_groups",
+    "DescribeGroupsResponse": "describe_groups",
+    "DescribeTopicPartitionsRequest": "describe_topic_partitions",
+    "DescribeTopicPartitionsResponse": "describe_topic_partitions",
+    "EndTxnRequest": "end_txn",
+    "EndTxnResponse": "end_txn",
+    "FetchRequest": "fetch",
+    "FetchResponse": "fetch",
+    "FindCoordinatorRequest": "find_coordinator",
+    "FindCoordinatorResponse": "find_coordinator",
+    "GetTelemetrySubscriptionsRequest": "get_telemetry_subscriptions",
+    "GetTelemetrySubscriptionsResponse": "get_telemetry_subscriptions",
+    "HeartbeatRequest": "heartbeat",
+    "HeartbeatResponse": "heartbeat",
+    "IncrementalAlterConfigsRequest": "incremental_alter_configs",
+    "IncrementalAlterConfigsResponse": "incremental_alter_configs",
+    "InitProducerIdRequest": "init_producer_id",
+    "InitProducerIdResponse": "init_producer_id",
+    "JoinGroupRequest": "join_group",
+    "JoinGroupResponse": "join_group",
+    "LeaveGroupRequest": "leave_group",
+    "LeaveGroupResponse": "leave_group",
+    "ListGroupsRequest": "list_groups",
+    "ListGroupsResponse": "list_groups",
+    "ListOffsetsRequest": "list_offsets",
+    "ListOffsetsResponse": "list_offsets",
+    "MetadataRequest": "metadata",
+    "MetadataResponse": "metadata",
+    "OffsetCommitRequest": "offset_commit",
+    "OffsetCommitResponse": "offset_commit",
+    "OffsetDeleteRequest": "offset_delete",
+    "OffsetDeleteResponse": "offset_delete",
+    "OffsetFetchRequest": "offset_fetch",
+    "OffsetFetchResponse": "offset_fetch",
+    "OffsetForLeaderEpochRequest": "offset_for_leader_epoch",
+    "OffsetForLeaderEpochResponse": "offset_for_leader_epoch",
+    "ProduceRequest": "produce",
+    "ProduceResponse": "produce",
+    "PushTelemetryRequest": "push_telemetry",
+    "PushTelemetryResponse": "push_telemetry",
+    "RequestHeader": "header",
+    "ResponseHeader": "header",
+    "SaslAuthenticateRequest": "sasl_authenticate",
+    "SaslAuthenticateResponse": "sasl_authenticate",
+    "SaslHandshakeRequest": "sasl_handshake",
+    "SaslHandshakeResponse": "sasl_handshake",
+    "ShareAcknowledgeRequest": "share_acknowledge",
+    "ShareAcknowledgeResponse": "share_acknowledge",
+    "ShareFetchRequest": "share_fetch",
+    "ShareFetchResponse": "share_fetch",
+    "ShareGroupHeartbeatRequest": "share_group_heartbeat",
+    "ShareGroupHeartbeatResponse": "share_group_heartbeat",
+    "SyncGroupRequest": "sync_group",
+    "SyncGroupResponse": "sync_group",
+    "TxnOffsetCommitRequest": "txn_offset_commit",
+    "TxnOffsetCommitResponse": "txn_offset_commit",
+}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{home}"), name)
+        globals()[name] = value
+        return value
