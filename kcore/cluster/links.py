@@ -59,6 +59,7 @@ class Links:
         self.actions: deque[Action] = deque()
         self.completed: Completed = deque()
         self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
+        self.changes = 0  # counts every link that was greeted or ended: the rooms may have something to do
         self._config = config
         self._rng = rng
         self._emit = emit
@@ -350,6 +351,7 @@ class Links:
             self._forget(entry, now_ms, failed=True)
         elif link.ready and not entry.greeted:
             entry.greeted = True
+            self.changes += 1
             entry.failures = entry.setups = entry.retry_at = 0
             self._emit(LinkOpened(self._node_id(entry.key), entry.host, entry.port))
             outage, self._outage = self._outage, _Outage()
@@ -368,6 +370,7 @@ class Links:
         self._by_number.pop(link.number, None)
         entry.link = None
         entry.greeted = False
+        self.changes += 1
         error = link.error or DisconnectedError("closed")
         self._emit(LinkClosed(self._node_id(entry.key), entry.host, entry.port, error))
         if not failed:

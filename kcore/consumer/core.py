@@ -1,0 +1,449 @@
+"""`ConsumerCore`: the sans-IO consumer. It composes links, metadata, group and fetch, and holds no rule of its own.
+
+World in: `handle_connected handle_data handle_closed handle_deadline`, `receive_buffer` and `receive_advance`.
+Application in: the verbs. Out: `next_action`, `next_event`, `deadline`. After every input the rooms are asked, in a fixed order,
+whether they have something to do; what they send without being able to (no link) comes back as answers in the same
+input. See docs/BOUNDARY.md for the contract and ARCHITECTURE.md for the rooms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kcore.actions import Action
+from kcore.cluster.links import Links
+from kcore.cluster.lookup import TopicLookup
+from kcore.cluster.refresh import Refresher
+from kcore.cluster.release import release_of
+from kcore.cluster.view import Metadata
+from kcore.connection.calls import ClusterView
+from kcore.consumer.config import ConsumerConfig
+from kcore.consumer.host import Host
+from kcore.consumer.operations import Outbox
+from kcore.consumer.subscription import Subscription
+from kcore.errors import IllegalStateError, InvalidGroupIdError, KafkaError
+from kcore.events import Closed, Event
+from kcore.fetch.fetcher import Fetcher
+from kcore.fetch.positions import Positions
+from kcore.group.member import GroupMember
+from kcore.records import ConsumerRecord
+from kcore.structs import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    Rng,
+    TopicPartition,
+)
+from kcore.timers import NEVER
+
+# A room that answers its own failure by asking again at once would go round for ever; a well-behaved input takes two.
+_ROUNDS_MAX = 64
+
+
+class ConsumerCore:
+    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back."""
+
+    def __init__(self, config: ConsumerConfig, rng: Rng, now_ms: int) -> None:
+        self.config = config
+        self._outbox = Outbox()
+        emit = self._outbox.emit
+        self._links = Links(config.links(), config.bootstrap_servers, rng, emit)
+        self._view = Metadata()
+        self._refresher = Refresher(config.refresh(), self._links, self._view, rng, emit)
+        self._lookup = TopicLookup(config.refresh(), self._links, rng)
+        self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
+        self._positions = Positions(config.auto_offset_reset)
+        self._fetcher = Fetcher(
+            config.fetch(), self._links, self._view, self._positions, rng, emit
+        )
+        self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
+        self._group: GroupMember | None = None
+        if config.group_id is not None:
+            self._group = GroupMember(config.group(), self._links, self._view, self._host, rng, emit)
+        self._seen_version = -1
+        self._seen_changes = 0
+        self._committed_asked = False
+        self._closing_until: int | None = None
+        self._closed = False
+        self._settle(now_ms)
+
+    # -- the world ---------------------------------------------------------------------------------------
+
+    def handle_connected(self, link: int, now_ms: int) -> None:
+        """The driver opened `link`."""
+        self._links.handle_connected(link, now_ms)
+        self._settle(now_ms)
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any more)."""
+        return self._links.receive_buffer(link)
+
+    def receive_advance(self, link: int, size: int, now_ms: int) -> None:
+        """End the loan: `size` bytes were written."""
+        self._links.receive_advance(link, size, now_ms)
+        if self._links.completed or self._links.changes != self._seen_changes:
+            self._settle(now_ms)
+
+    def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
+        """Bytes of `link` that were received elsewhere."""
+        self._links.handle_data(link, data, now_ms)
+        self._settle(now_ms)
+
+    def handle_closed(
+        self, link: int, why: str, now_ms: int, *, more_addresses: bool = False
+    ) -> None:
+        """The driver lost `link`, or could not open it."""
+        self._links.handle_closed(link, why, now_ms, more_addresses=more_addresses)
+        self._settle(now_ms)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Time has passed."""
+        self._links.handle_deadline(now_ms)
+        self._settle(now_ms)
+
+    # -- out ---------------------------------------------------------------------------------------------
+
+    def next_action(self) -> Action | None:
+        """The next thing for the driver to do."""
+        actions = self._links.actions
+        return actions.popleft() if actions else None
+
+    def next_event(self) -> Event | None:
+        """The next thing for the application to know."""
+        return self._outbox.pop()
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is due; NEVER if it is not."""
+        if self._closed:
+            return NEVER
+        first = min(
+            self._links.deadline(),
+            self._refresher.deadline(),
+            self._lookup.deadline(),
+            self._fetcher.deadline(),
+        )
+        if self._group is not None:
+            first = min(first, self._group.deadline())
+        if self._closing_until is not None:
+            first = min(first, self._closing_until)
+        return first
+
+    # -- subscribing -------------------------------------------------------------------------------------
+
+    def subscribe(self, topics: Iterable[str], now_ms: int) -> None:
+        """Be a group member reading these topics; none at all is `unsubscribe`."""
+        wanted = frozenset(topics)
+        if not wanted:
+            self.unsubscribe(now_ms)
+            return
+        self._need_group("subscribe")
+        self._subscription.subscribe(wanted)
+        self._subscription_changed(now_ms)
+
+    def subscribe_pattern(self, pattern: str, now_ms: int) -> None:
+        """Be a group member reading every topic that the regular expression matches."""
+        self._need_group("subscribe")
+        self._subscription.subscribe_pattern(pattern)
+        self._subscription.match(self._view)
+        self._subscription_changed(now_ms)
+
+    def assign(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Read these partitions, without a group deciding; none at all is `unsubscribe`."""
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        if not wanted:
+            self.unsubscribe(now_ms)
+            return
+        self._subscription.assign()
+        if self._group is not None:
+            self._group.handle_poll(now_ms)  # what is due of auto commit is sent before positions go (C3)
+        self._positions.assign(wanted)
+        self._host.update_interest()
+        self._settle(now_ms)
+
+    def unsubscribe(self, now_ms: int) -> None:
+        """Give up everything: leave the group, drop what is buffered."""
+        if self._group is not None and self._subscription.automatic:
+            self._group.leave(now_ms, "the consumer unsubscribed")
+        self._subscription.clear()
+        self._positions.assign([])
+        self._host.set_group_topics(None)
+        self._settle(now_ms)
+
+    def _subscription_changed(self, now_ms: int) -> None:
+        self._fetcher.drop_outside(self._subscription.covers)
+        self._host.update_interest()
+        assert self._group is not None
+        self._group.subscription_changed(now_ms)
+        self._settle(now_ms)
+
+    def _need_group(self, verb: str) -> GroupMember:
+        if self._group is None:
+            raise InvalidGroupIdError(f"{verb} needs a group_id; without one, use assign()")
+        return self._group
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def poll(self, now_ms: int) -> None:
+        """The application is alive, and done with everything it was handed before."""
+        if self._group is not None:
+            self._group.handle_poll(now_ms)
+        self._settle(now_ms)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether `take_records` would give or raise something now."""
+        return self._fetcher.has_records
+
+    def take_records(
+        self, max_records: int | None, now_ms: int
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Hand over up to `max_records` (None: `max_poll_records`); positions move past them.
+
+        Raises what is wrong with a partition (corrupt data, an offset out of range, no offset to start from), once all
+        records before it were handed over.
+        """
+        count = self.config.max_poll_records if max_records is None else max_records
+        try:
+            return self._fetcher.take_records(count, now_ms)
+        finally:
+            self._settle(now_ms)  # the next fetch goes out before the records are looked at
+
+    def seek(self, tp: TopicPartition, offset: int, now_ms: int, leader_epoch: int = -1) -> None:
+        """Go on reading at `offset`; what was buffered is dropped."""
+        self._need_assigned([tp])
+        self._positions.seek(tp, offset, leader_epoch)
+        self._settle(now_ms)
+
+    def seek_to_beginning(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Go on at the first offset there is (all assigned partitions if none is named); looked up lazily."""
+        self._reset(partitions, "earliest", now_ms)
+
+    def seek_to_end(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Go on at the end."""
+        self._reset(partitions, "latest", now_ms)
+
+    def _reset(self, partitions: Iterable[TopicPartition], strategy: str, now_ms: int) -> None:
+        wanted = list(partitions) or self._positions.assigned()
+        self._need_assigned(wanted)
+        for tp in wanted:
+            self._positions.reset(tp, strategy)
+        self._settle(now_ms)
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand over nothing of these until `resume`; what is buffered stays."""
+        wanted = list(partitions)
+        self._need_assigned(wanted)
+        self._positions.pause(wanted)
+
+    def resume(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Undo `pause`."""
+        wanted = list(partitions)
+        self._need_assigned(wanted)
+        self._positions.resume(wanted)
+        self._settle(now_ms)
+
+    def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
+        for tp in partitions:
+            if not self._positions.is_assigned(tp):
+                raise IllegalStateError(f"{tp.topic}-{tp.partition} is not assigned to this consumer")
+
+    # -- operations --------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None,
+        now_ms: int,
+        timeout_ms: int | None = None,
+    ) -> int:
+        """Commit these, or everything consumed; one try, or retried for `timeout_ms`. Result: what was committed."""
+        group = self._need_group("commit")
+        wanted = self._positions.consumed() if offsets is None else dict(offsets)
+        operation = self._outbox.begin()
+        group.commit(
+            wanted,
+            now_ms,
+            lambda result, error: self._outbox.finish(operation, result, error),
+            deadline_ms=None if timeout_ms is None else now_ms + timeout_ms,
+        )
+        self._settle(now_ms)
+        return operation
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], now_ms: int, timeout_ms: int
+    ) -> int:
+        """Look up committed offsets. Result: {partition: OffsetAndMetadata or None}."""
+        group = self._need_group("committed")
+        operation = self._outbox.begin()
+        group.fetch_committed(
+            list(partitions),
+            now_ms,
+            lambda result, error: self._outbox.finish(operation, result, error),
+            deadline_ms=now_ms + timeout_ms,
+        )
+        self._settle(now_ms)
+        return operation
+
+    def list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], now_ms: int, timeout_ms: int
+    ) -> int:
+        """Look up offsets by time (-1 end, -2 beginning, -3 newest). Result: {partition: OffsetAndTimestamp or None}."""
+        operation = self._outbox.begin()
+        topics = {tp.topic for tp in timestamps}
+        self._refresher.add_transient(topics)
+
+        def done(
+            result: dict[TopicPartition, OffsetAndTimestamp | None] | None, error: KafkaError | None
+        ) -> None:
+            self._refresher.drop_transient(topics)
+            self._outbox.finish(operation, result, error)
+
+        self._fetcher.list_offsets(dict(timestamps), now_ms, done, deadline_ms=now_ms + timeout_ms)
+        self._settle(now_ms)
+        return operation
+
+    def fetch_metadata(self, topics: Iterable[str] | None, now_ms: int, timeout_ms: int) -> int:
+        """Look up topics (None: all). Result: {topic: partition numbers}; unknown topics are left out."""
+        operation = self._outbox.begin()
+        self._lookup.ask(
+            None if topics is None else set(topics),
+            now_ms,
+            lambda result, error: self._outbox.finish(operation, result, error),
+            deadline_ms=now_ms + timeout_ms,
+        )
+        self._settle(now_ms)
+        return operation
+
+    def acknowledge_rebalance(self, now_ms: int) -> None:
+        """The application has handled PartitionsRevoked, PartitionsLost or PartitionsAssigned."""
+        if self._group is not None:
+            self._positions.release(self._positions.assigned())
+            self._group.acknowledge_rebalance(now_ms)
+            self._settle(now_ms)
+
+    def request_rejoin(self, reason: str, now_ms: int) -> None:
+        """Make the group rebalance at the next poll (KIP-568)."""
+        self._need_group("request_rejoin").request_rejoin(reason, now_ms)
+        self._settle(now_ms)
+
+    def close(self, now_ms: int, timeout_ms: int, *, autocommit: bool = True) -> None:
+        """Commit (if auto commit is on), leave the group, close fetch sessions and links; ends in a Closed event."""
+        if self._closing_until is not None:
+            return
+        self._closing_until = now_ms + timeout_ms
+        if self._group is not None:
+            self._group.close(now_ms, self._closing_until, autocommit=autocommit)
+        self._settle(now_ms)
+
+    # -- state -------------------------------------------------------------------------------------------
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions read now."""
+        return set(self._positions.assigned())
+
+    def subscription(self) -> set[str]:
+        """The topics subscribed, or matched by the pattern now."""
+        return set(self._subscription.topics)
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions paused."""
+        return self._positions.paused()
+
+    def position(self, tp: TopicPartition) -> int | None:
+        """The offset of the next record to be handed over; None while it is not known."""
+        self._need_assigned([tp])
+        position = self._positions.position(tp)
+        return None if position is None else position.offset
+
+    def highwater(self, tp: TopicPartition) -> int | None:
+        """The high watermark as last told; None before the first fetch."""
+        return self._positions.highwater(tp)
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Generation and member id, for transactions and for looking at."""
+        return self._need_group("group_metadata").metadata()
+
+    def health(self) -> dict[TopicPartition, str]:
+        """Why each assigned partition is or is not being fetched, in a few words."""
+        return {tp: self._fetcher.health(tp) for tp in self._positions.assigned()}
+
+    @property
+    def cluster(self) -> ClusterView:
+        """What is known of topics and leaders."""
+        return self._view
+
+    @property
+    def connected(self) -> bool:
+        """Whether any broker is connected and greeted."""
+        return self._links.connected
+
+    def broker_api_version(self) -> tuple[int, int] | None:
+        """The release that the connected brokers are like; None while none is connected."""
+        return release_of(self._links.range_of)
+
+    # -- between inputs ----------------------------------------------------------------------------------
+
+    def _settle(self, now_ms: int) -> None:
+        """Run the answers that came, ask every room in turn, and again for what that brought."""
+        links = self._links
+        completed = links.completed
+        self._seen_changes = links.changes
+        for _ in range(_ROUNDS_MAX):
+            while completed:
+                call, answer = completed.popleft()
+                call.done(answer, now_ms)
+            if self._closed:
+                return
+            self._follow_metadata(now_ms)
+            self._refresher.handle_tick(now_ms)
+            self._lookup.handle_tick(now_ms)
+            if self._group is not None:
+                self._group.handle_tick(now_ms)
+            self._fill_positions(now_ms)
+            self._fetcher.handle_tick(now_ms)
+            if self._closing_until is not None:
+                self._go_on_closing(now_ms)
+            if not completed:
+                return
+
+    def _follow_metadata(self, now_ms: int) -> None:
+        if self._view.version == self._seen_version:
+            return
+        self._seen_version = self._view.version
+        if self._subscription.match(self._view) and self._group is not None:
+            self._group.subscription_changed(now_ms)
+
+    def _fill_positions(self, now_ms: int) -> None:
+        """Rule P2: partitions without a position get the committed one, else the reset policy decides."""
+        if self._committed_asked or self._closing_until is not None:
+            return
+        missing = self._positions.initializing()
+        if not missing:
+            return
+        if self._group is None:
+            self._positions.reset_initializing(missing)
+            return
+        self._committed_asked = True
+
+        def done(
+            found: dict[TopicPartition, OffsetAndMetadata | None] | None, error: KafkaError | None
+        ) -> None:
+            self._committed_asked = False
+            if found is not None:
+                self._positions.apply_committed(found)
+                self._positions.reset_initializing(
+                    [tp for tp, offset in found.items() if offset is None]
+                )
+            elif error is not None:
+                self._fetcher.raise_later(error)
+
+        timeout_ms = self.config.default_api_timeout_ms
+        self._group.fetch_committed(missing, now_ms, done, deadline_ms=now_ms + timeout_ms)
+
+    def _go_on_closing(self, now_ms: int) -> None:
+        assert self._closing_until is not None
+        if self._group is not None and not self._group.closed and now_ms < self._closing_until:
+            return
+        self._closed = True
+        self._fetcher.close(now_ms)
+        self._links.close(now_ms)
+        self._outbox.emit(Closed())

@@ -1,0 +1,45 @@
+"""Numbers for verbs that end later, and the bounded queue of events they end in."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from kcore import limits
+from kcore.errors import KafkaError
+from kcore.events import Closed, Event, OffsetsCommitted, OperationCompleted, RecordsFetched
+
+
+class Outbox:
+    """Events for the application. News is dropped, oldest first, when nobody takes it; answers to verbs never are."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._operations = 0
+
+    def emit(self, event: Event) -> None:
+        """Queue an event."""
+        events = self._events
+        events.append(event)
+        if len(events) > limits.MAX_UNREAD_EVENTS:
+            self._drop_news()
+
+    def pop(self) -> Event | None:
+        """The oldest event, None if there is none."""
+        return self._events.popleft() if self._events else None
+
+    def begin(self) -> int:
+        """A new operation number."""
+        self._operations += 1
+        return self._operations
+
+    def finish(self, operation: int, result: Any, error: KafkaError | None) -> None:
+        """End an operation."""
+        self.emit(OperationCompleted(operation, result, error))
+
+    def _drop_news(self) -> None:
+        kept = (OperationCompleted, OffsetsCommitted, Closed)
+        for index, event in enumerate(self._events):
+            if isinstance(event, RecordsFetched) or not isinstance(event, kept):
+                del self._events[index]
+                return

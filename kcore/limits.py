@@ -1,0 +1,46 @@
+"""Every general bound, with its reason. Bounds of one room's own data stay in that room.
+
+What a peer can make us hold, wait for or repeat is bounded here; options a user may turn are in
+`kcore.consumer.config`, which takes its defaults and ranges from here where they meet.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Bytes -------------------------------------------------------------------------------------------
+
+# A frame that claims more is refused before anything is allocated. 100 MB is the broker's own bound
+# for requests (socket.request.max.bytes) and kafka-python's for answers; a consumer whose
+# fetch_max_bytes is larger raises it (see ConsumerConfig.receive_message_max_bytes).
+MAX_FRAME_BYTES: Final = 104_857_600
+
+# No frame can be longer: its length is an int32.
+MAX_INT32: Final = 2_147_483_647
+
+# Record bytes one consumer keeps undecoded. One full fetch answer (fetch_max_bytes) from each of
+# two brokers is in hand or on its way before the application asks for more.
+MAX_BUFFERED_BYTES: Final = 134_217_728
+
+# Names -------------------------------------------------------------------------------------------
+
+# Kafka's own bound for topic names and group instance ids (org.apache.kafka.common.internals.Topic).
+MAX_NAME_CHARS: Final = 249
+
+# Strings on the wire carry an int16 length.
+MAX_STRING_BYTES: Final = 32_767
+
+# Time --------------------------------------------------------------------------------------------
+
+# A throttle_time_ms above this is not believed: quotas are computed over windows of seconds
+# (quota.window.size.seconds 1, 11 samples), and a broker must not be able to mute a link for good.
+MAX_THROTTLE_MS: Final = 60_000
+
+# Timeouts above it are taken as "for ever": a year, far below what int64 arithmetic can hold.
+MAX_TIMEOUT_MS: Final = 31_536_000_000
+
+# Events ------------------------------------------------------------------------------------------
+
+# News nobody takes is dropped beyond this, oldest first: a consumer that polls and never looks at
+# events must not grow. A busy consumer makes some hundred a second.
+MAX_UNREAD_EVENTS: Final = 4_096
