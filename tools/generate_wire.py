@@ -289,8 +289,9 @@ def emit_module(path: Path, messages: list[SchemaMessage]) -> str:
         for name, fields in message.all_structs().items():
             lines = emit_class(message, name, "Struct", fields, [])
             inner += [f"    {line}".rstrip() for line in lines]
-        body += ["", "", *emit_class(message, message.name, "Message", message.fields, inner)]
-    text = "\n".join(body).rstrip() + "\n"
+        lines = emit_class(message, message.name, "Message", message.fields, inner)
+        body.append("\n".join(lines).strip())
+    text = "\n\n" + "\n\n\n".join(body) + "\n"
     imports = ("UNSET", "ZERO_UUID", "Fields", "Message", "Struct")
     names = [name for name in imports if name in text]
     head = [
@@ -336,7 +337,8 @@ def emit_package(modules: dict[str, list[str]]) -> str:
         lines.append(line)
     homes = sorted((name, module) for module, names in modules.items() for name in names)
     lines += ["", "__all__ = ["]
-    lines += [f'    "{name}",' for name in ["ZERO_UUID", *sorted(["Message", "Struct", *dict(homes)])]]
+    public = ["ZERO_UUID", *sorted(["Message", "Struct", *dict(homes)])]
+    lines += [f'    "{name}",' for name in public]
     lines += ["]", "", "_HOMES = {"]
     lines += [f'    "{name}": "{module}",' for name, module in homes]
     lines += ["}", "", ""]

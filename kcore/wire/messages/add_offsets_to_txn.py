@@ -37,7 +37,6 @@ class AddOffsetsToTxnRequest(Message):
         self.group_id = group_id
 
 
-
 class AddOffsetsToTxnResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code")
 

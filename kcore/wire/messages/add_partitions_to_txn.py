@@ -83,7 +83,6 @@ class AddPartitionsToTxnRequest(Message):
         self.v3_and_below_topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic] = [] if v3_and_below_topics is UNSET else v3_and_below_topics
 
 
-
 class AddPartitionsToTxnResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "results_by_transaction", "results_by_topic_v3_and_below")
 

@@ -31,7 +31,6 @@ class ApiVersionsRequest(Message):
         self.client_software_version = client_software_version
 
 
-
 class ApiVersionsResponse(Message):
     __slots__ = ("error_code", "api_keys", "throttle_time_ms", "supported_features", "finalized_features_epoch", "finalized_features", "zk_migration_ready")
 

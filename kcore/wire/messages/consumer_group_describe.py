@@ -31,7 +31,6 @@ class ConsumerGroupDescribeRequest(Message):
         self.include_authorized_operations = include_authorized_operations
 
 
-
 class ConsumerGroupDescribeResponse(Message):
     __slots__ = ("throttle_time_ms", "groups")
 

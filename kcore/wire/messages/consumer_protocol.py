@@ -56,7 +56,6 @@ class ConsumerProtocolSubscription(Message):
         self.rack_id = rack_id
 
 
-
 class ConsumerProtocolAssignment(Message):
     __slots__ = ("assigned_partitions", "user_data")
 

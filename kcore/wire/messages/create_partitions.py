@@ -68,7 +68,6 @@ class CreatePartitionsRequest(Message):
         self.validate_only = validate_only
 
 
-
 class CreatePartitionsResponse(Message):
     __slots__ = ("throttle_time_ms", "results")
 

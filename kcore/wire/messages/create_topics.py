@@ -94,7 +94,6 @@ class CreateTopicsRequest(Message):
         self.validate_only = validate_only
 
 
-
 class CreateTopicsResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 

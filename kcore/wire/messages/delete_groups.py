@@ -28,7 +28,6 @@ class DeleteGroupsRequest(Message):
         self.groups_names: list[str] = [] if groups_names is UNSET else groups_names
 
 
-
 class DeleteGroupsResponse(Message):
     __slots__ = ("throttle_time_ms", "results")
 

@@ -65,7 +65,6 @@ class DeleteRecordsRequest(Message):
         self.timeout_ms = timeout_ms
 
 
-
 class DeleteRecordsResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 

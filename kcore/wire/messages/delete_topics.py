@@ -51,7 +51,6 @@ class DeleteTopicsRequest(Message):
         self.timeout_ms = timeout_ms
 
 
-
 class DeleteTopicsResponse(Message):
     __slots__ = ("throttle_time_ms", "responses")
 

@@ -34,7 +34,6 @@ class DescribeClusterRequest(Message):
         self.include_fenced_brokers = include_fenced_brokers
 
 
-
 class DescribeClusterResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "error_message", "endpoint_type", "cluster_id", "controller_id", "brokers", "cluster_authorized_operations")
 

@@ -54,7 +54,6 @@ class DescribeConfigsRequest(Message):
         self.include_documentation = include_documentation
 
 
-
 class DescribeConfigsResponse(Message):
     __slots__ = ("throttle_time_ms", "results")
 

@@ -31,7 +31,6 @@ class DescribeGroupsRequest(Message):
         self.include_authorized_operations = include_authorized_operations
 
 
-
 class DescribeGroupsResponse(Message):
     __slots__ = ("throttle_time_ms", "groups")
 

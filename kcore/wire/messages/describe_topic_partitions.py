@@ -65,7 +65,6 @@ class DescribeTopicPartitionsRequest(Message):
         self.cursor = cursor
 
 
-
 class DescribeTopicPartitionsResponse(Message):
     __slots__ = ("throttle_time_ms", "topics", "next_cursor")
 

@@ -37,7 +37,6 @@ class EndTxnRequest(Message):
         self.committed = committed
 
 
-
 class EndTxnResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "producer_id", "producer_epoch")
 

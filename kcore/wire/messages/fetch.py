@@ -153,7 +153,6 @@ class FetchRequest(Message):
         self.rack_id = rack_id
 
 
-
 class FetchResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "session_id", "responses", "node_endpoints")
 

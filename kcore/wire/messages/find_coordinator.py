@@ -34,7 +34,6 @@ class FindCoordinatorRequest(Message):
         self.coordinator_keys: list[str] = [] if coordinator_keys is UNSET else coordinator_keys
 
 
-
 class FindCoordinatorResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "error_message", "node_id", "host", "port", "coordinators")
 

@@ -28,7 +28,6 @@ class GetTelemetrySubscriptionsRequest(Message):
         self.client_instance_id = client_instance_id
 
 
-
 class GetTelemetrySubscriptionsResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "client_instance_id", "subscription_id", "accepted_compression_types", "push_interval_ms", "telemetry_max_bytes", "delta_temporality", "requested_metrics")
 

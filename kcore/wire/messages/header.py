@@ -36,7 +36,6 @@ class RequestHeader(Message):
         self.client_id = client_id
 
 
-
 class ResponseHeader(Message):
     __slots__ = ("correlation_id",)
 

@@ -37,7 +37,6 @@ class HeartbeatRequest(Message):
         self.group_instance_id = group_instance_id
 
 
-
 class HeartbeatResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code")
 

@@ -71,7 +71,6 @@ class IncrementalAlterConfigsRequest(Message):
         self.validate_only = validate_only
 
 
-
 class IncrementalAlterConfigsResponse(Message):
     __slots__ = ("throttle_time_ms", "responses")
 

@@ -43,7 +43,6 @@ class InitProducerIdRequest(Message):
         self.keep_prepared_txn = keep_prepared_txn
 
 
-
 class InitProducerIdResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "producer_id", "producer_epoch", "ongoing_txn_producer_id", "ongoing_txn_producer_epoch")
 

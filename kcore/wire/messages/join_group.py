@@ -66,7 +66,6 @@ class JoinGroupRequest(Message):
         self.reason = reason
 
 
-
 class JoinGroupResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "generation_id", "protocol_type", "protocol_name", "leader", "skip_assignment", "member_id", "members")
 

@@ -54,7 +54,6 @@ class LeaveGroupRequest(Message):
         self.members: list[LeaveGroupRequest.MemberIdentity] = [] if members is UNSET else members
 
 
-
 class LeaveGroupResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "members")
 

@@ -31,7 +31,6 @@ class ListGroupsRequest(Message):
         self.types_filter: list[str] = [] if types_filter is UNSET else types_filter
 
 
-
 class ListGroupsResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "groups")
 

@@ -74,7 +74,6 @@ class ListOffsetsRequest(Message):
         self.timeout_ms = timeout_ms
 
 
-
 class ListOffsetsResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 

@@ -54,7 +54,6 @@ class MetadataRequest(Message):
         self.include_topic_authorized_operations = include_topic_authorized_operations
 
 
-
 class MetadataResponse(Message):
     __slots__ = ("throttle_time_ms", "brokers", "cluster_id", "controller_id", "topics", "cluster_authorized_operations", "error_code")
 

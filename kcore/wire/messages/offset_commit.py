@@ -86,7 +86,6 @@ class OffsetCommitRequest(Message):
         self.topics: list[OffsetCommitRequest.OffsetCommitRequestTopic] = [] if topics is UNSET else topics
 
 
-
 class OffsetCommitResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 

@@ -62,7 +62,6 @@ class OffsetDeleteRequest(Message):
         self.topics: list[OffsetDeleteRequest.OffsetDeleteRequestTopic] = [] if topics is UNSET else topics
 
 
-
 class OffsetDeleteResponse(Message):
     __slots__ = ("error_code", "throttle_time_ms", "topics")
 

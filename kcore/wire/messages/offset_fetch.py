@@ -97,7 +97,6 @@ class OffsetFetchRequest(Message):
         self.require_stable = require_stable
 
 
-
 class OffsetFetchResponse(Message):
     __slots__ = ("throttle_time_ms", "topics", "error_code", "groups")
 

@@ -68,7 +68,6 @@ class OffsetForLeaderEpochRequest(Message):
         self.topics: list[OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = [] if topics is UNSET else topics
 
 
-
 class OffsetForLeaderEpochResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 

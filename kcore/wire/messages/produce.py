@@ -74,7 +74,6 @@ class ProduceRequest(Message):
         self.topic_data: list[ProduceRequest.TopicProduceData] = [] if topic_data is UNSET else topic_data
 
 
-
 class ProduceResponse(Message):
     __slots__ = ("responses", "throttle_time_ms", "node_endpoints")
 

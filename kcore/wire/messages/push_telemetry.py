@@ -40,7 +40,6 @@ class PushTelemetryRequest(Message):
         self.metrics = metrics
 
 
-
 class PushTelemetryResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code")
 

@@ -28,7 +28,6 @@ class SaslAuthenticateRequest(Message):
         self.auth_bytes = auth_bytes
 
 
-
 class SaslAuthenticateResponse(Message):
     __slots__ = ("error_code", "error_message", "auth_bytes", "session_lifetime_ms")
 

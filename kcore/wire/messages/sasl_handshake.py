@@ -28,7 +28,6 @@ class SaslHandshakeRequest(Message):
         self.mechanism = mechanism
 
 
-
 class SaslHandshakeResponse(Message):
     __slots__ = ("error_code", "mechanisms")
 

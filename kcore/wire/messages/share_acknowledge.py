@@ -94,7 +94,6 @@ class ShareAcknowledgeRequest(Message):
         self.topics: list[ShareAcknowledgeRequest.AcknowledgeTopic] = [] if topics is UNSET else topics
 
 
-
 class ShareAcknowledgeResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "error_message", "acquisition_lock_timeout_ms", "responses", "node_endpoints")
 

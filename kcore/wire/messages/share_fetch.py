@@ -135,7 +135,6 @@ class ShareFetchRequest(Message):
         self.forgotten_topics_data: list[ShareFetchRequest.ForgottenTopic] = [] if forgotten_topics_data is UNSET else forgotten_topics_data
 
 
-
 class ShareFetchResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "error_message", "acquisition_lock_timeout_ms", "responses", "node_endpoints")
 

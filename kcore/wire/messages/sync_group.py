@@ -63,7 +63,6 @@ class SyncGroupRequest(Message):
         self.assignments: list[SyncGroupRequest.SyncGroupRequestAssignment] = [] if assignments is UNSET else assignments
 
 
-
 class SyncGroupResponse(Message):
     __slots__ = ("throttle_time_ms", "error_code", "protocol_type", "protocol_name", "assignment")
 

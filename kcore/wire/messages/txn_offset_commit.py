@@ -89,7 +89,6 @@ class TxnOffsetCommitRequest(Message):
         self.topics: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = [] if topics is UNSET else topics
 
 
-
 class TxnOffsetCommitResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 
