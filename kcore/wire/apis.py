@@ -1,0 +1,142 @@
+"""API keys, the versions of each that we speak, and how a version is agreed on with a broker.
+
+Every version in RANGES can be written and read in both directions. The lowest is the lowest that a
+4.x broker serves (KIP-896), which is below what any broker since 2.1 offers as its highest; the
+highest is the highest stable one of Kafka 4.3. Sources: the message definitions in kafka-clients
+4.3.1; KIP-35 and KIP-511 for the negotiation.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from kcore.errors import UnsupportedVersionError
+from kcore.wire import messages
+from kcore.wire.message import Message
+
+
+class ApiKey(IntEnum):
+    """The number of each API; its name in capitals is the stem of its message classes."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
+    SASL_HANDSHAKE = 17
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    TXN_OFFSET_COMMIT = 28
+    DESCRIBE_CONFIGS = 32
+    SASL_AUTHENTICATE = 36
+    CREATE_PARTITIONS = 37
+    DELETE_GROUPS = 42
+    INCREMENTAL_ALTER_CONFIGS = 44
+    OFFSET_DELETE = 47
+    DESCRIBE_CLUSTER = 60
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
+    DESCRIBE_TOPIC_PARTITIONS = 75
+    SHARE_GROUP_HEARTBEAT = 76
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+
+    @property
+    def stem(self) -> str:
+        """`JoinGroup`: the API's name in Kafka's documentation, and of its classes without suffix."""
+        return self.name.title().replace("_", "")
+
+
+# Lowest and highest version we speak.
+RANGES: dict[ApiKey, tuple[int, int]] = {
+    ApiKey.PRODUCE: (3, 13),
+    ApiKey.FETCH: (4, 18),
+    ApiKey.LIST_OFFSETS: (1, 11),
+    ApiKey.METADATA: (0, 13),
+    ApiKey.OFFSET_COMMIT: (2, 10),
+    ApiKey.OFFSET_FETCH: (1, 10),
+    ApiKey.FIND_COORDINATOR: (0, 6),
+    ApiKey.JOIN_GROUP: (0, 9),
+    ApiKey.HEARTBEAT: (0, 4),
+    ApiKey.LEAVE_GROUP: (0, 5),
+    ApiKey.SYNC_GROUP: (0, 5),
+    ApiKey.DESCRIBE_GROUPS: (0, 6),
+    ApiKey.LIST_GROUPS: (0, 5),
+    ApiKey.SASL_HANDSHAKE: (0, 1),
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.CREATE_TOPICS: (2, 7),
+    ApiKey.DELETE_TOPICS: (1, 6),
+    ApiKey.DELETE_RECORDS: (0, 2),
+    ApiKey.INIT_PRODUCER_ID: (0, 5),  # 6 (two-phase commit, KIP-939) is not stable yet
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (2, 4),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (0, 5),  # 4 and up are for brokers: a client caps this at 3
+    ApiKey.ADD_OFFSETS_TO_TXN: (0, 4),
+    ApiKey.END_TXN: (0, 5),
+    ApiKey.TXN_OFFSET_COMMIT: (0, 5),
+    ApiKey.DESCRIBE_CONFIGS: (1, 4),
+    ApiKey.SASL_AUTHENTICATE: (0, 2),
+    ApiKey.CREATE_PARTITIONS: (0, 3),
+    ApiKey.DELETE_GROUPS: (0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    ApiKey.OFFSET_DELETE: (0, 0),
+    ApiKey.DESCRIBE_CLUSTER: (0, 2),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, 1),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (0, 1),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (0, 0),
+    ApiKey.PUSH_TELEMETRY: (0, 0),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (1, 1),
+    ApiKey.SHARE_FETCH: (1, 2),
+    ApiKey.SHARE_ACKNOWLEDGE: (1, 2),
+}
+
+
+def request_class(api: ApiKey) -> type[Message]:
+    """The class of the API's requests."""
+    found: type[Message] = getattr(messages, api.stem + "Request")
+    return found
+
+
+def response_class(api: ApiKey) -> type[Message]:
+    """The class of the API's responses."""
+    found: type[Message] = getattr(messages, api.stem + "Response")
+    return found
+
+
+def negotiate(api: ApiKey, broker_min: int, broker_max: int, cap: int | None = None) -> int:
+    """The highest version of `api` that we and a broker offering these versions both speak.
+
+    cap: go no higher, for reasons outside this API (topic ids that are not known, say).
+    Raises UnsupportedVersionError if there is no such version, or the broker's range is inverted.
+    """
+    lowest, highest = RANGES[api]
+    if broker_min > broker_max:
+        raise UnsupportedVersionError(
+            f"{api.stem}: the broker's version range is inverted, {broker_min} to {broker_max};"
+            f" ours is {lowest} to {highest}"
+        )
+    version = min(highest, broker_max, highest if cap is None else cap)
+    if version < max(lowest, broker_min):
+        limit = "" if cap is None else f" (no higher than {cap} can be used here)"
+        raise UnsupportedVersionError(
+            f"{api.stem}: no common version. The broker speaks {broker_min} to {broker_max},"
+            f" we speak {lowest} to {highest}{limit}"
+        )
+    return version
