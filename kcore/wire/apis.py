@@ -1,6 +1,6 @@
 """API keys, the versions of each that we speak, and how a version is agreed on with a broker.
 
-Every version in RANGES can be written and read in both directions. The lowest is the lowest that a
+Every version in API_TABLE can be written and read in both directions. The lowest is the lowest that a
 4.x broker serves (KIP-896), which is below what any broker since 2.1 offers as its highest; the
 highest is the highest stable one of Kafka 4.3. Sources: the message definitions in kafka-clients
 4.3.1; KIP-35 and KIP-511 for the negotiation.
@@ -9,6 +9,7 @@ highest is the highest stable one of Kafka 4.3. Sources: the message definitions
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 from kcore.errors import UnsupportedVersionError
 from kcore.wire import messages
@@ -16,7 +17,7 @@ from kcore.wire.message import Message
 
 
 class ApiKey(IntEnum):
-    """The number of each API; its name in capitals is the stem of its message classes."""
+    """The number of each API; its capitals spell the stem of its classes."""
 
     PRODUCE = 0
     FETCH = 1
@@ -60,64 +61,73 @@ class ApiKey(IntEnum):
 
     @property
     def stem(self) -> str:
-        """`JoinGroup`: the API's name in Kafka's documentation, and of its classes without suffix."""
+        """`JoinGroup`: the name Kafka documents, and that of its classes without their suffix."""
         return self.name.title().replace("_", "")
 
 
-# Lowest and highest version we speak.
-RANGES: dict[ApiKey, tuple[int, int]] = {
-    ApiKey.PRODUCE: (3, 13),
-    ApiKey.FETCH: (4, 18),
-    ApiKey.LIST_OFFSETS: (1, 11),
-    ApiKey.METADATA: (0, 13),
-    ApiKey.OFFSET_COMMIT: (2, 10),
-    ApiKey.OFFSET_FETCH: (1, 10),
-    ApiKey.FIND_COORDINATOR: (0, 6),
-    ApiKey.JOIN_GROUP: (0, 9),
-    ApiKey.HEARTBEAT: (0, 4),
-    ApiKey.LEAVE_GROUP: (0, 5),
-    ApiKey.SYNC_GROUP: (0, 5),
-    ApiKey.DESCRIBE_GROUPS: (0, 6),
-    ApiKey.LIST_GROUPS: (0, 5),
-    ApiKey.SASL_HANDSHAKE: (0, 1),
-    ApiKey.API_VERSIONS: (0, 4),
-    ApiKey.CREATE_TOPICS: (2, 7),
-    ApiKey.DELETE_TOPICS: (1, 6),
-    ApiKey.DELETE_RECORDS: (0, 2),
-    ApiKey.INIT_PRODUCER_ID: (0, 5),  # 6 (two-phase commit, KIP-939) is not stable yet
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: (2, 4),
-    ApiKey.ADD_PARTITIONS_TO_TXN: (0, 5),  # 4 and up are for brokers: a client caps this at 3
-    ApiKey.ADD_OFFSETS_TO_TXN: (0, 4),
-    ApiKey.END_TXN: (0, 5),
-    ApiKey.TXN_OFFSET_COMMIT: (0, 5),
-    ApiKey.DESCRIBE_CONFIGS: (1, 4),
-    ApiKey.SASL_AUTHENTICATE: (0, 2),
-    ApiKey.CREATE_PARTITIONS: (0, 3),
-    ApiKey.DELETE_GROUPS: (0, 2),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
-    ApiKey.OFFSET_DELETE: (0, 0),
-    ApiKey.DESCRIBE_CLUSTER: (0, 2),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, 1),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: (0, 1),
-    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (0, 0),
-    ApiKey.PUSH_TELEMETRY: (0, 0),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
-    ApiKey.SHARE_GROUP_HEARTBEAT: (1, 1),
-    ApiKey.SHARE_FETCH: (1, 2),
-    ApiKey.SHARE_ACKNOWLEDGE: (1, 2),
-}
+class Api(NamedTuple):
+    """An API as we speak it: every version from `min_version` to `max_version`, both directions."""
+
+    key: ApiKey
+    min_version: int
+    max_version: int
+
+    @property
+    def request(self) -> type[Message]:
+        """The class of its requests."""
+        found: type[Message] = getattr(messages, self.key.stem + "Request")
+        return found
+
+    @property
+    def response(self) -> type[Message]:
+        """The class of its responses."""
+        found: type[Message] = getattr(messages, self.key.stem + "Response")
+        return found
 
 
-def request_class(api: ApiKey) -> type[Message]:
-    """The class of the API's requests."""
-    found: type[Message] = getattr(messages, api.stem + "Request")
-    return found
+_APIS = (
+    Api(ApiKey.PRODUCE, 3, 13),
+    Api(ApiKey.FETCH, 4, 18),
+    Api(ApiKey.LIST_OFFSETS, 1, 11),
+    Api(ApiKey.METADATA, 0, 13),
+    Api(ApiKey.OFFSET_COMMIT, 2, 10),
+    Api(ApiKey.OFFSET_FETCH, 1, 10),
+    Api(ApiKey.FIND_COORDINATOR, 0, 6),
+    Api(ApiKey.JOIN_GROUP, 0, 9),
+    Api(ApiKey.HEARTBEAT, 0, 4),
+    Api(ApiKey.LEAVE_GROUP, 0, 5),
+    Api(ApiKey.SYNC_GROUP, 0, 5),
+    Api(ApiKey.DESCRIBE_GROUPS, 0, 6),
+    Api(ApiKey.LIST_GROUPS, 0, 5),
+    Api(ApiKey.SASL_HANDSHAKE, 0, 1),
+    Api(ApiKey.API_VERSIONS, 0, 4),
+    Api(ApiKey.CREATE_TOPICS, 2, 7),
+    Api(ApiKey.DELETE_TOPICS, 1, 6),
+    Api(ApiKey.DELETE_RECORDS, 0, 2),
+    Api(ApiKey.INIT_PRODUCER_ID, 0, 5),  # 6 (two-phase commit, KIP-939) is not stable yet
+    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+    Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5),  # 4 and up are for brokers: a client caps this at 3
+    Api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4),
+    Api(ApiKey.END_TXN, 0, 5),
+    Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5),
+    Api(ApiKey.DESCRIBE_CONFIGS, 1, 4),
+    Api(ApiKey.SASL_AUTHENTICATE, 0, 2),
+    Api(ApiKey.CREATE_PARTITIONS, 0, 3),
+    Api(ApiKey.DELETE_GROUPS, 0, 2),
+    Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1),
+    Api(ApiKey.OFFSET_DELETE, 0, 0),
+    Api(ApiKey.DESCRIBE_CLUSTER, 0, 2),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
+    Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0),
+    Api(ApiKey.PUSH_TELEMETRY, 0, 0),
+    Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
+    Api(ApiKey.SHARE_FETCH, 1, 2),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
+)
 
-
-def response_class(api: ApiKey) -> type[Message]:
-    """The class of the API's responses."""
-    found: type[Message] = getattr(messages, api.stem + "Response")
-    return found
+API_TABLE: dict[ApiKey, Api] = {api.key: api for api in _APIS}
 
 
 def negotiate(api: ApiKey, broker_min: int, broker_max: int, cap: int | None = None) -> int:
@@ -126,7 +136,7 @@ def negotiate(api: ApiKey, broker_min: int, broker_max: int, cap: int | None = N
     cap: go no higher, for reasons outside this API (topic ids that are not known, say).
     Raises UnsupportedVersionError if there is no such version, or the broker's range is inverted.
     """
-    lowest, highest = RANGES[api]
+    _, lowest, highest = API_TABLE[api]
     if broker_min > broker_max:
         raise UnsupportedVersionError(
             f"{api.stem}: the broker's version range is inverted, {broker_min} to {broker_max};"
