@@ -24,7 +24,7 @@ MAX_BUFFERED_BYTES: Final = 134_217_728
 
 # Names -------------------------------------------------------------------------------------------
 
-# Kafka's own bound for topic names and group instance ids (org.apache.kafka.common.internals.Topic).
+# Kafka's own bound for topic names and group instance ids (Java: common.internals.Topic).
 MAX_NAME_CHARS: Final = 249
 
 # Strings on the wire carry an int16 length.

@@ -5,7 +5,7 @@ Sources: kafka-python's `kafka.structs`, Java's `TopicPartition` / `OffsetAndMet
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class TopicPartition(NamedTuple):
@@ -29,6 +29,24 @@ class OffsetAndTimestamp(NamedTuple):
     offset: int
     timestamp: int
     leader_epoch: int = -1
+
+
+class MemberState:
+    """What ConsumerGroupMetadata.state can say (the values of kafka-python's MemberState)."""
+
+    UNJOINED: Final = "<unjoined>"  # not part of a group
+    REBALANCING: Final = "<rebalancing>"  # on the way into a generation
+    STABLE: Final = "<stable>"  # part of one, sending heartbeats
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """Who this consumer is in its group, to fence it in transactions (KIP-447); unjoined: -1 and ""."""
+
+    group_id: str | None = None
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+    state: str = MemberState.UNJOINED
 
 
 class Leader(NamedTuple):

@@ -2,8 +2,8 @@
 
 Base relations follow kafka-python's and aiokafka's where an `except` line could rely on them:
 KafkaError is a RuntimeError as in aiokafka, what can be retried is a RetriableError, what a
-metadata refresh may cure is an InvalidMetadataError. Facts about an error are attributes, given to the
-constructor by keyword; the message says what happened, where, and how to go on.
+metadata refresh may cure is an InvalidMetadataError. Facts about an error are attributes, given to
+the constructor by keyword; the message says what happened, where, and how to go on.
 """
 
 from __future__ import annotations

@@ -1,0 +1,62 @@
+"""kcore: an Apache Kafka consumer around a protocol core that does no I/O.
+
+The public classes, found when first asked for (PEP 562), so that importing one room loads no other.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kcore.clients.consumer import Consumer as Consumer
+    from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kcore.consumer.config import ConsumerConfig as ConsumerConfig
+    from kcore.consumer.core import ConsumerCore as ConsumerCore
+    from kcore.records import ConsumerRecord as ConsumerRecord
+    from kcore.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
+    from kcore.structs import MemberState as MemberState
+    from kcore.structs import OffsetAndMetadata as OffsetAndMetadata
+    from kcore.structs import OffsetAndTimestamp as OffsetAndTimestamp
+    from kcore.structs import TopicPartition as TopicPartition
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Consumer": "kcore.clients.consumer",
+    "ConsumerConfig": "kcore.consumer.config",
+    "ConsumerCore": "kcore.consumer.core",
+    "ConsumerGroupMetadata": "kcore.structs",
+    "ConsumerRebalanceListener": "kcore.clients.rebalance",
+    "ConsumerRecord": "kcore.records",
+    "MemberState": "kcore.structs",
+    "OffsetAndMetadata": "kcore.structs",
+    "OffsetAndTimestamp": "kcore.structs",
+    "TopicPartition": "kcore.structs",
+}
+
+__all__ = [
+    "Consumer",
+    "ConsumerConfig",
+    "ConsumerCore",
+    "ConsumerGroupMetadata",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "MemberState",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "TopicPartition",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
