@@ -1,0 +1,117 @@
+"""The two sides the pump stands between: a `Core` that decides, and a `Transport` that knows one
+runtime.
+
+A core does no I/O. Inputs go in by `handle_*` and the receive buffer, wishes come out of
+`next_action()`, and `deadline()` says when silence itself is an input. docs/BOUNDARY.md is the
+contract in prose. A transport opens sockets and waits for their readiness. It knows nothing of
+Kafka, links or cores.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from kcore.actions import Action
+
+# Readiness bits: the values of poll(2), so that a poll driver hands on what the kernel said. Any
+# other bit (error, hang-up) means that both reading and writing will return at once with the
+# reason.
+READABLE: Final = 0x001
+WRITABLE: Final = 0x004
+
+
+class Step(Enum):
+    """What ended a step of the pump."""
+
+    FED = "fed"  # the core took at least one input
+    IDLE = "idle"  # the timeout ended, or a stale wake-up passed; nothing was fed
+    WOKEN = "woken"  # `wakeup()` was called (inputs may have been fed as well)
+
+
+class Core(Protocol):
+    """The half of a core that its driver touches (ConsumerCore has it). Times are monotonic ms."""
+
+    def handle_connected(self, link: int, now_ms: int) -> None:
+        """The connection asked for stands."""
+
+    def handle_closed(
+        self, link: int, why: str, now_ms: int, *, more_addresses: bool = False
+    ) -> None:
+        """The connection ended or could not be made; `why` is for people."""
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """The time `deadline()` named has come. Harmless when it has not."""
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Writable room for the next bytes of the link, never empty. LookupError: the link is not
+        known.
+        """
+
+    def receive_advance(self, link: int, n: int, now_ms: int) -> None:
+        """The first `n` bytes of the buffer lent are filled; the loan ends."""
+
+    def next_action(self) -> Action | None:
+        """The next Connect, Send or Disconnect; None when there is nothing to do."""
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is to be called; `kcore.timers.NEVER` if silence means nothing
+        now.
+        """
+
+
+class Address(NamedTuple):
+    """One answer of the resolver: what `socket(family)` and `connect(sockaddr)` take."""
+
+    family: int
+    sockaddr: tuple[str, int] | tuple[str, int, int, int]
+
+
+class Transport(Protocol):
+    """One runtime's sockets and readiness. Not thread-safe: whoever drives the pump holds its lock.
+
+    io_flags: flags for every recv and send, so that neither ever blocks.
+    """
+
+    name: str
+    io_flags: int
+
+    def resolve(self, host: str, port: int) -> Sequence[Address]:
+        """The addresses of a name, in the resolver's order, at least one. May wait. OSError,
+        ValueError.
+        """
+
+    def connect(self, address: Address) -> socket.socket:
+        """A new socket on its way to `address`: it becomes writable when that is decided.
+        OSError.
+        """
+
+    def established(self, sock: socket.socket, host: str, /) -> socket.socket:
+        """The connection stands: the socket to go on with (room for a wrapper such as TLS)."""
+
+    def watch(self, fd: int, events: int) -> None:
+        """Report READABLE and/or WRITABLE of `fd` from now on; called again, changes which."""
+
+    def unwatch(self, fd: int) -> None:
+        """Stop. Called before `fd` is closed; readiness not yet handed out is dropped."""
+
+    def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
+        """Up to `timeout_ms` (None: for ever) until something watched is ready: (fd, bits). May be
+        empty early.
+        """
+
+    def close(self) -> None:
+        """Free everything held. Idempotent."""
+
+    def abandon(self) -> None:
+        """In the child of a fork: free this process's copies, without a word to anything shared
+        with the parent.
+        """
+
+
+def monotonic_ms() -> int:
+    """The clock of the pump: ms of CLOCK_MONOTONIC."""
+    return time.monotonic_ns() // 1_000_000

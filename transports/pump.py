@@ -1,0 +1,383 @@
+"""The one drain loop: it obeys a core's actions and feeds it what the sockets say.
+
+Rules:
+* One input, drain the actions to empty, next input. What goes wrong while an action is obeyed (a
+  refused connection, a broken pipe) becomes an input of its own, fed when the actions are drained.
+* Whatever a socket or the resolver does, `step` does not raise: it ends as `handle_closed` of that
+  link.
+* Data comes before deadlines: an answer that has arrived is not timed out because the application
+  was away.
+* A link gets at most READS_PER_STEP reads in a step, so a busy one starves neither others nor
+  deadlines.
+* An exception that is not the socket's (Ctrl-C most of all) may strike anywhere between the kernel
+  and the core. The link being served then has an unknown number of bytes behind it, so it is closed
+  and the core is told in the next step.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from kcore.actions import Action, Connect, Disconnect, Send
+from kcore.errors import ForkedError, IllegalStateError
+from kcore.timers import NEVER
+from kcore.transports.core import (
+    READABLE,
+    WRITABLE,
+    Address,
+    Core,
+    Step,
+    Transport,
+    monotonic_ms,
+)
+from kcore.transports.forking import release_in_child
+from kcore.transports.sockets import connect_fault, describe
+from kcore.transports.waker import Waker
+
+# A read fills at most what the kernel has buffered (some MB); after this many the others have their
+# turn.
+READS_PER_STEP: Final = 8
+# poll(2) takes an int of ms; a wait cut short by this is only one more turn of the loop.
+WAIT_MS_MAX: Final = 0x3FFF_FFFF
+# Names whose addresses are remembered while the core walks through them.
+NAMES_MAX: Final = 1024
+
+_NOT_WRITABLE: Final = ~WRITABLE
+_NOT_READABLE: Final = ~READABLE
+
+
+class _Link:
+    """A connection of the core: its socket and what is not written yet."""
+
+    __slots__ = ("connected", "fd", "host", "more", "number", "out", "since", "sock")
+
+    def __init__(self, connect: Connect, sock: socket.socket, more: bool, since: int) -> None:
+        self.number = connect.link
+        self.host = connect.host
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.connected = False
+        self.more = more  # the name has further addresses
+        self.since = since  # the round it was opened in
+        self.out: deque[memoryview] = deque()
+
+
+class Pump:
+    """Drives one core over one transport. It has no lock: one thread (or greenlet) at a time, save
+    for `wakeup`.
+
+    Events are left in the core for the application: pop `core.next_event()` after each step.
+    """
+
+    def __init__(
+        self, core: Core, transport: Transport, clock: Callable[[], int] = monotonic_ms
+    ) -> None:
+        self.core = core
+        self.transport = transport
+        self.now_ms = clock
+        self._links: dict[int, _Link] = {}  # by link number
+        self._by_fd: dict[int, _Link] = {}
+        self._inputs: deque[tuple[int, str | None, bool]] = deque()  # link, why closed, more
+        self._names: dict[tuple[str, int], list[Address]] = {}
+        self._io_flags = transport.io_flags
+        self._round = 0
+        self._waker = Waker()
+        self._refusal: type[ForkedError | IllegalStateError] | None = None
+        transport.watch(self._waker.fd, READABLE)
+        release_in_child(self)
+
+    # The door ---------------------------------------------------------------------------------
+
+    def step(self, timeout_ms: int | None = None) -> Step:
+        """Obey the core, wait at most `timeout_ms` (None: as long as the core allows), feed it what
+        came, obey again.
+
+        Returns after the first round in which anything was fed, or when the timeout ends, or when
+        woken. ForkedError in the child of a fork, IllegalStateError after `close`.
+        """
+        if self._refusal is not None:
+            self._refuse()
+        core = self.core
+        now = self.now_ms()
+        until = NEVER if timeout_ms is None else now + max(timeout_ms, 0)
+        self._obey()
+        fed = self._feed_inputs(now)
+        while True:
+            deadline = core.deadline()
+            wait_ms = 0 if fed else _time_to(min(deadline, until), now)
+            ready = self.transport.wait(wait_ms)
+            now = self.now_ms()
+            self._round += 1
+            woken = False
+            for fd, events in ready:
+                link = self._by_fd.get(fd)
+                if link is not None:
+                    fed |= self._serve(link, events, now)
+                elif fd == self._waker.fd:
+                    woken = self._waker.take()
+            fed |= self._feed_inputs(now)
+            if deadline <= now:
+                core.handle_deadline(now)
+                self._obey()
+                fed = True
+            if woken:
+                return Step.WOKEN
+            if fed:
+                return Step.FED
+            if now >= until:
+                return Step.IDLE
+
+    def wakeup(self) -> None:
+        """End the wait of the current step, or of the next one, at once. From any thread or signal
+        handler.
+        """
+        if self._refusal is ForkedError:
+            self._refuse()
+        self._waker.wake()
+
+    def close(self) -> None:
+        """Close every socket and the transport, without asking the core. Idempotent; free of effect
+        after a fork.
+        """
+        if self._refusal is None:
+            self._refusal = IllegalStateError
+            self._release()
+
+    def forked(self) -> None:
+        """In the child of a fork: let go of the inherited fds, and refuse all use from here on."""
+        if self._refusal is None:
+            self._refusal = ForkedError
+            self.transport.abandon()  # first: it must not be told of fds one by one
+            self._close_fds()
+
+    def __del__(self) -> None:
+        if getattr(self, "_refusal", ForkedError) is None:
+            self._refusal = IllegalStateError
+            self._release()
+
+    def _refuse(self) -> None:
+        if self._refusal is ForkedError:
+            raise ForkedError(
+                "made before a fork: its sockets belong to the parent process; "
+                "make a new one in the child"
+            )
+        raise IllegalStateError("closed")
+
+    def _release(self) -> None:
+        for fd in [*self._by_fd, self._waker.fd]:
+            self.transport.unwatch(fd)
+        self._close_fds()
+        self.transport.close()
+
+    def _close_fds(self) -> None:
+        for link in self._links.values():
+            _close(link.sock)
+        self._links.clear()
+        self._by_fd.clear()
+        self._inputs.clear()
+        self._waker.close()
+
+    # What the core wants ----------------------------------------------------------------------
+
+    def _obey(self) -> None:
+        """Carry out actions until there are none."""
+        next_action = self.core.next_action
+        action = next_action()
+        while action is not None:
+            try:
+                if isinstance(action, Send):
+                    self._send(action)
+                elif isinstance(action, Connect):
+                    self._connect(action)
+                else:
+                    self._disconnect(action)
+            except BaseException:
+                self._give_up(action)
+                raise
+            action = next_action()
+
+    def _give_up(self, action: Action) -> None:
+        """An exception struck while `action` was obeyed: nobody knows how far, so the link is
+        ended.
+        """
+        link = self._links.get(action.link)
+        if link is not None:
+            self._drop(link, "interrupted")
+        elif not isinstance(action, Disconnect):
+            self._inputs.append((action.link, "interrupted", False))
+
+    def _connect(self, action: Connect) -> None:
+        more = False
+        try:
+            found = self._resolve(action)
+            index = action.address_index % len(found)
+            more = action.address_index + 1 < len(found)
+            sock = self.transport.connect(found[index])
+        except (OSError, ValueError, OverflowError) as error:
+            self._inputs.append((action.link, describe(error), more))
+            return
+        link = _Link(action, sock, more, self._round)
+        self._links[link.number] = self._by_fd[link.fd] = link
+        self.transport.watch(link.fd, WRITABLE)
+
+    def _resolve(self, action: Connect) -> list[Address]:
+        """The addresses of a name: asked anew for the first one, remembered for the rest of the
+        walk.
+        """
+        name = (action.host, action.port)
+        found = self._names.get(name) if action.address_index else None
+        if found is None:
+            found = list(self.transport.resolve(action.host, action.port))
+            if len(self._names) >= NAMES_MAX:
+                self._names.clear()
+            self._names[name] = found
+        return found
+
+    def _disconnect(self, action: Disconnect) -> None:
+        link = self._links.get(action.link)
+        if link is not None:
+            self._forget(link)
+
+    def _send(self, action: Send) -> None:
+        link = self._links.get(action.link)
+        if link is None:
+            return  # it ended a moment ago; the core has been told or is about to be
+        if link.out or not link.connected:
+            link.out.append(memoryview(action.data))
+            return
+        data = action.data
+        try:
+            sent = link.sock.send(data, self._io_flags)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except (OSError, ValueError) as error:
+            self._drop(link, describe(error))
+            return
+        if sent < len(data):
+            link.out.append(memoryview(data)[sent:])
+            self.transport.watch(link.fd, READABLE | WRITABLE)
+
+    # What the sockets say ---------------------------------------------------------------------
+
+    def _serve(self, link: _Link, events: int, now: int) -> bool:
+        """Act on the readiness of one link; True if the core was fed."""
+        # A link opened in this round has taken over the number of an fd that was closed in it: the
+        # news is not about it.
+        if link.since == self._round:
+            return False
+        try:
+            if not link.connected:
+                return self._establish(link, now)
+            if link.out and events & _NOT_READABLE:
+                self._flush(link)
+            if events & _NOT_WRITABLE:
+                return self._receive(link, now)
+        except BaseException:
+            if link.number in self._links:
+                self._drop(link, "interrupted")
+            raise
+        return False
+
+    def _establish(self, link: _Link, now: int) -> bool:
+        """The attempt is decided: tell the core how."""
+        fault = connect_fault(link.sock)
+        if fault is None:
+            try:
+                link.sock = self.transport.established(link.sock, link.host)
+            except (OSError, ValueError) as error:
+                fault = describe(error)
+        if fault is not None:
+            self._drop(link, fault)
+            return False  # fed with the other inputs of this round
+        link.connected = True
+        self.transport.watch(link.fd, READABLE | WRITABLE if link.out else READABLE)
+        self.core.handle_connected(link.number, now)
+        self._obey()
+        return True
+
+    def _flush(self, link: _Link) -> None:
+        """Write what waits, in order, until the kernel takes no more."""
+        out = link.out
+        try:
+            while out:
+                head = out[0]
+                sent = link.sock.send(head, self._io_flags)
+                if sent < len(head):
+                    out[0] = head[sent:]
+                else:
+                    out.popleft()
+        except (BlockingIOError, InterruptedError):
+            return
+        except (OSError, ValueError) as error:
+            self._drop(link, describe(error))
+            return
+        self.transport.watch(link.fd, READABLE)
+
+    def _receive(self, link: _Link, now: int) -> bool:
+        """Read into the core's own buffer until the socket has no more, or the link's share is used
+        up.
+        """
+        core, number, flags = self.core, link.number, self._io_flags
+        fed = False
+        for _ in range(READS_PER_STEP):
+            if link.number not in self._links:
+                break  # the core, or a failed write, ended it
+            try:
+                room = core.receive_buffer(number)
+            except LookupError:
+                self._forget(link)
+                break
+            try:
+                count = link.sock.recv_into(room, 0, flags)
+            except (BlockingIOError, InterruptedError):
+                break
+            except (OSError, ValueError) as error:
+                self._drop(link, describe(error))
+                break
+            if not count:
+                self._drop(link, "closed by the peer")
+                break
+            filled = count == len(room)
+            del room  # the loan ends: the core may resize what is behind it
+            core.receive_advance(number, count, now)
+            self._obey()
+            fed = True
+            if not filled:
+                break  # the kernel had no more; should it have by now, the next wait says so
+        return fed
+
+    def _feed_inputs(self, now: int) -> bool:
+        """Tell the core of closures found meanwhile; those found by this wait for the next step."""
+        count = len(self._inputs)
+        for _ in range(count):
+            number, why, more = self._inputs.popleft()
+            self.core.handle_closed(number, why or "", now, more_addresses=more)
+            self._obey()
+        return count > 0
+
+    def _drop(self, link: _Link, why: str) -> None:
+        """The socket ended by itself: forget it, and tell the core when its actions are drained."""
+        self._forget(link)
+        self._inputs.append((link.number, why, link.more and not link.connected))
+
+    def _forget(self, link: _Link) -> None:
+        if self._links.pop(link.number, None) is not None:
+            del self._by_fd[link.fd]
+            self.transport.unwatch(link.fd)
+            _close(link.sock)
+
+
+def _time_to(at: int, now: int) -> int | None:
+    """How long a wait may last: None for ever, else ms from 0 up."""
+    if at == NEVER:
+        return None
+    return min(max(at - now, 0), WAIT_MS_MAX)
+
+
+def _close(sock: socket.socket) -> None:
+    with suppress(OSError):  # a reset that was pending: the fd is free all the same
+        sock.close()

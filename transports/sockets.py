@@ -1,0 +1,93 @@
+"""What all drivers share about sockets: options, the start of a connection, names to addresses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kcore.transports.core import Address
+
+# connect(2) that goes on in the background. EINTR counts: the attempt is not undone by a signal.
+UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
+
+
+@dataclass(frozen=True, slots=True)
+class SocketOptions:
+    """How sockets are set up before they connect.
+
+    send_buffer_bytes, receive_buffer_bytes: SO_SNDBUF, SO_RCVBUF; None or -1 leaves the system's
+    own tuning.
+    socket_options: (level, name, value) triples for setsockopt, applied last.
+    Always set: TCP_NODELAY (requests are small and waited for) and SO_KEEPALIVE (a dead peer is
+    found at last).
+    """
+
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    socket_options: Sequence[tuple[int, int, int | bytes]] = ()
+
+    def apply(self, sock: socket.socket) -> None:
+        """Set everything on `sock`. OSError from the system."""
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self.send_buffer_bytes is not None and self.send_buffer_bytes >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.send_buffer_bytes)
+        if self.receive_buffer_bytes is not None and self.receive_buffer_bytes >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer_bytes)
+        for level, name, value in self.socket_options:
+            sock.setsockopt(level, name, value)
+
+
+def start_connect(
+    make: Callable[[int, int], socket.socket], address: Address, options: SocketOptions
+) -> socket.socket:
+    """A non-blocking socket made by `make(family, type)`, its connection begun. OSError if it
+    cannot begin.
+    """
+    sock = make(address.family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        options.apply(sock)
+        code = sock.connect_ex(address.sockaddr)
+        if code not in UNDER_WAY:
+            raise OSError(code, os.strerror(code))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def addresses(answers: Sequence[tuple[Any, ...]]) -> list[Address]:
+    """What getaddrinfo said, without repeats, in its order. OSError if it said nothing."""
+    found = dict.fromkeys(Address(int(family), at) for family, _, _, _, at in answers)
+    if not found:
+        raise OSError(errno.EADDRNOTAVAIL, "the name has no address")
+    return list(found)
+
+
+def connect_fault(sock: socket.socket) -> str | None:
+    """Why the attempt on a socket that became writable failed; None if it is connected."""
+    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if code:
+        return os.strerror(code)
+    try:
+        peer = sock.getpeername()
+    except OSError as error:
+        return describe(error)
+    # A port of the ephemeral range with nobody listening can be dialled from itself (TCP
+    # simultaneous open): then the socket is its own peer, and would keep the port from the broker
+    # that comes back.
+    if peer == sock.getsockname():
+        return "connected to itself: nobody listens there"
+    return None
+
+
+def describe(error: BaseException) -> str:
+    """A short reason for people."""
+    if isinstance(error, OSError) and error.strerror:
+        return str(error.strerror)
+    return str(error) or type(error).__name__
