@@ -1,0 +1,154 @@
+"""What a Metadata answer does to the view: epochs never go back, ids, hostile answers (rules M3, M4, M6)."""
+
+import pytest
+
+from kcore.cluster.view import Metadata
+from kcore.structs import Leader, Node, TopicPartition
+from kcore.wire.messages import MetadataResponse
+
+TP = TopicPartition("t", 0)
+ID_A, ID_B = b"a" * 16, b"b" * 16
+
+
+def broker(node_id=1, host="h1", port=9092, rack=None):
+    return MetadataResponse.MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
+
+
+def part(index=0, leader=1, epoch=5, **more):
+    return MetadataResponse.MetadataResponsePartition(
+        partition_index=index, leader_id=leader, leader_epoch=epoch, **more
+    )
+
+
+def topic(name="t", partitions=None, topic_id=bytes(16), **more):
+    return MetadataResponse.MetadataResponseTopic(
+        name=name, partitions=[part()] if partitions is None else partitions, topic_id=topic_id, **more
+    )
+
+
+def answer(*topics, brokers=None):
+    return MetadataResponse(
+        brokers=[broker(1), broker(2, "h2")] if brokers is None else brokers, topics=list(topics)
+    )
+
+
+@pytest.fixture
+def view():
+    return Metadata()
+
+
+def take(view, body, version=12, keep=None):
+    return view.take(body, version, keep=keep)
+
+
+def test_leader_node_and_partitions(view):
+    take(view, answer(topic(partitions=[part(2), part(0), part(1, leader=2)])))
+    assert view.partitions("t") == [0, 1, 2]
+    assert view.leader(TopicPartition("t", 1)) == Leader(2, 5)
+    assert view.node(2) == Node(2, "h2", 9092, None)
+    assert view.partitions("other") is None
+
+
+def test_version_moves_only_with_news(view):
+    take(view, answer(topic()))
+    before = view.version
+    take(view, answer(topic()))
+    assert view.version == before
+    take(view, answer(topic(partitions=[part(leader=2, epoch=6)])))
+    assert view.version > before
+
+
+def test_m4_an_older_epoch_keeps_what_we_have(view):
+    take(view, answer(topic(partitions=[part(leader=1, epoch=5)])))
+    taken = take(view, answer(topic(partitions=[part(leader=2, epoch=4)])))
+    assert view.leader(TP) == Leader(1, 5)
+    assert taken.incomplete
+
+
+def test_m4_another_topic_id_accepts_any_epoch(view):
+    take(view, answer(topic(topic_id=ID_A, partitions=[part(leader=1, epoch=5)])))
+    take(view, answer(topic(topic_id=ID_B, partitions=[part(leader=2, epoch=0)])))
+    assert view.leader(TP) == Leader(2, 0)
+    assert view.topic_id("t") == ID_B
+    assert view.topic_name(ID_A) is None
+    assert view.topic_name(ID_B) == "t"
+
+
+def test_m4_a_newer_epoch_seen_elsewhere_hides_the_leader_until_refreshed(view):
+    take(view, answer(topic()))
+    view.requested = False
+    assert view.see_epoch(TP, 6)
+    assert view.leader(TP) is None
+    assert view.requested
+    assert not view.see_epoch(TP, 6)
+    take(view, answer(topic(partitions=[part(leader=2, epoch=6)])))
+    assert view.leader(TP) == Leader(2, 6)
+
+
+def test_epochs_below_version_9_are_not_used(view):
+    take(view, answer(topic(partitions=[part(epoch=5)])), version=8)
+    assert view.leader(TP) == Leader(1, -1)
+
+
+def test_kip951_hint(view):
+    take(view, answer(topic()))
+    assert not view.learn_leader(TP, Leader(2, 5), None)  # not newer
+    assert not view.learn_leader(TP, Leader(7, 6), None)  # nobody knows node 7
+    assert view.learn_leader(TP, Leader(7, 6), Node(7, "h7", 9092))
+    assert view.leader(TP) == Leader(7, 6)
+    assert not view.learn_leader(TopicPartition("x", 0), Leader(1, 9), None)
+
+
+def test_no_leader_and_leader_not_among_the_brokers(view):
+    taken = take(view, answer(topic(partitions=[part(leader=-1), part(1, leader=9)])))
+    assert taken.incomplete
+    assert view.leader(TP) is None
+    assert view.leader(TopicPartition("t", 1)) is None
+
+
+def test_keep_drops_deleted_topics(view):
+    take(view, answer(topic("t"), topic("u")))
+    take(view, answer(topic("t")), keep=set())
+    assert view.topics() == {"t"}
+    take(view, answer(topic("v")), keep={"t"})
+    assert view.topics() == {"t", "v"}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        broker(-1),
+        broker(1, ""),
+        broker(1, "  "),
+        broker(1, "h", 0),
+        broker(1, "h", -5),
+        broker(1, "h", 65536),
+        broker(2**31 - 1),
+    ],
+    ids=repr,
+)
+def test_an_implausible_broker_is_passed_over(view, bad):
+    taken = take(view, answer(topic(), brokers=[bad]))
+    assert taken.brokers == 0
+    assert view.nodes() == []
+    assert view.topics() == set()  # the whole answer counts as a failure
+
+
+def test_a_broker_that_contradicts_itself(view):
+    taken = take(view, answer(topic(partitions=[part(0, leader=1), part(0, leader=2), part(-4)])))
+    assert view.partitions("t") == [0]
+    assert view.leader(TP) == Leader(1, 5)
+    assert taken.incomplete
+
+
+def test_topic_errors_are_given_by_name(view):
+    take(view, answer(topic()))
+    bad = MetadataResponse.MetadataResponseTopic(error_code=29, name="t")
+    assert take(view, answer(bad)).topic_errors == {"t": 29}
+    assert view.partitions("t") == [0]  # what was known stays until it is known to be gone
+
+
+def test_racks(view):
+    brokers = [broker(1, rack="a"), broker(2, "h2", rack="b"), broker(3, "h3")]
+    take(view, answer(topic(partitions=[part(replica_nodes=[1, 3])]), brokers=brokers))
+    assert view.replica_racks(TP) == {"a"}
