@@ -1,6 +1,7 @@
 """Extensions and compiler flags; everything else is in pyproject.toml.
 
-KCORE_DEBUG=1 builds with bounds checks, line tracing and warnings as errors (`make debug`).
+KCORE_DEBUG=1 builds with bounds checks, line tracing and warnings as errors (`make debug`). The
+generated C of the two builds is kept apart, so that neither takes the other's for its own.
 """
 
 import os
@@ -10,6 +11,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = os.environ.get("KCORE_DEBUG") == "1"
+JOBS = os.cpu_count() or 1
 
 DIRECTIVES: dict[str, object] = {
     "language_level": 3,
@@ -36,4 +38,12 @@ extensions = [
     for path in sorted(Path("kcore").rglob("*.pyx"))
 ]
 
-setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, nthreads=os.cpu_count() or 1))
+setup(
+    ext_modules=cythonize(
+        extensions,
+        build_dir="build/c-debug" if DEBUG else "build/c",
+        compiler_directives=DIRECTIVES,
+        nthreads=JOBS if len(extensions) > 1 else 0,
+    ),
+    options={"build_ext": {"parallel": JOBS}},
+)

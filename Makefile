@@ -1,0 +1,73 @@
+# Every verb sets up what it needs, on a fresh machine too: `make run` and `make test` are the two to know.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+JARS   := .cache/kafka/jars
+ARGS   ?=
+
+SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test test-long bench lint debug build kafka clean distclean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+run: build $(VENV)/.extra-demo $(if $(BOOTSTRAP),,kafka)  ## the demo: a real Kafka, real data, a group of three (BOOTSTRAP= TOPIC= GROUP= : yours)
+	@$(BIN)/kcore demo $(if $(BOOTSTRAP),--bootstrap '$(BOOTSTRAP)') $(if $(TOPIC),--topic '$(TOPIC)') \
+		$(if $(GROUP),--group '$(GROUP)') $(ARGS)
+
+test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
+	@$(BIN)/pytest -m "not slow" $(ARGS)
+
+test-long: build $(VENV)/.extra-test kafka  ## the slow suites too: failover, outages, a million records
+	@$(BIN)/pytest $(ARGS)
+
+bench: build $(VENV)/.extra-bench kafka  ## decode and encode, then end to end beside other clients
+	@$(BIN)/python tools/bench.py $(ARGS)
+
+lint: $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy strict, cython-lint, and the tidy tests
+	@$(BIN)/ruff check .
+	@$(BIN)/python tools/typecheck.py
+	@find kcore -name '*.pyx' -o -name '*.pxd' | sort | xargs -r $(BIN)/cython-lint
+	@$(BIN)/pytest -q tests/tidy
+
+debug: $(VENV)/.extra-test  ## a build with bounds checks, line trace and C warnings as errors, and the tests on it
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/debug.sh $(ARGS)
+
+build: $(VENV)/.built  ## the environment and the compiled extensions, in place
+
+kafka:  # the real broker's jars; says so when there is no Java or Maven
+	@tools/fetch_kafka.sh $(JARS)
+
+clean:  ## what was built and cached (keeps the environment and Kafka's jars)
+	rm -rf build dist kcore.egg-info .cache/debug .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find $(wildcard kcore transports clients cli tests bench tools examples) -name '*.so' -delete -o -name '__pycache__' -prune -exec rm -rf {} +
+	rm -f $(VENV)/.built
+
+distclean: clean  ## the environment and Kafka's jars too
+	rm -rf $(VENV) .cache
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kcore needs Python 3.11 or later: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# What a verb needs beyond the standard library is an extra of pyproject.toml; each is installed once, and again when that file changes.
+$(VENV)/.extra-%: pyproject.toml tools/requirements.py | $(VENV)/.created
+	@echo "installing: $*"
+	@$(BIN)/python tools/requirements.py $* > $@.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $@.txt
+	@touch $@
+
+# Without build isolation, so that the C compiler only sees what changed.
+$(VENV)/.installed: pyproject.toml $(VENV)/.extra-build $(VENV)/.extra-core
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.built: $(SOURCES) $(VENV)/.installed
+	@touch $(VENV)/.building
+	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@mv $(VENV)/.building $@

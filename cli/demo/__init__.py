@@ -1,0 +1,1 @@
+"""The demonstration: a real Kafka, a real data set, and a group of three that reads it."""

@@ -1,0 +1,96 @@
+"""What a real Kafka needs here, a Java 17 and the jars: found, or said plainly what is missing.
+
+The jars are those of `tests/pom.xml`, fetched by `make kafka` into `.cache/kafka/jars`;
+KCORE_KAFKA_JARS names another folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+JARS_VARIABLE: Final = "KCORE_KAFKA_JARS"
+JARS_FOLDER: Final = Path(".cache/kafka/jars")
+JAVA_MAJOR_MIN: Final = 17
+JAVA_VERSION = re.compile(r'version "(\d+)')
+
+# Kafka's own scripts, by the name people know, and the class that each one starts.
+TOOLS: Final = {
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+}
+SERVER: Final = "kafka.Kafka"
+
+
+class KafkaUnavailableError(RuntimeError):
+    """No real Kafka can be started here; the text says what is missing and what to do."""
+
+
+@dataclass(frozen=True)
+class KafkaInstallation:
+    """A Java and a folder of Kafka's jars."""
+
+    java: str
+    jars: Path
+
+    def command(self, main: str, *args: str, jvm: tuple[str, ...] = ()) -> list[str]:
+        """The command line that runs the class `main` with `args`."""
+        logging = (
+            "-Dorg.slf4j.simpleLogger.showDateTime=true",
+            "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+        )
+        return [self.java, *jvm, *logging, "-cp", f"{self.jars}/*", main, *args]
+
+
+def find_installation(jars: Path | None = None) -> KafkaInstallation:
+    """Find Java and the jars.
+
+    In `jars`, else KCORE_KAFKA_JARS, else `.cache/kafka/jars` here or in a folder above. Raises KafkaUnavailableError.
+    """
+    java = shutil.which("java")
+    if java is None:
+        raise KafkaUnavailableError(f"no java on the PATH; Java {JAVA_MAJOR_MIN} is needed")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = JAVA_VERSION.search(said.stderr + said.stdout)
+    if version is None or int(version[1]) < JAVA_MAJOR_MIN:
+        found = version[1] if version else "unknown"
+        raise KafkaUnavailableError(
+            f"{java} is Java {found}; Kafka needs Java {JAVA_MAJOR_MIN} or later"
+        )
+    folder = jars or _jars_folder()
+    if not any(folder.glob("kafka_2.13-*.jar")):
+        raise KafkaUnavailableError(
+            f"no Kafka jars in {folder}: `make kafka` fetches them with Maven, "
+            f"or name a folder that has them in {JARS_VARIABLE}"
+        )
+    return KafkaInstallation(java, folder)
+
+
+def _jars_folder() -> Path:
+    named = os.environ.get(JARS_VARIABLE)
+    if named:
+        return Path(named)
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / JARS_FOLDER).is_dir():
+            return folder / JARS_FOLDER
+    return here / JARS_FOLDER

@@ -1,0 +1,110 @@
+"""Topics and records put into a Kafka with librdkafka: what demo, tests and benches read after.
+
+Another project's client on purpose: what kcore reads is not what kcore wrote.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+TIMEOUT_S: Final = 30.0
+POLL_EVERY: Final = 10_000  # records between two looks at the producer's deliveries
+LEADER_POLL_S: Final = 0.05
+
+
+class KafkaDataError(RuntimeError):
+    """The cluster refused, or did not answer in time."""
+
+
+def create_topic(
+    bootstrap: str,
+    name: str,
+    partitions: int,
+    replication: int = 1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Create a topic and wait until every partition has a leader. Raises KafkaDataError."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topic = NewTopic(
+        name, num_partitions=partitions, replication_factor=replication, config=dict(configs or {})
+    )
+    try:
+        admin.create_topics([topic], request_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not _has_leaders(admin.list_topics(name, timeout=TIMEOUT_S), name, partitions):
+            if time.monotonic() > deadline_s:
+                raise KafkaDataError(f"topic {name}: no leaders after {TIMEOUT_S:.0f} s")
+            time.sleep(LEADER_POLL_S)
+    except KafkaException as refused:
+        raise KafkaDataError(f"topic {name}: {refused}") from refused
+
+
+def _has_leaders(metadata: Any, name: str, partitions: int) -> bool:
+    found = metadata.topics[name].partitions
+    return len(found) == partitions and all(part.leader >= 0 for part in found.values())
+
+
+def produce(
+    bootstrap: str,
+    topic: str,
+    records: Iterable[tuple[bytes | None, bytes | None]],
+    partition: int | None = None,
+    **options: str | int,
+) -> int:
+    """Write (key, value) records, all acknowledged when it returns; gives their number.
+
+    `partition` None: by key, as the Java client does it. `options` are librdkafka's,
+    with `_` for `.`. Raises KafkaDataError.
+    """
+    refused: list[str] = []
+
+    def delivered(error: Any, _message: object) -> None:
+        if error is not None:
+            refused.append(str(error))
+
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "linger.ms": 20,
+        "batch.num.messages": 10_000,
+        "queue.buffering.max.messages": 1_000_000,
+        "queue.buffering.max.kbytes": 262_144,
+        "partitioner": "murmur2_random",
+    }
+    producer = Producer(settings | {key.replace("_", "."): value for key, value in options.items()})
+    where: dict[str, Any] = {} if partition is None else {"partition": partition}
+    count = 0
+    for key, value in records:
+        while True:
+            try:
+                producer.produce(topic, value, key, on_delivery=delivered, **where)
+                break
+            except BufferError:  # the producer's queue is full
+                producer.poll(0.1)
+        count += 1
+        if count % POLL_EVERY == 0:
+            producer.poll(0)
+    left = producer.flush(TIMEOUT_S)
+    if refused or left:
+        raise KafkaDataError(
+            f"topic {topic}: {len(refused)} records refused ({refused[:1]}), {left} not sent"
+        )
+    return count
+
+
+def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
+    """Partition -> the offset that its next record will get. Raises KafkaDataError."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    try:
+        found = admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
+        if found.error is not None:
+            raise KafkaDataError(f"topic {topic}: {found.error}")
+        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
+        answers = admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
+        return {part.partition: answer.result(TIMEOUT_S).offset for part, answer in answers.items()}
+    except KafkaException as refused:
+        raise KafkaDataError(f"topic {topic}: {refused}") from refused
