@@ -64,7 +64,8 @@ class KafkaInstallation:
 def find_installation(jars: Path | None = None) -> KafkaInstallation:
     """Find Java and the jars.
 
-    In `jars`, else KCORE_KAFKA_JARS, else `.cache/kafka/jars` here or in a folder above. Raises KafkaUnavailableError.
+    In `jars`, else KCORE_KAFKA_JARS, else `.cache/kafka/jars` here or in a folder
+    above. Raises KafkaUnavailableError.
     """
     java = shutil.which("java")
     if java is None:

@@ -79,8 +79,13 @@ class KafkaCluster:
         """Every node's address, comma separated."""
         return ",".join(node.address for node in self.nodes)
 
+    @property
+    def closed(self) -> bool:
+        """Whether it ended for good."""
+        return self._closed
+
     def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Start every node and wait until all serve. Raises NodeError, with nothing left running."""
+        """Start every node and wait until all serve. Raises NodeError, nothing left running."""
         atexit.register(self.close)
         deadline_s = time.monotonic() + timeout_s
         try:

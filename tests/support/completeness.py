@@ -1,0 +1,74 @@
+"""Nothing is left out quietly.
+
+Without Java or Maven the tests marked `kafka` are skipped, and the run says so. With
+KCORE_REQUIRE_ALL=1, as in continuous integration, a skipped test is a failed one, and a run in
+which no test met a real Kafka fails too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+import real_kafka
+
+import kcore
+
+REQUIRE_ALL = os.environ.get("KCORE_REQUIRE_ALL") == "1"
+KAFKA_TESTS_RUN = pytest.StashKey[int]()
+
+
+def pytest_report_header() -> list[str]:
+    said = [f"kcore: {os.path.dirname(kcore.__file__)}"]
+    why = real_kafka.missing()
+    if why:
+        said.append(f"left out: every test against a real Kafka ({why})")
+    return said
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if {"kafka", "kafka3"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("kafka")
+    why = real_kafka.missing() if any(item.get_closest_marker("kafka") for item in items) else None
+    for item in items:
+        if why and item.get_closest_marker("kafka"):
+            item.add_marker(pytest.mark.skip(reason=f"no real Kafka: {why}"))
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"left out although KCORE_REQUIRE_ALL=1: {reason}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()
+    _refuse_skip(report)
+    if report.when == "call" and report.passed and item.get_closest_marker("kafka"):
+        stash = item.config.stash
+        stash[KAFKA_TESTS_RUN] = stash.get(KAFKA_TESTS_RUN, 0) + 1
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    outcome = yield
+    _refuse_skip(outcome.get_result())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    met_kafka = session.config.stash.get(KAFKA_TESTS_RUN, 0) > 0
+    if REQUIRE_ALL and session.exitstatus == pytest.ExitCode.OK and not met_kafka:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    count = terminalreporter.config.stash.get(KAFKA_TESTS_RUN, 0)
+    if count or REQUIRE_ALL:
+        terminalreporter.write_line(f"{count} tests passed against a real Kafka")
+    if REQUIRE_ALL and not count:
+        terminalreporter.write_line("a run with KCORE_REQUIRE_ALL=1 must have some", red=True)
