@@ -44,3 +44,8 @@ MAX_TIMEOUT_MS: Final = 31_536_000_000
 # News nobody takes is dropped beyond this, oldest first: a consumer that polls and never looks at
 # events must not grow. A busy consumer makes some hundred a second.
 MAX_UNREAD_EVENTS: Final = 4_096
+
+# Queues ------------------------------------------------------------------------------------------
+
+# Events nobody has taken. Answers to verbs are never dropped; news is, oldest first.
+MAX_UNREAD_EVENTS: Final = 10_000

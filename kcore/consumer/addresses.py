@@ -1,0 +1,81 @@
+"""bootstrap_servers: host[:port] entries, as a list or as one string with commas."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kcore.errors import KafkaConfigurationError
+
+DEFAULT_PORT: Final = 9092
+
+# [v6]:port and [v6]; scheme-like prefixes are refused by the host rule below.
+_BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[\w.-]+)?)\](?::(.*))?")
+# Letters of any script (the resolver decides about names), digits, dots, dashes, underscores.
+_HOST = re.compile(r"[^\W_][\w.-]*")
+_HOST_CHARS_MAX = 255
+
+
+def parse_servers(option: str, value: object) -> tuple[tuple[str, int], ...]:
+    """((host, port), ...) in the order given, each once.
+
+    KafkaConfigurationError names the entry that cannot be read.
+    """
+    if isinstance(value, str):
+        entries: list[object] = list(value.split(","))
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        entries = [part for entry in value for part in _split(entry)]
+    else:
+        raise KafkaConfigurationError(
+            f"{option}={value!r}: must be 'host:port' or a list of them", option=option
+        )
+    found = [_parse(option, entry) for entry in entries if entry != ""]
+    if not found:
+        raise KafkaConfigurationError(f"{option} is empty: name at least one broker", option=option)
+    return tuple(dict.fromkeys(found))
+
+
+def format_server(host: str, port: int) -> str:
+    """host:port, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _split(entry: object) -> list[object]:
+    return list(entry.split(",")) if isinstance(entry, str) else [entry]
+
+
+def _parse(option: str, entry: object) -> tuple[str, int]:
+    if isinstance(entry, tuple) and len(entry) == 2:
+        host, port = entry
+        text = f"{host}:{port}" if ":" not in str(host) else f"[{host}]:{port}"
+    elif isinstance(entry, str):
+        text = entry.strip()
+    else:
+        raise _bad(option, entry, "must be a string")
+    # Kafka's own listener notation in front of an address is a common slip, and harmless.
+    scheme, separator, rest = text.partition("://")
+    if separator:
+        if scheme.upper() != "PLAINTEXT":
+            raise _bad(option, entry, "must be host:port, without a scheme")
+        text = rest
+    bracketed = _BRACKETED.fullmatch(text)
+    if bracketed is not None:
+        return bracketed[1], _port(option, entry, bracketed[2])
+    if text.count(":") > 1:
+        raise _bad(option, entry, "an IPv6 address needs brackets: [::1]:9092")
+    host, separator, port_text = text.partition(":")
+    if _HOST.fullmatch(host) is None or len(host) > _HOST_CHARS_MAX:
+        raise _bad(option, entry, "the host is not a name or an address")
+    return host, _port(option, entry, port_text if separator else None)
+
+
+def _port(option: str, entry: object, text: str | None) -> int:
+    if text is None:
+        return DEFAULT_PORT
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 65535:
+        raise _bad(option, entry, "the port must be between 1 and 65535")
+    return int(text)
+
+
+def _bad(option: str, entry: object, why: str) -> KafkaConfigurationError:
+    return KafkaConfigurationError(f"{option}: entry {entry!r}: {why}", option=option)

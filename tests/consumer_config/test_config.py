@@ -1,0 +1,394 @@
+"""ConsumerConfig: names, defaults, conversions, ranges, contradictions."""
+
+import dataclasses
+import enum
+import re
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from kcore import errors
+from kcore.consumer import options
+from kcore.consumer.config import ConsumerConfig
+from kcore.errors import KafkaConfigurationError
+from kcore.fetch.config import IsolationLevel, ResetStrategy
+
+
+def make(**given):
+    return ConsumerConfig.from_options(given)
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+def test_every_field_has_a_parser_and_every_parser_a_field():
+    fields = {f.name for f in dataclasses.fields(ConsumerConfig)}
+    assert fields - {"extras", "await_acknowledgement"} == set(options.PARSERS)
+
+
+def test_every_default_is_one_its_parser_keeps():
+    config = make(group_id="g")
+    for name, parse in options.PARSERS.items():
+        value = getattr(config, name)
+        if name == "bootstrap_servers":
+            value = list(value)
+        assert parse(name, value) == getattr(config, name), name
+
+
+def test_every_option_of_kafka_python_is_known():
+    unknown = set(KafkaConsumer.DEFAULT_CONFIG) - options.KNOWN
+    assert unknown == set()
+
+
+# Read beside kafka-python's own table; the docstring of kcore.consumer.config says why.
+DIFFERENT = {
+    "bootstrap_servers",
+    "client_id",
+    "default_offset_commit_callback",  # theirs does nothing, ours is None
+    "kafka_client",
+    "key_deserializer",
+    "max_in_flight_requests_per_connection",
+    "metric_reporters",  # an empty list, an empty tuple
+    "partition_assignment_strategy",  # classes, names
+    "receive_message_max_bytes",
+    "reconnect_backoff_max_ms",
+    "selector",
+    "socket_options",  # TCP_NODELAY is always set here
+}
+
+
+def test_defaults_are_kafka_pythons_where_not_said_otherwise():
+    ours = make(group_id="g").as_mapping()
+    for name, value in KafkaConsumer.DEFAULT_CONFIG.items():
+        if name not in DIFFERENT | {"group_id"}:
+            assert ours[name] == value, name
+    assert make().group_id is None
+
+
+JAVA_DEFAULTS = {
+    "session.timeout.ms": 45000,
+    "heartbeat.interval.ms": 3000,
+    "max.poll.interval.ms": 300000,
+    "max.poll.records": 500,
+    "auto.commit.interval.ms": 5000,
+    "auto.offset.reset": "latest",
+    "fetch.min.bytes": 1,
+    "fetch.max.bytes": 52428800,
+    "max.partition.fetch.bytes": 1048576,
+    "fetch.max.wait.ms": 500,
+    "isolation.level": "read_uncommitted",
+    "check.crcs": True,
+    "client.rack": "",
+    "exclude.internal.topics": True,
+    "allow.auto.create.topics": True,
+    "metadata.max.age.ms": 300000,
+    "metadata.recovery.strategy": "rebootstrap",
+    "metadata.recovery.rebootstrap.trigger.ms": 300000,
+    "request.timeout.ms": 30000,
+    "default.api.timeout.ms": 60000,
+    "retry.backoff.ms": 100,
+    "retry.backoff.max.ms": 1000,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 1000,
+    "socket.connection.setup.timeout.ms": 10000,
+    "socket.connection.setup.timeout.max.ms": 30000,
+    "connections.max.idle.ms": 540000,
+    "group.protocol": "classic",
+    "security.protocol": "PLAINTEXT",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), JAVA_DEFAULTS.items())
+def test_java_names_and_defaults(name, value):
+    mapping = make(group_id="g").as_mapping()
+    assert mapping[options.canonical(name)] == value
+
+
+def java_names():
+    """Every consumer option of CONFIG.md section 1; kept as data so that the test stands alone."""
+    return [*JAVA_DEFAULTS, *OTHER_JAVA_NAMES]
+
+
+OTHER_JAVA_NAMES = [
+    "bootstrap.servers",
+    "client.dns.lookup",
+    "client.id",
+    "config.providers",
+    "enable.auto.commit",
+    "enable.metrics.push",
+    "group.id",
+    "group.instance.id",
+    "group.remote.assignor",
+    "interceptor.classes",
+    "key.deserializer",
+    "metric.reporters",
+    "metrics.num.samples",
+    "metrics.recording.level",
+    "metrics.sample.window.ms",
+    "partition.assignment.strategy",
+    "receive.buffer.bytes",
+    "security.providers",
+    "send.buffer.bytes",
+    "value.deserializer",
+]
+
+
+@pytest.mark.parametrize("name", java_names())
+def test_every_java_name_is_known(name):
+    assert options.canonical(name) == name.replace(".", "_")
+
+
+def test_java_mapping_with_strings():
+    config = ConsumerConfig.from_options(
+        {
+            "bootstrap.servers": "a:1,b:2",
+            "group.id": "g",
+            "enable.auto.commit": "false",
+            "max.poll.records": " 5 ",
+            "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor",
+            "isolation.level": "READ_COMMITTED",
+        }
+    )
+    assert config.bootstrap_servers == (("a", 1), ("b", 2))
+    assert config.enable_auto_commit is False
+    assert config.max_poll_records == 5
+    assert config.partition_assignment_strategy == ("range",)
+    assert config.isolation_level == "read_committed"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("bootstrap_server", "bootstrap_servers"),
+        ("groupid", "group_id"),
+        ("auto_offset_rest", "auto_offset_reset"),
+        ("session.timeout", "session.timeout.ms"),
+    ],
+)
+def test_unknown_names_suggest_the_nearest(name, nearest):
+    with pytest.raises(KafkaConfigurationError, match=re.escape(nearest)) as caught:
+        ConsumerConfig.from_options({name: 1})
+    assert caught.value.option == name
+    assert caught.value.suggestion == nearest
+
+
+def test_a_wild_name_suggests_nothing():
+    with pytest.raises(KafkaConfigurationError) as caught:
+        make(qqqq=1)
+    assert caught.value.suggestion is None
+    assert "qqqq" in str(caught.value)
+
+
+def test_the_same_option_twice():
+    with pytest.raises(KafkaConfigurationError, match="same option"):
+        ConsumerConfig.from_options({"group.id": "a", "group_id": "a"})
+
+
+# Values -----------------------------------------------------------------------------------------
+
+BAD_VALUES = [
+    ("max_poll_records", 0),
+    ("max_poll_records", True),
+    ("max_poll_records", "many"),
+    ("max_poll_records", 1.5),
+    ("fetch_min_bytes", -1),
+    ("session_timeout_ms", None),
+    ("enable_auto_commit", 1),
+    ("enable_auto_commit", "perhaps"),
+    ("auto_offset_reset", "newest"),
+    ("auto_offset_reset", None),
+    ("isolation_level", "committed"),
+    ("client_id", 7),
+    ("group_id", ""),
+    ("group_id", "  "),
+    ("group_id", 5),
+    ("group_id", "x" * 40000),
+    ("group_instance_id", ""),
+    ("group_instance_id", "a/b"),
+    ("group_instance_id", ".."),
+    ("group_instance_id", "x" * 250),
+    ("value_deserializer", 5),
+    ("value_deserializer", dict),
+    ("value_deserializer", "org.apache.kafka.common.serialization.StringDeserializer"),
+    ("consumer_timeout_ms", "soon"),
+    ("consumer_timeout_ms", True),
+    ("consumer_timeout_ms", float("nan")),
+    ("api_version", "newest"),
+    ("api_version", (1, -1)),
+    ("api_version", 3),
+    ("socket_options", [(1, 2)]),
+    ("partition_assignment_strategy", []),
+    ("partition_assignment_strategy", ["range", "range"]),
+    ("partition_assignment_strategy", ["nearest"]),
+    ("transport", None),
+    ("request_timeout_ms", 2**31),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_VALUES)
+def test_bad_values_name_their_option(name, value):
+    given = {"group_id": "g", name: value}
+    with pytest.raises(KafkaConfigurationError, match=name) as caught:
+        ConsumerConfig.from_options(given)
+    assert caught.value.option == name
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, errors.KafkaError)
+
+
+class Level(enum.IntEnum):
+    READ_COMMITTED = 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("auto_offset_reset", "smallest", "earliest"),
+        ("auto_offset_reset", "largest", "latest"),
+        ("isolation_level", Level.READ_COMMITTED, "read_committed"),
+        ("fetch_max_wait_ms", 100.0, 100),
+        ("consumer_timeout_ms", -1, float("inf")),
+        ("consumer_timeout_ms", 1000, 1000.0),
+        ("api_version", "2.5.0", (2, 5, 0)),
+        ("api_version", "auto", None),
+        ("api_version", (4, 3), (4, 3)),
+        ("api_version_auto_timeout_ms", 500, None),
+        ("partition_assignment_strategy", [RangePartitionAssignor], ("range",)),
+        ("partition_assignment_strategy", "roundrobin, range", ("roundrobin", "range")),
+        ("client_id", "", make().client_id),
+    ],
+)
+def test_conversions(name, value, kept):
+    config = ConsumerConfig.from_options({name: value})
+    if name == "api_version_auto_timeout_ms":
+        assert config.bootstrap_timeout_ms == value
+    else:
+        assert getattr(config, name) == kept
+
+
+CONTRADICTIONS = [
+    ({"heartbeat_interval_ms": 45000}, "heartbeat_interval_ms"),
+    ({"session_timeout_ms": 3000}, "heartbeat_interval_ms"),
+    ({"group_id": None, "enable_auto_commit": True}, "enable_auto_commit"),
+    ({"group_id": None, "group_instance_id": "a"}, "group_instance_id"),
+    ({"fetch_max_wait_ms": 30000}, "fetch_max_wait_ms"),
+    ({"connections_max_idle_ms": 30000}, "connections_max_idle_ms"),
+    ({"fetch_min_bytes": 100, "fetch_max_bytes": 10}, "fetch_min_bytes"),
+    ({"retry_backoff_ms": 100, "retry_backoff_max_ms": 10}, "retry_backoff_max_ms"),
+    ({"group_protocol": "consumer"}, "group_protocol"),
+]
+
+
+@pytest.mark.parametrize(("given", "option"), CONTRADICTIONS, ids=lambda v: str(v)[:40])
+def test_contradictions(given, option):
+    with pytest.raises(KafkaConfigurationError, match=option) as caught:
+        ConsumerConfig.from_options({"group_id": "g", **given})
+    assert caught.value.option == option
+
+
+def test_auto_commit_follows_the_group():
+    assert make().enable_auto_commit is False
+    assert make(enable_auto_commit=False).enable_auto_commit is False
+    assert make(group_id="g").enable_auto_commit is True
+
+
+def test_reconnect_maximum_follows_the_first_value():
+    assert make(reconnect_backoff_ms=400).reconnect_backoff_max_ms == 400
+    assert make(retry_backoff_ms=4000).retry_backoff_max_ms == 4000
+    assert make(retry_backoff_ms=40).retry_backoff_max_ms == 1000
+
+
+def test_idle_time_may_be_switched_off():
+    assert make(connections_max_idle_ms=-1).links().connections_max_idle_ms > 10**9
+
+
+def test_frames_as_large_as_a_fetch_are_let_in():
+    config = make(fetch_max_bytes=200_000_000)
+    assert config.links().link.max_frame_bytes > 200_000_000
+
+
+# What is not there yet --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"security_protocol": "SSL"},
+        {"security_protocol": "sasl_plaintext"},
+        {"security.protocol": "SASL_SSL"},
+        {"sasl_mechanism": "PLAIN"},
+        {"sasl_plain_password": "secret"},
+        {"ssl_cafile": "ca.pem"},
+        {"ssl.keystore.location": "k.jks"},
+        {"sasl.jaas.config": "x"},
+    ],
+)
+def test_security_is_known_and_not_there_yet(given):
+    with pytest.raises(KafkaConfigurationError, match="not available yet") as caught:
+        ConsumerConfig.from_options(given)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["proxy_url", "selector", "interceptor_classes"])
+def test_other_options_not_there_yet(name):
+    with pytest.raises(KafkaConfigurationError, match=name):
+        ConsumerConfig.from_options({name: "x"})
+
+
+def test_defaults_of_what_is_not_there_are_taken():
+    config = make(sasl_mechanism=None, ssl_check_hostname=True, metrics_num_samples=3)
+    mapping = config.as_mapping()
+    assert mapping["metrics_num_samples"] == 3
+    assert mapping["sasl_mechanism"] is None
+    assert mapping["proxy_url"] is None
+
+
+# Rooms ------------------------------------------------------------------------------------------
+
+
+def test_rooms_get_their_part():
+    config = make(
+        group_id="g",
+        isolation_level="read_committed",
+        auto_offset_reset="none",
+        fetch_max_wait_ms=7,
+        client_rack="r1",
+        metadata_max_age_ms=9,
+        client_id="me",
+        max_buffered_bytes=4096,
+        session_timeout_ms=9000,
+    )
+    assert config.fetch().isolation_level is IsolationLevel.READ_COMMITTED
+    assert config.fetch().fetch_max_wait_ms == 7
+    assert config.fetch().max_buffered_bytes == 4096
+    assert config.reset_strategy is ResetStrategy.NONE
+    assert config.group().session_timeout_ms == 9000
+    assert config.group().client_rack == "r1"
+    assert [a.name for a in config.group().assignors] == ["range", "roundrobin"]
+    assert config.refresh().metadata_max_age_ms == 9
+    assert config.links().link.client_id == "me"
+
+
+def test_without_a_group_there_is_no_group_part():
+    with pytest.raises(errors.IllegalStateError):
+        make().group()
+
+
+def test_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make().group_id = "x"
+
+
+def test_the_module_says_where_defaults_differ():
+    text = Path("kcore/consumer/config.py").read_text()
+    for name in DIFFERENT - {
+        "default_offset_commit_callback",
+        "kafka_client",
+        "key_deserializer",
+        "metric_reporters",
+        "receive_message_max_bytes",
+        "selector",
+        "socket_options",
+    }:
+        assert f"| {name} |" in text, name
