@@ -6,4 +6,5 @@ import tidy_rules
 
 @pytest.mark.parametrize("rule", tidy_rules.RULES, ids=lambda rule: rule.__name__)
 def test_tree(rule):
-    assert not rule(tidy_rules.ROOT)
+    said = rule(tidy_rules.ROOT)
+    assert not said, "\n".join(said)
