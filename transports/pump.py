@@ -120,7 +120,7 @@ class Pump:
                 elif fd == self._waker.fd:
                     woken = self._waker.take()
             fed |= self._feed_inputs(now)
-            if deadline <= now:
+            if deadline <= now and core.deadline() <= now:  # what was fed may have moved it
                 core.handle_deadline(now)
                 self._obey()
                 fed = True

@@ -20,8 +20,8 @@ class Waker:
 
     def wake(self) -> None:
         """Make `fd` readable. From any thread, any signal handler; free of effect once closed."""
-        # EBADF: closed, so no wait is left to break. EAGAIN: woken 2**64 times already.
-        with suppress(OSError):
+        # EBADF, ValueError: closed, so no wait is left to break. EAGAIN: woken 2**64 times already.
+        with suppress(OSError, ValueError):
             os.eventfd_write(self.fd, 1)
 
     def take(self) -> bool:

@@ -1,4 +1,5 @@
-"""A TCP proxy that misbehaves on request: it cuts, refuses, stalls, delays and splits what passes through.
+"""A TCP proxy that misbehaves on request: it cuts, refuses, stalls, delays and splits what passes
+through.
 
     with TcpProxy(("127.0.0.1", 9092)) as proxy:
         connect_to(proxy.host, proxy.port)
@@ -22,6 +23,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Self
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
 _QUEUE_BYTES_MAX = 1 << 20  # a flow that waits for its sink stops reading its source
@@ -43,9 +45,9 @@ class _Flow:
 class TcpProxy:
     """One listening port in front of one target address.
 
-    chunk_bytes: the most that is passed on at once (1: byte by byte). delay_ms: how long each chunk is held.
-    Both may be set at any time. accepted: connections taken so far. bytes_up, bytes_down: passed on so
-    far, to the target and back.
+    chunk_bytes: the most that is passed on at once (1: byte by byte). delay_ms: how long each chunk
+    is held. Both may be set at any time. accepted: connections taken so far. bytes_up, bytes_down:
+    passed on so far, to the target and back.
     """
 
     host = "127.0.0.1"
@@ -75,7 +77,7 @@ class TcpProxy:
         self._thread = threading.Thread(target=self._run, name="tcp-proxy", daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> TcpProxy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -119,7 +121,7 @@ class TcpProxy:
         def run() -> None:
             try:
                 command()
-            except BaseException as error:  # handed to the caller
+            except BaseException as error:  # noqa: BLE001 (handed to the caller)
                 failed.append(error)
             done.set()
 

@@ -1,7 +1,8 @@
-"""A scripted core for driver tests: it writes down its inputs and asks for what the test tells it to.
+"""A scripted core for driver tests: it writes down its inputs and asks for what the test tells it
+to.
 
-It speaks frames of a 4-byte length and a body, and holds its driver to the contract: at every input, all
-actions asked for before have been taken.
+It speaks frames of a 4-byte length and a body, and holds its driver to the contract: at every
+input, all actions asked for before have been taken.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class _Stream:
 class ToyCore:
     """Implements kcore.transports.core.Core.
 
-    connected, closed, deadlines, frames: the inputs so far, as (link, ...) tuples where a link is meant.
+    connected, closed, deadlines, frames: the inputs so far, as (link, ...) tuples where a link is
+    meant.
     when_connected, when_frame, when_closed, when_deadline: scripts run inside the input.
     """
 

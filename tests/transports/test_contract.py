@@ -1,0 +1,640 @@
+"""What every driver must do, whatever it waits with. The toy core checks the order of inputs and
+actions itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+
+import pytest
+from tcp_proxy import TcpProxy
+from toy_core import frame
+
+from kcore.errors import ForkedError, IllegalStateError
+from kcore.transports import Pump, SocketOptions, Step, create
+from kcore.transports.core import Address
+
+RESET = struct.pack("ii", 1, 0)
+
+
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def open_fds() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+# Connecting ---------------------------------------------------------------------------------------
+
+
+def test_connect_and_echo(rig, serve):
+    link = rig.connect(serve())
+    rig.core.send(link, frame(b"ping"))
+    rig.until(lambda: rig.core.frames)
+    assert rig.core.frames == [(link, b"ping")]
+    assert rig.core.closed == []
+
+
+def test_what_is_sent_before_the_connection_stands_goes_out_in_order(rig, serve):
+    link = rig.core.connect("127.0.0.1", serve().port)
+    for number in range(20):
+        rig.core.send(link, frame(b"%d" % number))
+    rig.until(lambda: len(rig.core.frames) == 20)
+    assert [body for _, body in rig.core.frames] == [b"%d" % n for n in range(20)]
+
+
+def test_refused_is_an_input(rig):
+    link = rig.core.connect("127.0.0.1", unused_port())
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "Connection refused", False)]
+
+
+def test_an_unresolvable_name_is_an_input(rig):
+    link = rig.core.connect("no-such-host.invalid", 9092)
+    assert rig.pump.step(0) is Step.FED
+    [(closed, why, more)] = rig.core.closed
+    assert (closed, more) == (link, False)
+    assert why
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("", 0), ("a" * 300, 9092), ("\x00", 1), ("127.0.0.1", 70000), ("::::", 1)]
+)
+def test_bad_addresses_are_inputs(rig, host, port):
+    link = rig.core.connect(host, port)
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed[0][0] == link
+
+
+class Resolving:
+    """A transport whose resolver is the test's."""
+
+    def __init__(self, transport, answers):
+        self._transport = transport
+        self.answers = answers
+        self.asked = []
+
+    def __getattr__(self, name):
+        return getattr(self._transport, name)
+
+    def resolve(self, host, port):
+        self.asked.append(host)
+        return [Address(socket.AF_INET, (at, port)) for at in self.answers]
+
+
+def test_the_core_walks_through_the_addresses_of_a_name(rig, serve):
+    server = serve()
+    transport = Resolving(create(rig.driver), ["127.0.0.9", "127.0.0.1"])
+    core = rig.core
+    with_addresses = Pump(core, transport)
+    core.when_closed = lambda _: core.connect("broker", server.port, address_index=1)
+    first = core.connect("broker", server.port, address_index=0)
+    end = time.monotonic() + 5
+    while not core.connected and time.monotonic() < end:
+        with_addresses.step(100)
+    with_addresses.close()
+    assert core.closed == [(first, "Connection refused", True)]
+    assert core.connected == [first + 1]
+    assert transport.asked == ["broker"]  # one walk is over one answer
+
+
+def test_the_address_index_wraps_and_the_last_one_has_no_more(rig):
+    transport = Resolving(create(rig.driver), ["127.0.0.9", "127.0.0.8"])
+    pump = Pump(rig.core, transport)
+    port = unused_port()
+    for index in (0, 1, 2, 3):
+        rig.core.connect("broker", port, address_index=index)
+    end = time.monotonic() + 5
+    while len(rig.core.closed) < 4 and time.monotonic() < end:
+        pump.step(100)
+    pump.close()
+    assert [more for _, _, more in sorted(rig.core.closed)] == [True, False, False, False]
+
+
+def test_ipv6(rig):
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6 loopback")
+    with listener:
+        link = rig.core.connect("::1", listener.getsockname()[1])
+        rig.until(lambda: rig.core.connected)
+        assert rig.core.connected == [link]
+
+
+def test_disconnect_gives_up_a_connection_attempt_in_silence(rig):
+    with TcpProxy(("127.0.0.1", unused_port())) as proxy:
+        link = rig.core.connect("127.0.0.1", proxy.port)
+        rig.core.disconnect(link)
+        assert rig.pump.step(50) is Step.IDLE
+    assert rig.core.closed == []
+
+
+def test_a_socket_connected_to_itself_counts_as_refused(rig):
+    port = unused_port()
+    link = rig.core.connect("127.0.0.1", port)
+    options = SocketOptions()
+    apply = SocketOptions.apply
+
+    def bind_and_apply(self, sock):
+        apply(self, sock)
+        sock.bind(("127.0.0.1", port))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SocketOptions, "apply", bind_and_apply)
+        rig.until(lambda: rig.core.closed)
+    assert options.receive_buffer_bytes is None
+    assert rig.core.closed == [(link, "connected to itself: nobody listens there", False)]
+
+
+# Bytes --------------------------------------------------------------------------------------------
+
+
+def test_a_large_frame_lands_in_place(rig, serve):
+    body = os.urandom(1 << 20) * 50
+    link = rig.connect(serve(lambda sock: sock.sendall(frame(body))))
+    rig.until(lambda: rig.core.frames)
+    assert rig.core.frames[0] == (link, body)
+
+
+def test_many_small_frames(rig, serve):
+    link = rig.connect(serve())
+    bodies = [b"%d" % number for number in range(2000)]
+    rig.core.send(link, b"".join(map(frame, bodies)))
+    rig.until(lambda: len(rig.core.frames) == len(bodies))
+    assert [body for _, body in rig.core.frames] == bodies
+
+
+def test_bytes_one_at_a_time_through_a_delaying_proxy(rig, serve):
+    with TcpProxy(("127.0.0.1", serve().port), chunk_bytes=1, delay_ms=1) as proxy:
+        link = rig.core.connect(proxy.host, proxy.port)
+        rig.core.send(link, frame(b"piecemeal"))
+        rig.until(lambda: rig.core.frames)
+        assert proxy.bytes_up == 13
+    assert rig.core.frames == [(link, b"piecemeal")]
+
+
+def test_partial_writes_keep_their_order(driver, rig, serve):
+    got = bytearray()
+    whole = threading.Event()
+    chunks = [bytes([n]) * 300_000 for n in range(40)]
+    total = sum(map(len, chunks))
+
+    def slow(sock):
+        while len(got) < total:
+            data = sock.recv(100_000)
+            if not data:
+                return
+            got.extend(data)
+            time.sleep(0.0005)
+        whole.set()
+        sock.sendall(frame(b"all"))
+
+    link = rig.connect(serve(slow))
+    for chunk in chunks:
+        rig.core.send(link, chunk)
+    rig.pump.step(0)
+    assert rig.pump._links[link].out, "the kernel took everything: nothing was tried"
+    rig.until(lambda: rig.core.frames)
+    assert whole.is_set()
+    assert got == b"".join(chunks)
+    assert not rig.pump._links[link].out
+
+
+def test_a_busy_link_starves_neither_others_nor_deadlines(rig, serve):
+    stop = threading.Event()
+
+    def flood(sock):
+        data = frame(b"x" * 1000) * 1000
+        while not stop.is_set():
+            sock.sendall(data)
+
+    flooded = rig.connect(serve(flood))
+    quiet = rig.connect(serve())
+    heard = set()
+    rig.core.when_frame = lambda link, _: heard.add(link)
+    rig.core.at = rig.pump.now_ms() + 50
+    rig.core.send(quiet, frame(b"hear me"))
+    rig.until(lambda: rig.core.deadlines and heard == {flooded, quiet})
+    before = rig.core.reads
+    rig.pump.step(100)
+    assert 0 < rig.core.reads - before <= 16
+    stop.set()
+
+
+# Ends ---------------------------------------------------------------------------------------------
+
+
+def test_a_peer_that_closes(rig, serve):
+    link = rig.connect(serve(lambda sock: sock.shutdown(socket.SHUT_RDWR)))
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "closed by the peer", False)]
+    assert rig.pump._links == {}
+
+
+def test_what_came_before_the_end_is_read(rig, serve):
+    def speak(sock):
+        sock.sendall(frame(b"last words"))
+        sock.shutdown(socket.SHUT_WR)
+
+    link = rig.connect(serve(speak))
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.frames == [(link, b"last words")]
+
+
+def test_a_peer_that_resets(rig, serve):
+    with TcpProxy(("127.0.0.1", serve().port)) as proxy:
+        link = rig.core.connect(proxy.host, proxy.port)
+        rig.core.send(link, frame(b"x"))
+        rig.until(lambda: rig.core.frames)
+        proxy.cut(reset=True)
+        rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "Connection reset by peer", False)]
+
+
+def test_writing_to_a_dead_link_is_an_input(rig, serve):
+    with TcpProxy(("127.0.0.1", serve().port)) as proxy:
+        link = rig.core.connect(proxy.host, proxy.port)
+        rig.core.send(link, frame(b"x"))
+        rig.until(lambda: rig.core.frames)
+        proxy.cut(reset=True)
+        time.sleep(0.02)
+        for _ in range(5):
+            rig.core.send(link, frame(b"y"))
+        rig.until(lambda: rig.core.closed)
+    assert [closed for closed, _, _ in rig.core.closed] == [link]  # said once
+
+
+def test_a_broker_that_comes_back_is_reached_again(rig, serve):
+    core = rig.core
+    with TcpProxy(("127.0.0.1", serve().port)) as proxy:
+        link = core.connect(proxy.host, proxy.port)
+        core.send(link, frame(b"before"))
+        rig.until(lambda: core.frames)
+        proxy.down()
+        rig.until(lambda: core.closed)
+        refused = core.connect(proxy.host, proxy.port)
+        rig.until(lambda: len(core.closed) == 2)
+        assert core.closed[1][:2] == (refused, "Connection refused")
+        proxy.up()
+        link = core.connect(proxy.host, proxy.port)
+        core.send(link, frame(b"after"))
+        rig.until(lambda: len(core.frames) == 2)
+
+
+def test_actions_for_links_that_ended_are_passed_over(rig, serve):
+    link = rig.connect(serve())
+    rig.core.disconnect(link)
+    rig.core.send(link, b"too late")
+    rig.core.send(99, b"never was")
+    assert rig.pump.step(20) is Step.IDLE
+    assert rig.core.closed == []
+
+
+def test_an_fd_number_used_again_within_a_round_is_not_mistaken(rig, serve):
+    """Both links are ready at once; the first one's input closes the second and opens a third in
+    its place.
+    """
+    server = serve()
+    links = [rig.connect(server) for _ in range(2)]
+    third = []
+
+    def swap(link):
+        def act(*_):
+            if not third:
+                rig.core.disconnect(links[1 - links.index(link)])
+                third.append(rig.core.connect("127.0.0.1", unused_port()))
+
+        return act
+
+    rig.core.when_frame = lambda link, _: swap(link)()
+    for link in links:
+        rig.core.send(link, frame(b"go"))
+    rig.pump.step(0)
+    time.sleep(0.05)
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(third[0], "Connection refused", False)]
+    assert third[0] not in rig.core.connected
+
+
+# Time ---------------------------------------------------------------------------------------------
+
+
+def test_silence_ends_in_the_deadline_on_time(rig, serve):
+    rig.connect(serve())
+    begin = rig.pump.now_ms()
+    rig.core.at = begin + 80
+    assert rig.pump.step(None) is Step.FED
+    [at] = rig.core.deadlines
+    assert 80 <= at - begin < 1000
+
+
+def test_a_timeout_ends_the_step_and_feeds_nothing(rig):
+    before = rig.core.inputs
+    begin = time.monotonic()
+    assert rig.pump.step(60) is Step.IDLE
+    assert 0.055 <= time.monotonic() - begin < 1
+    assert rig.pump.step(0) is Step.IDLE
+    assert rig.pump.step(-5) is Step.IDLE
+    assert rig.core.inputs == before
+
+
+def test_a_deadline_long_past_is_fed_once_and_at_once(rig):
+    rig.core.at = 0
+    assert rig.pump.step(1000) is Step.FED
+    assert len(rig.core.deadlines) == 1
+    assert rig.pump.step(0) is Step.IDLE
+
+
+def test_data_comes_before_the_deadline(rig, serve):
+    link = rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
+    order = []
+    rig.core.when_frame = lambda *_: order.append("frame")
+    rig.core.when_deadline = lambda _: order.append("deadline")
+    time.sleep(0.05)  # the application was away; both are due now
+    rig.core.at = rig.pump.now_ms() - 10
+    rig.until(lambda: len(order) == 2)
+    assert order == ["frame", "deadline"]
+    assert link
+
+
+def test_an_idle_step_does_not_spin(rig, serve):
+    for _ in range(3):
+        rig.connect(serve())
+    waits = 0
+    wait = rig.pump.transport.wait
+
+    def counting(timeout_ms):
+        nonlocal waits
+        waits += 1
+        return wait(timeout_ms)
+
+    rig.pump.transport.wait = counting
+    cpu = time.process_time()
+    assert rig.pump.step(300) is Step.IDLE
+    assert waits <= 3
+    assert time.process_time() - cpu < 0.2
+
+
+# Waking -------------------------------------------------------------------------------------------
+
+
+def test_wakeup_from_a_thread(rig, serve):
+    rig.connect(serve())
+    woken_at = []
+
+    def wake():
+        woken_at.append(time.monotonic())
+        rig.pump.wakeup()
+
+    timer = threading.Timer(0.05, wake)
+    timer.start()
+    assert rig.pump.step(5000) is Step.WOKEN
+    assert time.monotonic() - woken_at[0] < 0.05
+    timer.join()
+    assert rig.pump.step(0) is Step.IDLE
+
+
+def test_wakeup_from_a_signal_handler(rig, serve):
+    rig.connect(serve())
+    woken_at = []
+
+    def handle(*_):
+        woken_at.append(time.monotonic())
+        rig.pump.wakeup()
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert rig.pump.step(5000) is Step.WOKEN
+        assert time.monotonic() - woken_at[0] < 0.05
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_wakeup_before_the_step_is_kept_and_many_count_as_one(rig):
+    for _ in range(1000):
+        rig.pump.wakeup()
+    assert rig.pump.step(5000) is Step.WOKEN
+    assert rig.pump.step(0) is Step.IDLE
+
+
+def test_wakeups_from_many_threads_are_never_lost(rig):
+    """Each thread waits for the step its own wake-up ended before it sends the next."""
+    rounds = 200
+    turn = threading.Semaphore(0)
+
+    def wake():
+        for _ in range(rounds):
+            rig.pump.wakeup()
+            assert turn.acquire(timeout=10)
+
+    threads = [threading.Thread(target=wake) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if rig.pump.step(20) is Step.WOKEN:
+            for _ in threads:
+                turn.release()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_wakeup_beside_data_feeds_the_data_too(rig, serve):
+    link = rig.connect(serve(lambda sock: sock.sendall(frame(b"both"))))
+    time.sleep(0.05)
+    rig.pump.wakeup()
+    steps = rig.step_all(3, 50)
+    assert steps.count(Step.WOKEN) == 1
+    rig.until(lambda: rig.core.frames == [(link, b"both")])
+
+
+# Many, and the end --------------------------------------------------------------------------------
+
+
+def test_two_hundred_links_at_once(rig, serve):
+    server = serve()
+    links = [rig.core.connect("127.0.0.1", server.port) for _ in range(200)]
+    for link in links:
+        rig.core.send(link, frame(b"%d" % link))
+    rig.until(lambda: len(rig.core.frames) == 200)
+    assert sorted(rig.core.frames) == [(link, b"%d" % link) for link in links]
+    assert rig.core.closed == []
+
+
+def test_close_frees_every_fd(driver, rig, serve):
+    server = serve()
+    rig.connect(server)  # whatever a driver makes once and keeps is there now
+    before = open_fds()
+    pump = Pump(rig.core, create(driver))
+    links = [rig.core.connect("127.0.0.1", server.port) for _ in range(10)]
+    end = time.monotonic() + 5
+    while not set(links) <= set(rig.core.connected) and time.monotonic() < end:
+        pump.step(100)
+    rig.core.connect("127.0.0.1", server.port)
+    pump.step(0)
+    assert len(pump._links) >= 10
+    pump.close()
+    pump.close()
+    server.close()
+    rig.until(lambda: rig.core.closed)  # the fixture's own link
+    assert open_fds() < before
+
+
+def test_a_pump_dropped_without_close_frees_its_fds(driver, rig, serve):
+    server = serve(lambda sock: sock.recv(1))
+    rig.pump.step(0)
+    before = open_fds()
+    pump = Pump(rig.core, create(driver))
+    rig.core.connect("127.0.0.1", server.port)
+    end = time.monotonic() + 5
+    while not rig.core.connected and time.monotonic() < end:
+        pump.step(100)
+    del pump
+    assert open_fds() <= before + 1  # the server's side
+
+
+def test_after_close_use_is_an_error(rig):
+    rig.pump.close()
+    with pytest.raises(IllegalStateError):
+        rig.pump.step(0)
+    rig.pump.wakeup()  # free of effect, for signal handlers that come late
+
+
+def in_child(check) -> int:
+    """The exit code of a forked child that ran `check`."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if check() else 2
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_forked_child_is_refused_and_the_parent_goes_on(rig, serve):
+    link = rig.connect(serve())
+    inherited = [held.fd for held in rig.pump._links.values()]
+
+    def child() -> bool:
+        for use in (lambda: rig.pump.step(0), rig.pump.wakeup):
+            try:
+                use()
+            except ForkedError:
+                continue
+            return False
+        rig.pump.close()
+        gc.collect()
+        return not any(os.path.exists(f"/proc/self/fd/{fd}") for fd in inherited)
+
+    assert in_child(child) == 0
+    rig.core.send(link, frame(b"still here"))
+    rig.until(lambda: rig.core.frames)
+    assert rig.core.closed == []
+    assert rig.pump.step(0) is Step.IDLE
+
+
+def test_a_forked_child_can_have_a_pump_of_its_own(rig, driver, serve):
+    server = serve()
+    rig.connect(server)
+
+    def child() -> bool:
+        if driver == "gevent":
+            import gevent
+
+            gevent.reinit()
+        pump = Pump(rig.core, create(driver))
+        link = rig.core.connect("127.0.0.1", server.port)
+        end = time.monotonic() + 5
+        while link not in rig.core.connected and time.monotonic() < end:
+            pump.step(100)
+        pump.close()
+        return link in rig.core.connected
+
+    assert in_child(child) == 0
+    rig.core.inputs = 0
+    assert rig.pump.step(20) is Step.IDLE
+
+
+# Faults of others ---------------------------------------------------------------------------------
+
+
+class InterruptError(BaseException):
+    """As a signal handler would raise it."""
+
+
+def test_an_exception_out_of_an_input_ends_that_link_and_nothing_else(rig, serve):
+    server = serve()
+    link, other = rig.connect(server), rig.connect(server)
+
+    def interrupt(*_):
+        rig.core.when_frame = None
+        raise InterruptError
+
+    rig.core.when_frame = interrupt
+    rig.core.send(link, frame(b"x"))
+    with pytest.raises(InterruptError):
+        rig.until(lambda: False)
+    rig.core.actions.clear()
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "interrupted", False)]
+    rig.core.send(other, frame(b"y"))
+    rig.until(lambda: (other, b"y") in rig.core.frames)
+
+
+def test_an_exception_while_sending_ends_that_link(rig, serve):
+    link = rig.connect(serve())
+    held = rig.pump._links[link]
+    sock = held.sock
+
+    class Struck:
+        def __getattr__(self, name):
+            return getattr(sock, name)
+
+        def send(self, *_):
+            raise InterruptError
+
+    held.sock = Struck()
+    rig.core.send(link, frame(b"x"))
+    with pytest.raises(InterruptError):
+        rig.pump.step(0)
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "interrupted", False)]
+
+
+def test_a_link_the_core_no_longer_knows_is_closed_in_silence(rig, serve):
+    link = rig.connect(serve(lambda sock: sock.sendall(b"x" * 10)))
+    del rig.core._streams[link]
+    rig.until(lambda: not rig.pump._links)
+    assert rig.core.closed == []
+
+
+def test_socket_options_reach_the_socket(make_rig, serve):
+    rig = make_rig(
+        SocketOptions(
+            send_buffer_bytes=30_000,
+            receive_buffer_bytes=-1,
+            socket_options=[(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 77)],
+        )
+    )
+    sock = rig.pump._links[rig.connect(serve())].sock
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 60_000  # Linux doubles it
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 77
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_an_option_the_system_refuses_is_an_input(make_rig, serve):
+    rig = make_rig(SocketOptions(socket_options=[(socket.SOL_SOCKET, 9999, 1)]))
+    rig.core.connect("127.0.0.1", serve().port)
+    rig.until(lambda: rig.core.closed)
