@@ -203,9 +203,11 @@ def parse_field(line: str) -> SchemaField:
 
 
 def default_of(row: SchemaField) -> object:
-    """The default as a Python value; None for null and for what is made anew (arrays, structs)."""
-    if row.default == "null" or ((row.is_array or row.is_struct) and row.default is None):
+    """The default as a Python value; `...` for what is made anew (arrays, structs)."""
+    if row.default == "null":
         return None
+    if is_made_anew(row):
+        return ...
     if row.default is None:
         return ZERO.get(row.type, 0)
     if row.type == "bool":
@@ -235,7 +237,8 @@ def literal(value: object) -> str:
 def field_row(row: SchemaField) -> str:
     """A row of FIELDS."""
     names = (f'"{row.attribute}"', f'"{row.type}"')
-    default = literal(default_of(row))
+    default = "..." if is_made_anew(row) else literal(default_of(row))
+    default = default.replace("ZERO_UUID", 'b"\\0" * 16')  # constants only: nothing to do at import
     parts = (*names, *row.versions, *row.null, default, row.tag, row.ignorable, row.plain)
     return ", ".join(map(str, parts))
 

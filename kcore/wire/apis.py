@@ -1,7 +1,7 @@
 """API keys, the versions of each that we speak, and how a version is agreed on with a broker.
 
-Every version in API_TABLE can be written and read in both directions. The lowest is the lowest that a
-4.x broker serves (KIP-896), which is below what any broker since 2.1 offers as its highest; the
+Every version in API_TABLE can be written and read in both directions. The lowest is the lowest that
+a 4.x broker serves (KIP-896), which is below what any broker since 2.1 offers as its highest; the
 highest is the highest stable one of Kafka 4.3. Sources: the message definitions in kafka-clients
 4.3.1; KIP-35 and KIP-511 for the negotiation.
 """

@@ -17,11 +17,11 @@ class AddPartitionsToTxnRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 5)
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
-        ("transactions", "[]AddPartitionsToTxnTransaction", 4, 32767, -1, -1, None, -1, False, False),
+        ("transactions", "[]AddPartitionsToTxnTransaction", 4, 32767, -1, -1, ..., -1, False, False),
         ("v3_and_below_transactional_id", "string", 0, 3, -1, -1, "", -1, False, False),
         ("v3_and_below_producer_id", "int64", 0, 3, -1, -1, 0, -1, False, False),
         ("v3_and_below_producer_epoch", "int16", 0, 3, -1, -1, 0, -1, False, False),
-        ("v3_and_below_topics", "[]AddPartitionsToTxnTopic", 0, 3, -1, -1, None, -1, False, False),
+        ("v3_and_below_topics", "[]AddPartitionsToTxnTopic", 0, 3, -1, -1, ..., -1, False, False),
     )
 
     class AddPartitionsToTxnTopic(Struct):
@@ -29,7 +29,7 @@ class AddPartitionsToTxnRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -49,7 +49,7 @@ class AddPartitionsToTxnRequest(Message):
             ("producer_id", "int64", 4, 32767, -1, -1, 0, -1, False, False),
             ("producer_epoch", "int16", 4, 32767, -1, -1, 0, -1, False, False),
             ("verify_only", "bool", 4, 32767, -1, -1, False, -1, False, False),
-            ("topics", "[]AddPartitionsToTxnTopic", 4, 32767, -1, -1, None, -1, False, False),
+            ("topics", "[]AddPartitionsToTxnTopic", 4, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -92,8 +92,8 @@ class AddPartitionsToTxnResponse(Message):
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("error_code", "int16", 4, 32767, -1, -1, 0, -1, True, False),
-        ("results_by_transaction", "[]AddPartitionsToTxnResult", 4, 32767, -1, -1, None, -1, False, False),
-        ("results_by_topic_v3_and_below", "[]AddPartitionsToTxnTopicResult", 0, 3, -1, -1, None, -1, False, False),
+        ("results_by_transaction", "[]AddPartitionsToTxnResult", 4, 32767, -1, -1, ..., -1, False, False),
+        ("results_by_topic_v3_and_below", "[]AddPartitionsToTxnTopicResult", 0, 3, -1, -1, ..., -1, False, False),
     )
 
     class AddPartitionsToTxnTopicResult(Struct):
@@ -101,7 +101,7 @@ class AddPartitionsToTxnResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("results_by_partition", "[]AddPartitionsToTxnPartitionResult", 0, 32767, -1, -1, None, -1, False, False),
+            ("results_by_partition", "[]AddPartitionsToTxnPartitionResult", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -135,7 +135,7 @@ class AddPartitionsToTxnResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("transactional_id", "string", 4, 32767, -1, -1, "", -1, False, False),
-            ("topic_results", "[]AddPartitionsToTxnTopicResult", 4, 32767, -1, -1, None, -1, False, False),
+            ("topic_results", "[]AddPartitionsToTxnTopicResult", 4, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -39,11 +39,11 @@ class ApiVersionsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-        ("api_keys", "[]ApiVersion", 0, 32767, -1, -1, None, -1, False, False),
+        ("api_keys", "[]ApiVersion", 0, 32767, -1, -1, ..., -1, False, False),
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
-        ("supported_features", "[]SupportedFeatureKey", 3, 32767, -1, -1, None, 0, True, False),
+        ("supported_features", "[]SupportedFeatureKey", 3, 32767, -1, -1, ..., 0, True, False),
         ("finalized_features_epoch", "int64", 3, 32767, -1, -1, -1, 1, True, False),
-        ("finalized_features", "[]FinalizedFeatureKey", 3, 32767, -1, -1, None, 2, True, False),
+        ("finalized_features", "[]FinalizedFeatureKey", 3, 32767, -1, -1, ..., 2, True, False),
         ("zk_migration_ready", "bool", 3, 32767, -1, -1, False, 3, True, False),
     )
 

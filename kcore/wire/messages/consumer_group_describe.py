@@ -17,7 +17,7 @@ class ConsumerGroupDescribeRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 1)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
-        ("group_ids", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+        ("group_ids", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
         ("include_authorized_operations", "bool", 0, 32767, -1, -1, False, -1, False, False),
     )
 
@@ -39,16 +39,16 @@ class ConsumerGroupDescribeResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("groups", "[]DescribedGroup", 0, 32767, -1, -1, None, -1, False, False),
+        ("groups", "[]DescribedGroup", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class TopicPartitions(Struct):
         __slots__ = ("topic_id", "topic_name", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
             ("topic_name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -66,7 +66,7 @@ class ConsumerGroupDescribeResponse(Message):
         __slots__ = ("topic_partitions",)
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_partitions", "[]TopicPartitions", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_partitions", "[]TopicPartitions", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -86,10 +86,10 @@ class ConsumerGroupDescribeResponse(Message):
             ("member_epoch", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("client_id", "string", 0, 32767, -1, -1, "", -1, False, False),
             ("client_host", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("subscribed_topic_names", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+            ("subscribed_topic_names", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
             ("subscribed_topic_regex", "string", 0, 32767, 0, 32767, None, -1, False, False),
-            ("assignment", "Assignment", 0, 32767, -1, -1, None, -1, False, False),
-            ("target_assignment", "Assignment", 0, 32767, -1, -1, None, -1, False, False),
+            ("assignment", "Assignment", 0, 32767, -1, -1, ..., -1, False, False),
+            ("target_assignment", "Assignment", 0, 32767, -1, -1, ..., -1, False, False),
             ("member_type", "int8", 1, 32767, -1, -1, -1, -1, True, False),
         )
 
@@ -131,7 +131,7 @@ class ConsumerGroupDescribeResponse(Message):
             ("group_epoch", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("assignment_epoch", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("assignor_name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("members", "[]Member", 0, 32767, -1, -1, None, -1, False, False),
+            ("members", "[]Member", 0, 32767, -1, -1, ..., -1, False, False),
             ("authorized_operations", "int32", 0, 32767, -1, -1, -2147483648, -1, False, False),
         )
 

@@ -33,8 +33,8 @@ class ConsumerGroupHeartbeatRequest(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -92,8 +92,8 @@ class ConsumerGroupHeartbeatResponse(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -109,7 +109,7 @@ class ConsumerGroupHeartbeatResponse(Message):
         __slots__ = ("topic_partitions",)
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_partitions", "[]TopicPartitions", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_partitions", "[]TopicPartitions", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

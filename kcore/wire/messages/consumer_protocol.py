@@ -16,9 +16,9 @@ class ConsumerProtocolSubscription(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 3)
     FLEXIBLE_FROM: ClassVar[int | None] = None
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
         ("user_data", "bytes", 0, 32767, 0, 32767, None, -1, False, False),
-        ("owned_partitions", "[]TopicPartition", 1, 32767, -1, -1, None, -1, True, False),
+        ("owned_partitions", "[]TopicPartition", 1, 32767, -1, -1, ..., -1, True, False),
         ("generation_id", "int32", 2, 32767, -1, -1, -1, -1, True, False),
         ("rack_id", "string", 3, 32767, 3, 32767, None, -1, True, False),
     )
@@ -28,7 +28,7 @@ class ConsumerProtocolSubscription(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 1, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]int32", 1, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]int32", 1, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -62,7 +62,7 @@ class ConsumerProtocolAssignment(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 3)
     FLEXIBLE_FROM: ClassVar[int | None] = None
     FIELDS: ClassVar[Fields] = (
-        ("assigned_partitions", "[]TopicPartition", 0, 32767, -1, -1, None, -1, False, False),
+        ("assigned_partitions", "[]TopicPartition", 0, 32767, -1, -1, ..., -1, False, False),
         ("user_data", "bytes", 0, 32767, 0, 32767, None, -1, False, False),
     )
 
@@ -71,7 +71,7 @@ class ConsumerProtocolAssignment(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

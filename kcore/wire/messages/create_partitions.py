@@ -17,7 +17,7 @@ class CreatePartitionsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 3)
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]CreatePartitionsTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]CreatePartitionsTopic", 0, 32767, -1, -1, ..., -1, False, False),
         ("timeout_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("validate_only", "bool", 0, 32767, -1, -1, False, -1, False, False),
     )
@@ -26,7 +26,7 @@ class CreatePartitionsRequest(Message):
         __slots__ = ("broker_ids",)
 
         FIELDS: ClassVar[Fields] = (
-            ("broker_ids", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("broker_ids", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -42,7 +42,7 @@ class CreatePartitionsRequest(Message):
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
             ("count", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-            ("assignments", "[]CreatePartitionsAssignment", 0, 32767, 0, 32767, None, -1, False, False),
+            ("assignments", "[]CreatePartitionsAssignment", 0, 32767, 0, 32767, ..., -1, False, False),
         )
 
         def __init__(
@@ -76,7 +76,7 @@ class CreatePartitionsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("results", "[]CreatePartitionsTopicResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("results", "[]CreatePartitionsTopicResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class CreatePartitionsTopicResult(Struct):

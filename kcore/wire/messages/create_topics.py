@@ -17,7 +17,7 @@ class CreateTopicsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (2, 7)
     FLEXIBLE_FROM: ClassVar[int | None] = 5
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]CreatableTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]CreatableTopic", 0, 32767, -1, -1, ..., -1, False, False),
         ("timeout_ms", "int32", 0, 32767, -1, -1, 60000, -1, False, False),
         ("validate_only", "bool", 1, 32767, -1, -1, False, -1, False, False),
     )
@@ -27,7 +27,7 @@ class CreateTopicsRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("partition_index", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-            ("broker_ids", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("broker_ids", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -63,8 +63,8 @@ class CreateTopicsRequest(Message):
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
             ("num_partitions", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("replication_factor", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-            ("assignments", "[]CreatableReplicaAssignment", 0, 32767, -1, -1, None, -1, False, False),
-            ("configs", "[]CreatableTopicConfig", 0, 32767, -1, -1, None, -1, False, False),
+            ("assignments", "[]CreatableReplicaAssignment", 0, 32767, -1, -1, ..., -1, False, False),
+            ("configs", "[]CreatableTopicConfig", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -102,7 +102,7 @@ class CreateTopicsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 5
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 2, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]CreatableTopicResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]CreatableTopicResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class CreatableTopicConfigs(Struct):
@@ -136,13 +136,13 @@ class CreateTopicsResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("topic_id", "uuid", 7, 32767, -1, -1, ZERO_UUID, -1, True, False),
+            ("topic_id", "uuid", 7, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
             ("error_message", "string", 1, 32767, 0, 32767, "", -1, True, False),
             ("topic_config_error_code", "int16", 5, 32767, -1, -1, 0, 0, True, False),
             ("num_partitions", "int32", 5, 32767, -1, -1, -1, -1, True, False),
             ("replication_factor", "int16", 5, 32767, -1, -1, -1, -1, True, False),
-            ("configs", "[]CreatableTopicConfigs", 5, 32767, 5, 32767, None, -1, True, False),
+            ("configs", "[]CreatableTopicConfigs", 5, 32767, 5, 32767, ..., -1, True, False),
         )
 
         def __init__(

@@ -17,7 +17,7 @@ class DeleteGroupsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 2)
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
-        ("groups_names", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+        ("groups_names", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     def __init__(
@@ -36,7 +36,7 @@ class DeleteGroupsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("results", "[]DeletableGroupResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("results", "[]DeletableGroupResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class DeletableGroupResult(Struct):

@@ -17,7 +17,7 @@ class DeleteRecordsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 2)
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]DeleteRecordsTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]DeleteRecordsTopic", 0, 32767, -1, -1, ..., -1, False, False),
         ("timeout_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
     )
 
@@ -43,7 +43,7 @@ class DeleteRecordsRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]DeleteRecordsPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]DeleteRecordsPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -73,7 +73,7 @@ class DeleteRecordsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("topics", "[]DeleteRecordsTopicResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]DeleteRecordsTopicResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class DeleteRecordsPartitionResult(Struct):
@@ -101,7 +101,7 @@ class DeleteRecordsResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]DeleteRecordsPartitionResult", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]DeleteRecordsPartitionResult", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -17,8 +17,8 @@ class DeleteTopicsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (1, 6)
     FLEXIBLE_FROM: ClassVar[int | None] = 4
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]DeleteTopicState", 6, 32767, -1, -1, None, -1, False, False),
-        ("topic_names", "[]string", 0, 5, -1, -1, None, -1, True, False),
+        ("topics", "[]DeleteTopicState", 6, 32767, -1, -1, ..., -1, False, False),
+        ("topic_names", "[]string", 0, 5, -1, -1, ..., -1, True, False),
         ("timeout_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
     )
 
@@ -27,7 +27,7 @@ class DeleteTopicsRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 6, 32767, 6, 32767, None, -1, False, False),
-            ("topic_id", "uuid", 6, 32767, -1, -1, ZERO_UUID, -1, False, False),
+            ("topic_id", "uuid", 6, 32767, -1, -1, b"\0" * 16, -1, False, False),
         )
 
         def __init__(
@@ -59,7 +59,7 @@ class DeleteTopicsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 4
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
-        ("responses", "[]DeletableTopicResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("responses", "[]DeletableTopicResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class DeletableTopicResult(Struct):
@@ -67,7 +67,7 @@ class DeleteTopicsResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, 6, 32767, "", -1, False, False),
-            ("topic_id", "uuid", 6, 32767, -1, -1, ZERO_UUID, -1, True, False),
+            ("topic_id", "uuid", 6, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
             ("error_message", "string", 5, 32767, 5, 32767, None, -1, True, False),
         )

@@ -47,7 +47,7 @@ class DescribeClusterResponse(Message):
         ("endpoint_type", "int8", 1, 32767, -1, -1, 1, -1, False, False),
         ("cluster_id", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("controller_id", "int32", 0, 32767, -1, -1, -1, -1, False, False),
-        ("brokers", "[]DescribeClusterBroker", 0, 32767, -1, -1, None, -1, False, False),
+        ("brokers", "[]DescribeClusterBroker", 0, 32767, -1, -1, ..., -1, False, False),
         ("cluster_authorized_operations", "int32", 0, 32767, -1, -1, -2147483648, -1, False, False),
     )
 

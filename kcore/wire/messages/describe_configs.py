@@ -17,7 +17,7 @@ class DescribeConfigsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (1, 4)
     FLEXIBLE_FROM: ClassVar[int | None] = 4
     FIELDS: ClassVar[Fields] = (
-        ("resources", "[]DescribeConfigsResource", 0, 32767, -1, -1, None, -1, False, False),
+        ("resources", "[]DescribeConfigsResource", 0, 32767, -1, -1, ..., -1, False, False),
         ("include_synonyms", "bool", 1, 32767, -1, -1, False, -1, False, False),
         ("include_documentation", "bool", 3, 32767, -1, -1, False, -1, False, False),
     )
@@ -28,7 +28,7 @@ class DescribeConfigsRequest(Message):
         FIELDS: ClassVar[Fields] = (
             ("resource_type", "int8", 0, 32767, -1, -1, 0, -1, False, False),
             ("resource_name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("configuration_keys", "[]string", 0, 32767, 0, 32767, None, -1, False, False),
+            ("configuration_keys", "[]string", 0, 32767, 0, 32767, ..., -1, False, False),
         )
 
         def __init__(
@@ -62,7 +62,7 @@ class DescribeConfigsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 4
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("results", "[]DescribeConfigsResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("results", "[]DescribeConfigsResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class DescribeConfigsSynonym(Struct):
@@ -94,7 +94,7 @@ class DescribeConfigsResponse(Message):
             ("read_only", "bool", 0, 32767, -1, -1, False, -1, False, False),
             ("config_source", "int8", 1, 32767, -1, -1, -1, -1, True, False),
             ("is_sensitive", "bool", 0, 32767, -1, -1, False, -1, False, False),
-            ("synonyms", "[]DescribeConfigsSynonym", 1, 32767, -1, -1, None, -1, True, False),
+            ("synonyms", "[]DescribeConfigsSynonym", 1, 32767, -1, -1, ..., -1, True, False),
             ("config_type", "int8", 3, 32767, -1, -1, 0, -1, True, False),
             ("documentation", "string", 3, 32767, 0, 32767, "", -1, True, False),
         )
@@ -128,7 +128,7 @@ class DescribeConfigsResponse(Message):
             ("error_message", "string", 0, 32767, 0, 32767, "", -1, False, False),
             ("resource_type", "int8", 0, 32767, -1, -1, 0, -1, False, False),
             ("resource_name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("configs", "[]DescribeConfigsResourceResult", 0, 32767, -1, -1, None, -1, False, False),
+            ("configs", "[]DescribeConfigsResourceResult", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -17,7 +17,7 @@ class DescribeGroupsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 6)
     FLEXIBLE_FROM: ClassVar[int | None] = 5
     FIELDS: ClassVar[Fields] = (
-        ("groups", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+        ("groups", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
         ("include_authorized_operations", "bool", 3, 32767, -1, -1, False, -1, False, False),
     )
 
@@ -39,7 +39,7 @@ class DescribeGroupsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 5
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
-        ("groups", "[]DescribedGroup", 0, 32767, -1, -1, None, -1, False, False),
+        ("groups", "[]DescribedGroup", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class DescribedGroupMember(Struct):
@@ -81,7 +81,7 @@ class DescribeGroupsResponse(Message):
             ("group_state", "string", 0, 32767, -1, -1, "", -1, False, False),
             ("protocol_type", "string", 0, 32767, -1, -1, "", -1, False, False),
             ("protocol_data", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("members", "[]DescribedGroupMember", 0, 32767, -1, -1, None, -1, False, False),
+            ("members", "[]DescribedGroupMember", 0, 32767, -1, -1, ..., -1, False, False),
             ("authorized_operations", "int32", 3, 32767, -1, -1, -2147483648, -1, False, False),
         )
 

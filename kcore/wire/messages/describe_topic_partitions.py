@@ -17,7 +17,7 @@ class DescribeTopicPartitionsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]TopicRequest", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]TopicRequest", 0, 32767, -1, -1, ..., -1, False, False),
         ("response_partition_limit", "int32", 0, 32767, -1, -1, 2000, -1, False, False),
         ("cursor", "Cursor", 0, 32767, 0, 32767, None, -1, False, False),
     )
@@ -73,7 +73,7 @@ class DescribeTopicPartitionsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]DescribeTopicPartitionsResponseTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]DescribeTopicPartitionsResponseTopic", 0, 32767, -1, -1, ..., -1, False, False),
         ("next_cursor", "Cursor", 0, 32767, 0, 32767, None, -1, False, False),
     )
 
@@ -85,11 +85,11 @@ class DescribeTopicPartitionsResponse(Message):
             ("partition_index", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("leader_id", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("leader_epoch", "int32", 0, 32767, -1, -1, -1, -1, True, False),
-            ("replica_nodes", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
-            ("isr_nodes", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("replica_nodes", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
+            ("isr_nodes", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
             ("eligible_leader_replicas", "[]int32", 0, 32767, 0, 32767, None, -1, False, False),
             ("last_known_elr", "[]int32", 0, 32767, 0, 32767, None, -1, False, False),
-            ("offline_replicas", "[]int32", 0, 32767, -1, -1, None, -1, True, False),
+            ("offline_replicas", "[]int32", 0, 32767, -1, -1, ..., -1, True, False),
         )
 
         def __init__(
@@ -121,9 +121,9 @@ class DescribeTopicPartitionsResponse(Message):
         FIELDS: ClassVar[Fields] = (
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
             ("name", "string", 0, 32767, 0, 32767, "", -1, False, False),
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, True, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("is_internal", "bool", 0, 32767, -1, -1, False, -1, True, False),
-            ("partitions", "[]DescribeTopicPartitionsResponsePartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]DescribeTopicPartitionsResponsePartition", 0, 32767, -1, -1, ..., -1, False, False),
             ("topic_authorized_operations", "int32", 0, 32767, -1, -1, -2147483648, -1, False, False),
         )
 

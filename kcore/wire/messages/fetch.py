@@ -19,15 +19,15 @@ class FetchRequest(Message):
     FIELDS: ClassVar[Fields] = (
         ("cluster_id", "string", 12, 32767, 12, 32767, None, 0, True, False),
         ("replica_id", "int32", 0, 14, -1, -1, -1, -1, False, False),
-        ("replica_state", "ReplicaState", 15, 32767, -1, -1, None, 1, False, False),
+        ("replica_state", "ReplicaState", 15, 32767, -1, -1, ..., 1, False, False),
         ("max_wait_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("min_bytes", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("max_bytes", "int32", 3, 32767, -1, -1, 2147483647, -1, True, False),
         ("isolation_level", "int8", 4, 32767, -1, -1, 0, -1, True, False),
         ("session_id", "int32", 7, 32767, -1, -1, 0, -1, True, False),
         ("session_epoch", "int32", 7, 32767, -1, -1, -1, -1, True, False),
-        ("topics", "[]FetchTopic", 0, 32767, -1, -1, None, -1, False, False),
-        ("forgotten_topics_data", "[]ForgottenTopic", 7, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]FetchTopic", 0, 32767, -1, -1, ..., -1, False, False),
+        ("forgotten_topics_data", "[]ForgottenTopic", 7, 32767, -1, -1, ..., -1, False, False),
         ("rack_id", "string", 11, 32767, -1, -1, "", -1, True, False),
     )
 
@@ -58,7 +58,7 @@ class FetchRequest(Message):
             ("last_fetched_epoch", "int32", 12, 32767, -1, -1, -1, -1, False, False),
             ("log_start_offset", "int64", 5, 32767, -1, -1, -1, -1, True, False),
             ("partition_max_bytes", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-            ("replica_directory_id", "uuid", 17, 32767, -1, -1, ZERO_UUID, 0, True, False),
+            ("replica_directory_id", "uuid", 17, 32767, -1, -1, b"\0" * 16, 0, True, False),
             ("high_watermark", "int64", 18, 32767, -1, -1, 9223372036854775807, 1, True, False),
         )
 
@@ -88,8 +88,8 @@ class FetchRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 0, 12, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 13, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partitions", "[]FetchPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 13, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partitions", "[]FetchPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -108,8 +108,8 @@ class FetchRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 7, 12, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 13, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partitions", "[]int32", 7, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 13, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partitions", "[]int32", 7, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -163,8 +163,8 @@ class FetchResponse(Message):
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
         ("error_code", "int16", 7, 32767, -1, -1, 0, -1, True, False),
         ("session_id", "int32", 7, 32767, -1, -1, 0, -1, False, False),
-        ("responses", "[]FetchableTopicResponse", 0, 32767, -1, -1, None, -1, False, False),
-        ("node_endpoints", "[]NodeEndpoint", 16, 32767, -1, -1, None, 0, False, False),
+        ("responses", "[]FetchableTopicResponse", 0, 32767, -1, -1, ..., -1, False, False),
+        ("node_endpoints", "[]NodeEndpoint", 16, 32767, -1, -1, ..., 0, False, False),
     )
 
     class EpochEndOffset(Struct):
@@ -244,10 +244,10 @@ class FetchResponse(Message):
             ("high_watermark", "int64", 0, 32767, -1, -1, 0, -1, False, False),
             ("last_stable_offset", "int64", 4, 32767, -1, -1, -1, -1, True, False),
             ("log_start_offset", "int64", 5, 32767, -1, -1, -1, -1, True, False),
-            ("diverging_epoch", "EpochEndOffset", 12, 32767, -1, -1, None, 0, False, False),
-            ("current_leader", "LeaderIdAndEpoch", 12, 32767, -1, -1, None, 1, False, False),
-            ("snapshot_id", "SnapshotId", 12, 32767, -1, -1, None, 2, False, False),
-            ("aborted_transactions", "[]AbortedTransaction", 4, 32767, 4, 32767, None, -1, True, False),
+            ("diverging_epoch", "EpochEndOffset", 12, 32767, -1, -1, ..., 0, False, False),
+            ("current_leader", "LeaderIdAndEpoch", 12, 32767, -1, -1, ..., 1, False, False),
+            ("snapshot_id", "SnapshotId", 12, 32767, -1, -1, ..., 2, False, False),
+            ("aborted_transactions", "[]AbortedTransaction", 4, 32767, 4, 32767, ..., -1, True, False),
             ("preferred_read_replica", "int32", 11, 32767, -1, -1, -1, -1, False, False),
             ("records", "records", 0, 32767, 0, 32767, b"", -1, False, False),
         )
@@ -284,8 +284,8 @@ class FetchResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 0, 12, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 13, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partitions", "[]PartitionData", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 13, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partitions", "[]PartitionData", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

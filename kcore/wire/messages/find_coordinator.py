@@ -19,7 +19,7 @@ class FindCoordinatorRequest(Message):
     FIELDS: ClassVar[Fields] = (
         ("key", "string", 0, 3, -1, -1, "", -1, False, False),
         ("key_type", "int8", 1, 32767, -1, -1, 0, -1, False, False),
-        ("coordinator_keys", "[]string", 4, 32767, -1, -1, None, -1, False, False),
+        ("coordinator_keys", "[]string", 4, 32767, -1, -1, ..., -1, False, False),
     )
 
     def __init__(
@@ -47,7 +47,7 @@ class FindCoordinatorResponse(Message):
         ("node_id", "int32", 0, 3, -1, -1, 0, -1, False, False),
         ("host", "string", 0, 3, -1, -1, "", -1, False, False),
         ("port", "int32", 0, 3, -1, -1, 0, -1, False, False),
-        ("coordinators", "[]Coordinator", 4, 32767, -1, -1, None, -1, False, False),
+        ("coordinators", "[]Coordinator", 4, 32767, -1, -1, ..., -1, False, False),
     )
 
     class Coordinator(Struct):

@@ -17,7 +17,7 @@ class GetTelemetrySubscriptionsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
-        ("client_instance_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
+        ("client_instance_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
     )
 
     def __init__(
@@ -37,13 +37,13 @@ class GetTelemetrySubscriptionsResponse(Message):
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-        ("client_instance_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
+        ("client_instance_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
         ("subscription_id", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("accepted_compression_types", "[]int8", 0, 32767, -1, -1, None, -1, False, False),
+        ("accepted_compression_types", "[]int8", 0, 32767, -1, -1, ..., -1, False, False),
         ("push_interval_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("telemetry_max_bytes", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("delta_temporality", "bool", 0, 32767, -1, -1, False, -1, False, False),
-        ("requested_metrics", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+        ("requested_metrics", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     def __init__(

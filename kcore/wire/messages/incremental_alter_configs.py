@@ -17,7 +17,7 @@ class IncrementalAlterConfigsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 1)
     FLEXIBLE_FROM: ClassVar[int | None] = 1
     FIELDS: ClassVar[Fields] = (
-        ("resources", "[]AlterConfigsResource", 0, 32767, -1, -1, None, -1, False, False),
+        ("resources", "[]AlterConfigsResource", 0, 32767, -1, -1, ..., -1, False, False),
         ("validate_only", "bool", 0, 32767, -1, -1, False, -1, False, False),
     )
 
@@ -47,7 +47,7 @@ class IncrementalAlterConfigsRequest(Message):
         FIELDS: ClassVar[Fields] = (
             ("resource_type", "int8", 0, 32767, -1, -1, 0, -1, False, False),
             ("resource_name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("configs", "[]AlterableConfig", 0, 32767, -1, -1, None, -1, False, False),
+            ("configs", "[]AlterableConfig", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -79,7 +79,7 @@ class IncrementalAlterConfigsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 1
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("responses", "[]AlterConfigsResourceResponse", 0, 32767, -1, -1, None, -1, False, False),
+        ("responses", "[]AlterConfigsResourceResponse", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class AlterConfigsResourceResponse(Struct):

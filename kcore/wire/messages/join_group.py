@@ -23,7 +23,7 @@ class JoinGroupRequest(Message):
         ("member_id", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("group_instance_id", "string", 5, 32767, 5, 32767, None, -1, False, False),
         ("protocol_type", "string", 0, 32767, -1, -1, "", -1, False, False),
-        ("protocols", "[]JoinGroupRequestProtocol", 0, 32767, -1, -1, None, -1, False, False),
+        ("protocols", "[]JoinGroupRequestProtocol", 0, 32767, -1, -1, ..., -1, False, False),
         ("reason", "string", 8, 32767, 8, 32767, None, -1, True, False),
     )
 
@@ -81,7 +81,7 @@ class JoinGroupResponse(Message):
         ("leader", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("skip_assignment", "bool", 9, 32767, -1, -1, False, -1, False, False),
         ("member_id", "string", 0, 32767, -1, -1, "", -1, False, False),
-        ("members", "[]JoinGroupResponseMember", 0, 32767, -1, -1, None, -1, False, False),
+        ("members", "[]JoinGroupResponseMember", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class JoinGroupResponseMember(Struct):

@@ -19,7 +19,7 @@ class LeaveGroupRequest(Message):
     FIELDS: ClassVar[Fields] = (
         ("group_id", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("member_id", "string", 0, 2, -1, -1, "", -1, False, False),
-        ("members", "[]MemberIdentity", 3, 32767, -1, -1, None, -1, False, False),
+        ("members", "[]MemberIdentity", 3, 32767, -1, -1, ..., -1, False, False),
     )
 
     class MemberIdentity(Struct):
@@ -63,7 +63,7 @@ class LeaveGroupResponse(Message):
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-        ("members", "[]MemberResponse", 3, 32767, -1, -1, None, -1, False, False),
+        ("members", "[]MemberResponse", 3, 32767, -1, -1, ..., -1, False, False),
     )
 
     class MemberResponse(Struct):

@@ -17,8 +17,8 @@ class ListGroupsRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 5)
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
-        ("states_filter", "[]string", 4, 32767, -1, -1, None, -1, False, False),
-        ("types_filter", "[]string", 5, 32767, -1, -1, None, -1, False, False),
+        ("states_filter", "[]string", 4, 32767, -1, -1, ..., -1, False, False),
+        ("types_filter", "[]string", 5, 32767, -1, -1, ..., -1, False, False),
     )
 
     def __init__(
@@ -40,7 +40,7 @@ class ListGroupsResponse(Message):
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-        ("groups", "[]ListedGroup", 0, 32767, -1, -1, None, -1, False, False),
+        ("groups", "[]ListedGroup", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class ListedGroup(Struct):

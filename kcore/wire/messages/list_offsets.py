@@ -19,7 +19,7 @@ class ListOffsetsRequest(Message):
     FIELDS: ClassVar[Fields] = (
         ("replica_id", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("isolation_level", "int8", 2, 32767, -1, -1, 0, -1, False, False),
-        ("topics", "[]ListOffsetsTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]ListOffsetsTopic", 0, 32767, -1, -1, ..., -1, False, False),
         ("timeout_ms", "int32", 10, 32767, -1, -1, 0, -1, True, False),
     )
 
@@ -48,7 +48,7 @@ class ListOffsetsRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]ListOffsetsPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]ListOffsetsPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -82,7 +82,7 @@ class ListOffsetsResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 6
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 2, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]ListOffsetsTopicResponse", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]ListOffsetsTopicResponse", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class ListOffsetsPartitionResponse(Struct):
@@ -116,7 +116,7 @@ class ListOffsetsResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]ListOffsetsPartitionResponse", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]ListOffsetsPartitionResponse", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -17,7 +17,7 @@ class MetadataRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 13)
     FLEXIBLE_FROM: ClassVar[int | None] = 9
     FIELDS: ClassVar[Fields] = (
-        ("topics", "[]MetadataRequestTopic", 0, 32767, 1, 32767, None, -1, False, False),
+        ("topics", "[]MetadataRequestTopic", 0, 32767, 1, 32767, ..., -1, False, False),
         ("allow_auto_topic_creation", "bool", 4, 32767, -1, -1, True, -1, False, False),
         ("include_cluster_authorized_operations", "bool", 8, 10, -1, -1, False, -1, False, False),
         ("include_topic_authorized_operations", "bool", 8, 32767, -1, -1, False, -1, False, False),
@@ -27,7 +27,7 @@ class MetadataRequest(Message):
         __slots__ = ("topic_id", "name")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 10, 32767, -1, -1, ZERO_UUID, -1, True, False),
+            ("topic_id", "uuid", 10, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("name", "string", 0, 32767, 10, 32767, "", -1, False, False),
         )
 
@@ -62,10 +62,10 @@ class MetadataResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 9
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 3, 32767, -1, -1, 0, -1, True, False),
-        ("brokers", "[]MetadataResponseBroker", 0, 32767, -1, -1, None, -1, False, False),
+        ("brokers", "[]MetadataResponseBroker", 0, 32767, -1, -1, ..., -1, False, False),
         ("cluster_id", "string", 2, 32767, 2, 32767, None, -1, True, False),
         ("controller_id", "int32", 1, 32767, -1, -1, -1, -1, True, False),
-        ("topics", "[]MetadataResponseTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]MetadataResponseTopic", 0, 32767, -1, -1, ..., -1, False, False),
         ("cluster_authorized_operations", "int32", 8, 10, -1, -1, -2147483648, -1, False, False),
         ("error_code", "int16", 13, 32767, -1, -1, 0, -1, True, False),
     )
@@ -101,9 +101,9 @@ class MetadataResponse(Message):
             ("partition_index", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("leader_id", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("leader_epoch", "int32", 7, 32767, -1, -1, -1, -1, True, False),
-            ("replica_nodes", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
-            ("isr_nodes", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
-            ("offline_replicas", "[]int32", 5, 32767, -1, -1, None, -1, True, False),
+            ("replica_nodes", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
+            ("isr_nodes", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
+            ("offline_replicas", "[]int32", 5, 32767, -1, -1, ..., -1, True, False),
         )
 
         def __init__(
@@ -131,9 +131,9 @@ class MetadataResponse(Message):
         FIELDS: ClassVar[Fields] = (
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
             ("name", "string", 0, 32767, 12, 32767, "", -1, False, False),
-            ("topic_id", "uuid", 10, 32767, -1, -1, ZERO_UUID, -1, True, False),
+            ("topic_id", "uuid", 10, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("is_internal", "bool", 1, 32767, -1, -1, False, -1, True, False),
-            ("partitions", "[]MetadataResponsePartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]MetadataResponsePartition", 0, 32767, -1, -1, ..., -1, False, False),
             ("topic_authorized_operations", "int32", 8, 32767, -1, -1, -2147483648, -1, False, False),
         )
 

@@ -22,7 +22,7 @@ class OffsetCommitRequest(Message):
         ("member_id", "string", 1, 32767, -1, -1, "", -1, True, False),
         ("group_instance_id", "string", 7, 32767, 7, 32767, None, -1, False, False),
         ("retention_time_ms", "int64", 2, 4, -1, -1, -1, -1, True, False),
-        ("topics", "[]OffsetCommitRequestTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetCommitRequestTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class OffsetCommitRequestPartition(Struct):
@@ -53,8 +53,8 @@ class OffsetCommitRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 9, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 10, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partitions", "[]OffsetCommitRequestPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 10, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partitions", "[]OffsetCommitRequestPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -94,7 +94,7 @@ class OffsetCommitResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 8
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 3, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]OffsetCommitResponseTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetCommitResponseTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class OffsetCommitResponsePartition(Struct):
@@ -119,8 +119,8 @@ class OffsetCommitResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 9, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 10, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partitions", "[]OffsetCommitResponsePartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 10, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partitions", "[]OffsetCommitResponsePartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -18,7 +18,7 @@ class OffsetDeleteRequest(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = None
     FIELDS: ClassVar[Fields] = (
         ("group_id", "string", 0, 32767, -1, -1, "", -1, False, False),
-        ("topics", "[]OffsetDeleteRequestTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetDeleteRequestTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class OffsetDeleteRequestPartition(Struct):
@@ -40,7 +40,7 @@ class OffsetDeleteRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]OffsetDeleteRequestPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]OffsetDeleteRequestPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -71,7 +71,7 @@ class OffsetDeleteResponse(Message):
     FIELDS: ClassVar[Fields] = (
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]OffsetDeleteResponseTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetDeleteResponseTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class OffsetDeleteResponsePartition(Struct):
@@ -96,7 +96,7 @@ class OffsetDeleteResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]OffsetDeleteResponsePartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]OffsetDeleteResponsePartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -18,8 +18,8 @@ class OffsetFetchRequest(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 6
     FIELDS: ClassVar[Fields] = (
         ("group_id", "string", 0, 7, -1, -1, "", -1, False, False),
-        ("topics", "[]OffsetFetchRequestTopic", 0, 7, 2, 7, None, -1, False, False),
-        ("groups", "[]OffsetFetchRequestGroup", 8, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetFetchRequestTopic", 0, 7, 2, 7, ..., -1, False, False),
+        ("groups", "[]OffsetFetchRequestGroup", 8, 32767, -1, -1, ..., -1, False, False),
         ("require_stable", "bool", 7, 32767, -1, -1, False, -1, False, False),
     )
 
@@ -28,7 +28,7 @@ class OffsetFetchRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 7, -1, -1, "", -1, False, False),
-            ("partition_indexes", "[]int32", 0, 7, -1, -1, None, -1, False, False),
+            ("partition_indexes", "[]int32", 0, 7, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -45,8 +45,8 @@ class OffsetFetchRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 8, 9, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 10, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partition_indexes", "[]int32", 8, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 10, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partition_indexes", "[]int32", 8, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -67,7 +67,7 @@ class OffsetFetchRequest(Message):
             ("group_id", "string", 8, 32767, -1, -1, "", -1, False, False),
             ("member_id", "string", 9, 32767, 9, 32767, None, -1, True, False),
             ("member_epoch", "int32", 9, 32767, -1, -1, -1, -1, True, False),
-            ("topics", "[]OffsetFetchRequestTopics", 8, 32767, 8, 32767, None, -1, False, False),
+            ("topics", "[]OffsetFetchRequestTopics", 8, 32767, 8, 32767, ..., -1, False, False),
         )
 
         def __init__(
@@ -105,9 +105,9 @@ class OffsetFetchResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 6
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 3, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]OffsetFetchResponseTopic", 0, 7, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetFetchResponseTopic", 0, 7, -1, -1, ..., -1, False, False),
         ("error_code", "int16", 2, 7, -1, -1, 0, -1, True, False),
-        ("groups", "[]OffsetFetchResponseGroup", 8, 32767, -1, -1, None, -1, False, False),
+        ("groups", "[]OffsetFetchResponseGroup", 8, 32767, -1, -1, ..., -1, False, False),
     )
 
     class OffsetFetchResponsePartition(Struct):
@@ -141,7 +141,7 @@ class OffsetFetchResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 7, -1, -1, "", -1, False, False),
-            ("partitions", "[]OffsetFetchResponsePartition", 0, 7, -1, -1, None, -1, False, False),
+            ("partitions", "[]OffsetFetchResponsePartition", 0, 7, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -184,8 +184,8 @@ class OffsetFetchResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 8, 9, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 10, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partitions", "[]OffsetFetchResponsePartitions", 8, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 10, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partitions", "[]OffsetFetchResponsePartitions", 8, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -204,7 +204,7 @@ class OffsetFetchResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("group_id", "string", 8, 32767, -1, -1, "", -1, False, False),
-            ("topics", "[]OffsetFetchResponseTopics", 8, 32767, -1, -1, None, -1, False, False),
+            ("topics", "[]OffsetFetchResponseTopics", 8, 32767, -1, -1, ..., -1, False, False),
             ("error_code", "int16", 8, 32767, -1, -1, 0, -1, False, False),
         )
 

@@ -18,7 +18,7 @@ class OffsetForLeaderEpochRequest(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 4
     FIELDS: ClassVar[Fields] = (
         ("replica_id", "int32", 3, 32767, -1, -1, -2, -1, True, False),
-        ("topics", "[]OffsetForLeaderTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetForLeaderTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class OffsetForLeaderPartition(Struct):
@@ -46,7 +46,7 @@ class OffsetForLeaderEpochRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]OffsetForLeaderPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]OffsetForLeaderPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -76,7 +76,7 @@ class OffsetForLeaderEpochResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 4
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 2, 32767, -1, -1, 0, -1, True, False),
-        ("topics", "[]OffsetForLeaderTopicResult", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]OffsetForLeaderTopicResult", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class EpochEndOffset(Struct):
@@ -107,7 +107,7 @@ class OffsetForLeaderEpochResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("topic", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]EpochEndOffset", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]EpochEndOffset", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -20,7 +20,7 @@ class ProduceRequest(Message):
         ("transactional_id", "string", 3, 32767, 3, 32767, None, -1, False, False),
         ("acks", "int16", 0, 32767, -1, -1, 0, -1, False, False),
         ("timeout_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("topic_data", "[]TopicProduceData", 0, 32767, -1, -1, None, -1, False, False),
+        ("topic_data", "[]TopicProduceData", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class PartitionProduceData(Struct):
@@ -45,8 +45,8 @@ class ProduceRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 12, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 13, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partition_data", "[]PartitionProduceData", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 13, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partition_data", "[]PartitionProduceData", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -81,9 +81,9 @@ class ProduceResponse(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (3, 13)
     FLEXIBLE_FROM: ClassVar[int | None] = 9
     FIELDS: ClassVar[Fields] = (
-        ("responses", "[]TopicProduceResponse", 0, 32767, -1, -1, None, -1, False, False),
+        ("responses", "[]TopicProduceResponse", 0, 32767, -1, -1, ..., -1, False, False),
         ("throttle_time_ms", "int32", 1, 32767, -1, -1, 0, -1, True, False),
-        ("node_endpoints", "[]NodeEndpoint", 10, 32767, -1, -1, None, 0, False, False),
+        ("node_endpoints", "[]NodeEndpoint", 10, 32767, -1, -1, ..., 0, False, False),
     )
 
     class BatchIndexAndErrorMessage(Struct):
@@ -129,9 +129,9 @@ class ProduceResponse(Message):
             ("base_offset", "int64", 0, 32767, -1, -1, 0, -1, False, False),
             ("log_append_time_ms", "int64", 2, 32767, -1, -1, -1, -1, True, False),
             ("log_start_offset", "int64", 5, 32767, -1, -1, -1, -1, True, False),
-            ("record_errors", "[]BatchIndexAndErrorMessage", 8, 32767, -1, -1, None, -1, True, False),
+            ("record_errors", "[]BatchIndexAndErrorMessage", 8, 32767, -1, -1, ..., -1, True, False),
             ("error_message", "string", 8, 32767, 8, 32767, None, -1, True, False),
-            ("current_leader", "LeaderIdAndEpoch", 10, 32767, -1, -1, None, 0, False, False),
+            ("current_leader", "LeaderIdAndEpoch", 10, 32767, -1, -1, ..., 0, False, False),
         )
 
         def __init__(
@@ -160,8 +160,8 @@ class ProduceResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 12, -1, -1, "", -1, True, False),
-            ("topic_id", "uuid", 13, 32767, -1, -1, ZERO_UUID, -1, True, False),
-            ("partition_responses", "[]PartitionProduceResponse", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 13, 32767, -1, -1, b"\0" * 16, -1, True, False),
+            ("partition_responses", "[]PartitionProduceResponse", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

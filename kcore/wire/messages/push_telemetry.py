@@ -17,7 +17,7 @@ class PushTelemetryRequest(Message):
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
-        ("client_instance_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
+        ("client_instance_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
         ("subscription_id", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("terminating", "bool", 0, 32767, -1, -1, False, -1, False, False),
         ("compression_type", "int8", 0, 32767, -1, -1, 0, -1, False, False),

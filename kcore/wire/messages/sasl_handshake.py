@@ -36,7 +36,7 @@ class SaslHandshakeResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = None
     FIELDS: ClassVar[Fields] = (
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-        ("mechanisms", "[]string", 0, 32767, -1, -1, None, -1, False, False),
+        ("mechanisms", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     def __init__(

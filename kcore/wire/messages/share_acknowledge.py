@@ -21,7 +21,7 @@ class ShareAcknowledgeRequest(Message):
         ("member_id", "string", 0, 32767, 0, 32767, "", -1, False, False),
         ("share_session_epoch", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("is_renew_ack", "bool", 2, 32767, -1, -1, False, -1, False, False),
-        ("topics", "[]AcknowledgeTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]AcknowledgeTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class AcknowledgementBatch(Struct):
@@ -30,7 +30,7 @@ class ShareAcknowledgeRequest(Message):
         FIELDS: ClassVar[Fields] = (
             ("first_offset", "int64", 0, 32767, -1, -1, 0, -1, False, False),
             ("last_offset", "int64", 0, 32767, -1, -1, 0, -1, False, False),
-            ("acknowledge_types", "[]int8", 0, 32767, -1, -1, None, -1, False, False),
+            ("acknowledge_types", "[]int8", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -49,7 +49,7 @@ class ShareAcknowledgeRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("partition_index", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-            ("acknowledgement_batches", "[]AcknowledgementBatch", 0, 32767, -1, -1, None, -1, False, False),
+            ("acknowledgement_batches", "[]AcknowledgementBatch", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -65,8 +65,8 @@ class ShareAcknowledgeRequest(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]AcknowledgePartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]AcknowledgePartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -105,8 +105,8 @@ class ShareAcknowledgeResponse(Message):
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
         ("error_message", "string", 0, 32767, 0, 32767, None, -1, False, False),
         ("acquisition_lock_timeout_ms", "int32", 2, 32767, -1, -1, 0, -1, True, False),
-        ("responses", "[]ShareAcknowledgeTopicResponse", 0, 32767, -1, -1, None, -1, False, False),
-        ("node_endpoints", "[]NodeEndpoint", 0, 32767, -1, -1, None, -1, False, False),
+        ("responses", "[]ShareAcknowledgeTopicResponse", 0, 32767, -1, -1, ..., -1, False, False),
+        ("node_endpoints", "[]NodeEndpoint", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class LeaderIdAndEpoch(Struct):
@@ -133,7 +133,7 @@ class ShareAcknowledgeResponse(Message):
             ("partition_index", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
             ("error_message", "string", 0, 32767, 0, 32767, None, -1, False, False),
-            ("current_leader", "LeaderIdAndEpoch", 0, 32767, -1, -1, None, -1, False, False),
+            ("current_leader", "LeaderIdAndEpoch", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -153,8 +153,8 @@ class ShareAcknowledgeResponse(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]PartitionData", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]PartitionData", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

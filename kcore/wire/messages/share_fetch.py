@@ -27,8 +27,8 @@ class ShareFetchRequest(Message):
         ("batch_size", "int32", 1, 32767, -1, -1, 0, -1, False, False),
         ("share_acquire_mode", "int8", 2, 32767, -1, -1, 0, -1, True, False),
         ("is_renew_ack", "bool", 2, 32767, -1, -1, False, -1, False, False),
-        ("topics", "[]FetchTopic", 0, 32767, -1, -1, None, -1, False, False),
-        ("forgotten_topics_data", "[]ForgottenTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]FetchTopic", 0, 32767, -1, -1, ..., -1, False, False),
+        ("forgotten_topics_data", "[]ForgottenTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class AcknowledgementBatch(Struct):
@@ -37,7 +37,7 @@ class ShareFetchRequest(Message):
         FIELDS: ClassVar[Fields] = (
             ("first_offset", "int64", 0, 32767, -1, -1, 0, -1, False, False),
             ("last_offset", "int64", 0, 32767, -1, -1, 0, -1, False, False),
-            ("acknowledge_types", "[]int8", 0, 32767, -1, -1, None, -1, False, False),
+            ("acknowledge_types", "[]int8", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -57,7 +57,7 @@ class ShareFetchRequest(Message):
         FIELDS: ClassVar[Fields] = (
             ("partition_index", "int32", 0, 32767, -1, -1, 0, -1, False, False),
             ("partition_max_bytes", "int32", 0, 0, -1, -1, 0, -1, False, False),
-            ("acknowledgement_batches", "[]AcknowledgementBatch", 0, 32767, -1, -1, None, -1, False, False),
+            ("acknowledgement_batches", "[]AcknowledgementBatch", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -75,8 +75,8 @@ class ShareFetchRequest(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]FetchPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]FetchPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -92,8 +92,8 @@ class ShareFetchRequest(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]int32", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -146,8 +146,8 @@ class ShareFetchResponse(Message):
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
         ("error_message", "string", 0, 32767, 0, 32767, None, -1, False, False),
         ("acquisition_lock_timeout_ms", "int32", 1, 32767, -1, -1, 0, -1, False, False),
-        ("responses", "[]ShareFetchableTopicResponse", 0, 32767, -1, -1, None, -1, False, False),
-        ("node_endpoints", "[]NodeEndpoint", 0, 32767, -1, -1, None, -1, False, False),
+        ("responses", "[]ShareFetchableTopicResponse", 0, 32767, -1, -1, ..., -1, False, False),
+        ("node_endpoints", "[]NodeEndpoint", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class LeaderIdAndEpoch(Struct):
@@ -196,9 +196,9 @@ class ShareFetchResponse(Message):
             ("error_message", "string", 0, 32767, 0, 32767, None, -1, False, False),
             ("acknowledge_error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
             ("acknowledge_error_message", "string", 0, 32767, 0, 32767, None, -1, False, False),
-            ("current_leader", "LeaderIdAndEpoch", 0, 32767, -1, -1, None, -1, False, False),
+            ("current_leader", "LeaderIdAndEpoch", 0, 32767, -1, -1, ..., -1, False, False),
             ("records", "records", 0, 32767, 0, 0, b"", -1, False, False),
-            ("acquired_records", "[]AcquiredRecords", 0, 32767, -1, -1, None, -1, False, False),
+            ("acquired_records", "[]AcquiredRecords", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -226,8 +226,8 @@ class ShareFetchResponse(Message):
         __slots__ = ("topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("topic_id", "uuid", 0, 32767, -1, -1, ZERO_UUID, -1, False, False),
-            ("partitions", "[]PartitionData", 0, 32767, -1, -1, None, -1, False, False),
+            ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
+            ("partitions", "[]PartitionData", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(

@@ -23,7 +23,7 @@ class SyncGroupRequest(Message):
         ("group_instance_id", "string", 3, 32767, 3, 32767, None, -1, False, False),
         ("protocol_type", "string", 5, 32767, 5, 32767, None, -1, True, False),
         ("protocol_name", "string", 5, 32767, 5, 32767, None, -1, True, False),
-        ("assignments", "[]SyncGroupRequestAssignment", 0, 32767, -1, -1, None, -1, False, False),
+        ("assignments", "[]SyncGroupRequestAssignment", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class SyncGroupRequestAssignment(Struct):

@@ -24,7 +24,7 @@ class TxnOffsetCommitRequest(Message):
         ("generation_id", "int32", 3, 32767, -1, -1, -1, -1, False, False),
         ("member_id", "string", 3, 32767, -1, -1, "", -1, False, False),
         ("group_instance_id", "string", 3, 32767, 3, 32767, None, -1, False, False),
-        ("topics", "[]TxnOffsetCommitRequestTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]TxnOffsetCommitRequestTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class TxnOffsetCommitRequestPartition(Struct):
@@ -55,7 +55,7 @@ class TxnOffsetCommitRequest(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]TxnOffsetCommitRequestPartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]TxnOffsetCommitRequestPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
@@ -97,7 +97,7 @@ class TxnOffsetCommitResponse(Message):
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("topics", "[]TxnOffsetCommitResponseTopic", 0, 32767, -1, -1, None, -1, False, False),
+        ("topics", "[]TxnOffsetCommitResponseTopic", 0, 32767, -1, -1, ..., -1, False, False),
     )
 
     class TxnOffsetCommitResponsePartition(Struct):
@@ -122,7 +122,7 @@ class TxnOffsetCommitResponse(Message):
 
         FIELDS: ClassVar[Fields] = (
             ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
-            ("partitions", "[]TxnOffsetCommitResponsePartition", 0, 32767, -1, -1, None, -1, False, False),
+            ("partitions", "[]TxnOffsetCommitResponsePartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
         def __init__(
