@@ -10,5 +10,6 @@ cdef struct Source:
     PyObject *field  # name of the field that a fault was found in, NULL before
 
 
+cdef object open_source(Source *source, Py_buffer *buffer, object data)
 cdef object read_message(type cls, int version, Source *source, bint to_the_end)
 cdef int write_message(object message, int version, Writer *writer) except -1

@@ -120,20 +120,26 @@ def decode(type cls, int version, data, *, bint allow_trailing=False):
     """
     cdef Source source
     cdef Py_buffer buffer
-    view = data if type(data) is memoryview else memoryview(data)
-    if view.itemsize != 1:
-        view = view.cast("B")
-    PyObject_GetBuffer(view, &buffer, PyBUF_SIMPLE)
+    view = open_source(&source, &buffer, data)
     try:
-        cursor_open(&source.cursor, <const uint8_t *> buffer.buf, buffer.len)
-        source.view = <PyObject *> view
-        source.field = NULL
         return read_message(cls, version, &source, not allow_trailing)
     finally:
         PyBuffer_Release(&buffer)
 
 
 # Reading ------------------------------------------------------------------------------------------
+
+
+cdef object open_source(Source *source, Py_buffer *buffer, object data):
+    """Point the source at `data`. Keep the view that is returned, and release the buffer in the end."""
+    view = data if type(data) is memoryview else memoryview(data)
+    if view.itemsize != 1:
+        view = view.cast("B")
+    PyObject_GetBuffer(view, buffer, PyBUF_SIMPLE)
+    cursor_open(&source.cursor, <const uint8_t *> buffer.buf, buffer.len)
+    source.view = <PyObject *> view
+    source.field = NULL
+    return view
 
 
 cdef object read_message(type cls, int version, Source *source, bint to_the_end):
