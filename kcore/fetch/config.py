@@ -1,0 +1,76 @@
+"""Options of fetching, parsed once by the consumer; names and defaults are ConsumerConfig's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from kcore.limits import MAX_BUFFERED_BYTES
+
+# A node is asked for more as soon as what it sent before, and nobody has taken yet, is below this.
+# The answer of a node with four busy partitions (4 x max_partition_fetch_bytes) stays below it:
+# there the next request leaves before the first record is handed over. Two answers, one being
+# decoded and one arriving, then still sit in a third-level cache. A larger answer is drained down
+# to this first; 4 MiB keep an application that takes 200 MB/s busy for 20 ms, which is longer
+# than a broker next door needs.
+FETCH_AHEAD_BYTES: Final = 4 * 1024 * 1024
+
+# Holding an answer costs more than its record bytes: a reader, an entry, views into the frame.
+# Counted, so that a topic of tiny answers cannot pile up objects below a limit counted in bytes.
+ENTRY_OVERHEAD_BYTES: Final = 1024
+
+# A parked fetch is answered after fetch_max_wait_ms; the broker's clock and the way back get this
+# much on top before the request counts as lost.
+FETCH_SLACK_MS: Final = 5_000
+
+# Empty answers that come before the wait is over are taken as they are this often in a row; then
+# the node is asked ever more slowly. A sound broker sends none; another must not make us spin.
+EARLY_EMPTY_MAX: Final = 3
+
+
+class ResetStrategy(Enum):
+    """Where to go when there is no position, or it is out of range."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NONE = "none"  # an error tells the application, which seeks
+
+    @property
+    def timestamp(self) -> int:
+        """What ListOffsets calls it (rule P5); NONE is never asked for."""
+        return -2 if self is ResetStrategy.EARLIEST else -1
+
+
+class IsolationLevel(Enum):
+    """Whether records of open and aborted transactions are read (KIP-98)."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FetchConfig:
+    """What the rooms of fetching need; the reset policy is the positions' own."""
+
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 52_428_800
+    fetch_max_wait_ms: int = 500
+    max_partition_fetch_bytes: int = 1_048_576
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    check_crcs: bool = True
+    client_rack: str = ""
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    request_timeout_ms: int = 30_000
+    metadata_max_age_ms: int = 300_000
+    max_buffered_bytes: int = MAX_BUFFERED_BYTES
+    fetch_ahead_bytes: int = FETCH_AHEAD_BYTES
+    key_deserializer: Callable[..., Any] | None = None
+    value_deserializer: Callable[..., Any] | None = None
+
+    @property
+    def committed_only(self) -> bool:
+        """Whether aborted transactions are left out."""
+        return self.isolation_level is IsolationLevel.READ_COMMITTED

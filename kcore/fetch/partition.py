@@ -1,0 +1,100 @@
+"""All that is known of one assigned partition, in one place that the parts of this room share.
+
+Who writes what: `positions.py` the state, the position and the flags; `shelf.py` what is buffered
+and `next_offset`; `planner.py` the node; `answers.py` what a broker told; `retries` are everyone's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kcore.fetch.config import ResetStrategy
+from kcore.fetch.states import PartitionState
+from kcore.structs import Leader, TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.fetch.shelf import Entry
+
+# Reasons not to fetch and not to hand over, beside the state; a partition may have several.
+PAUSED: Final = 1  # by the application
+SUSPENDED: Final = 2  # about to be given up in a rebalance (pending revocation)
+HELD: Final = 4  # just assigned, and the application has not been told yet (pending callback)
+
+
+class Position(NamedTuple):
+    """Where the application is: the next offset to hand over.
+
+    epoch: the leader epoch of the batch before it, -1 if unknown. leader: whom it was read from.
+    """
+
+    offset: int
+    epoch: int
+    leader: Leader | None
+
+
+class Partition:
+    """See the module's text. Compared by identity: assigned anew is another one."""
+
+    __slots__ = (
+        "assigned",
+        "attempts",
+        "entries",
+        "error",
+        "flags",
+        "high_watermark",
+        "last_stable_offset",
+        "leader",
+        "log_start",
+        "next_offset",
+        "node",
+        "offset",
+        "offset_epoch",
+        "preferred",
+        "preferred_until",
+        "retry_at",
+        "state",
+        "strategy",
+        "stuck",
+        "topic_id",
+        "tp",
+        "undecided",
+    )
+
+    def __init__(self, tp: TopicPartition) -> None:
+        self.tp = tp
+        self.assigned = True  # False for good once it was given up
+        self.state = PartitionState.INITIALIZING
+        self.flags = 0
+        # The position. Only meaningful in states with a position, else -1.
+        self.offset = -1
+        self.offset_epoch = -1
+        self.leader: Leader | None = None
+        self.topic_id: bytes | None = None
+        self.strategy = ResetStrategy.NONE  # what AWAIT_RESET waits for
+        self.undecided = False  # nothing committed and no reset policy: the application must seek
+        # Fetching ahead: what to ask for next, and what came already, oldest first.
+        self.next_offset = -1
+        self.entries: deque[Entry] = deque()
+        self.stuck = False  # its first entry cannot be read; only a seek helps
+        # Whom to ask.
+        self.node: int | None = None  # on whose list it is; None: not fetched
+        self.preferred = -1  # KIP-392
+        self.preferred_until = 0
+        # Failures since the last success: when it may be asked for again, and why not before.
+        self.retry_at = 0
+        self.attempts = 0
+        self.error = ""
+        # As last told by a broker; -1 before.
+        self.high_watermark = -1
+        self.last_stable_offset = -1
+        self.log_start = -1
+
+    @property
+    def deliverable(self) -> bool:
+        """Whether records may be handed over, and so be fetched."""
+        return self.state is PartitionState.FETCHING and not self.flags
+
+    def __repr__(self) -> str:
+        name = f"{self.tp.topic}-{self.tp.partition}"
+        return f"<{name} {self.state.value} at {self.offset}, next {self.next_offset}>"

@@ -1,0 +1,354 @@
+"""Whom to ask for what, now (rules F1-F3), within the memory there is.
+
+One fetch is in flight per node. It always names every partition that is wanted of the node, also
+those with data buffered: they are asked for from where that data ends. So the next request can
+leave before the application has taken anything, a partition never waits while a request without
+it is parked at the broker, and session requests carry little but moved offsets. Instead of single
+partitions (Java's "not buffered") the whole node waits, until what it sent and nobody has taken is
+below `fetch_ahead_bytes`.
+
+Memory: requests in flight reserve what their answers may bring. A node may ask for half of its
+share of `max_buffered_bytes`, so that one answer can arrive while another is handed over. When
+nothing is left, nodes wait for memory to be freed; when nothing would ever be freed, because all
+that is held belongs to paused partitions, that is given up. An answer can still be larger than
+asked for, by one batch: the broker sends a first batch whole, however large (KIP-74).
+
+What has changed is marked (`touch`) and looked at once, in `settle`: a turn in which nothing
+changed costs nothing, however many partitions there are.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import Answer, ClusterView, Network, Reach
+from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
+from kcore.fetch.partition import Partition
+from kcore.fetch.positions import Positions
+from kcore.fetch.requests import TOPIC_IDS_SINCE, build_fetch
+from kcore.fetch.retries import Retries
+from kcore.fetch.session import FetchSession
+from kcore.fetch.shelf import Shelf
+from kcore.fetch.states import WITH_POSITION, PartitionState
+from kcore.structs import Rng, TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.messages import FetchRequest
+
+
+class NodePlan:
+    """What is wanted of one node, and how it goes.
+
+    wanted: in the order to be served. changed: where the session may not know what is wanted.
+    waiting: bytes it sent that can be handed over and were not. reserved: what the request in
+    flight may bring.
+    """
+
+    __slots__ = (
+        "changed",
+        "early",
+        "failures",
+        "in_flight",
+        "node_id",
+        "reserved",
+        "retry_at",
+        "sent_at",
+        "session",
+        "waiting",
+        "wanted",
+        "without_id",
+    )
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.session = FetchSession()
+        self.wanted: OrderedDict[TopicPartition, Partition] = OrderedDict()
+        self.changed: dict[TopicPartition, None] = {}
+        self.without_id: set[TopicPartition] = set()
+        self.in_flight = False
+        self.sent_at = 0
+        self.waiting = 0
+        self.reserved = 0
+        self.failures = 0  # answers in a row that were none, or of no use
+        self.early = 0  # empty answers in a row that came too soon
+        self.retry_at = 0
+
+
+class Planner:
+    """See the module's text. `take` is given every answer after the plan has been told of it."""
+
+    def __init__(
+        self,
+        config: FetchConfig,
+        network: Network,
+        cluster: ClusterView,
+        positions: Positions,
+        rng: Rng,
+        take: Callable[[NodePlan, Answer, int], None],
+    ) -> None:
+        self.shelf = Shelf(config.fetch_ahead_bytes, self._drained, self._freed)
+        self.nodes: dict[int, NodePlan] = {}
+        self.reserved_bytes = 0
+        self._config = config
+        self._network = network
+        self._cluster = cluster
+        self._positions = positions
+        self._rng = rng
+        self._take = take
+        self._touched: dict[Partition, None] = {}
+        self._ready: dict[NodePlan, None] = {}  # may have something to ask
+        self._starved: dict[NodePlan, None] = {}  # has, but there is no memory
+        self._busy_nodes = 0  # nodes of which anything is wanted
+        self._partition_retries: Retries[Partition] = Retries()
+        self._node_retries: Retries[NodePlan] = Retries()
+
+    # -- told from outside -------------------------------------------------------------------------
+
+    def touch(self, partition: Partition) -> None:
+        """Something about it has changed: look whether, where and from what offset to fetch it."""
+        self._touched[partition] = None
+
+    def back_off(self, partition: Partition, now_ms: int, why: str) -> None:
+        """Do not ask for it for a while, longer each time in a row."""
+        partition.retry_at = now_ms + self.backoff_ms(partition.attempts)
+        partition.attempts += 1
+        partition.error = why
+        self.touch(partition)
+
+    def fail(self, plan: NodePlan, now_ms: int) -> None:
+        """Do not ask the node for a while, longer each time in a row."""
+        plan.retry_at = now_ms + self.backoff_ms(plan.failures)
+        plan.failures += 1
+
+    def backoff_ms(self, attempts: int) -> int:
+        """How long to wait after so many failures before this one."""
+        config = self._config
+        return exponential(
+            attempts, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+
+    def _drained(self, plan: NodePlan) -> None:
+        self._ready[plan] = None
+
+    def _freed(self) -> None:
+        if self._starved:
+            self._ready.update(self._starved)
+            self._starved.clear()
+
+    # -- leaders -----------------------------------------------------------------------------------
+
+    def review(self) -> None:
+        """Metadata changed: compare every position's leader with the current one (P9)."""
+        for partition in self._positions:
+            if partition.state in WITH_POSITION:
+                self._adopt_leader(partition)
+        gone = [
+            node_id
+            for node_id, plan in self.nodes.items()
+            if self._cluster.node(node_id) is None
+            and not (plan.wanted or plan.in_flight or plan.waiting)
+        ]
+        for node_id in gone:
+            self._node_retries.cancel(self.nodes.pop(node_id))
+
+    def _adopt_leader(self, partition: Partition) -> None:
+        cluster, tp = self._cluster, partition.tp
+        topic_id = cluster.topic_id(tp.topic)
+        if topic_id != partition.topic_id:
+            partition.topic_id = topic_id
+            self.touch(partition)
+        current = cluster.leader(tp)
+        if current is None or current == partition.leader:
+            return
+        partition.leader = current
+        partition.preferred = -1
+        partition.retry_at = partition.attempts = 0
+        partition.error = ""
+        self.touch(partition)
+        if partition.offset_epoch >= 0 and current.epoch >= 0:
+            self._positions.doubt(partition)
+        else:
+            self._positions.validated(partition)
+
+    def _choose_node(self, partition: Partition, now_ms: int) -> int | None:
+        """F2: the preferred replica while that is good, else the leader."""
+        if partition.preferred >= 0:
+            if now_ms < partition.preferred_until:
+                if self._cluster.node(partition.preferred) is not None:
+                    self._partition_retries.set(partition, partition.preferred_until)
+                    return partition.preferred
+                self._cluster.request_update()
+            partition.preferred = -1
+        if partition.leader is None:
+            self._cluster.request_update()
+            partition.error = "no leader known"
+            # Metadata that brings no leader brings no change either, so ask again.
+            self._partition_retries.set(partition, now_ms + self._config.retry_backoff_ms)
+            return None
+        return partition.leader.node_id
+
+    # -- planning ----------------------------------------------------------------------------------
+
+    def settle(self, now_ms: int) -> None:
+        """Put every touched partition on the list of the node to ask, or on none."""
+        if now_ms >= self._partition_retries.due:
+            for partition in self._partition_retries.pop_due(now_ms):
+                self.touch(partition)
+        while self._touched:
+            touched, self._touched = self._touched, {}
+            for partition in touched:
+                self._place(partition, now_ms)
+
+    def _place(self, partition: Partition, now_ms: int) -> None:
+        if partition.assigned and partition.leader is None and partition.state in WITH_POSITION:
+            self._cluster.see_epoch(partition.tp, partition.offset_epoch)
+            self._adopt_leader(partition)  # may put the position in doubt
+        node_id: int | None = None
+        if partition.assigned and partition.deliverable and _can_go_on(partition):
+            if partition.retry_at > now_ms:
+                self._partition_retries.set(partition, partition.retry_at)
+            else:
+                node_id = self._choose_node(partition, now_ms)
+        tp = partition.tp
+        if partition.node is not None and partition.node != node_id:
+            self._unlist(self.nodes[partition.node], partition)
+        partition.node = node_id
+        if node_id is None:
+            return
+        plan = self.nodes.get(node_id)
+        if plan is None:
+            plan = self.nodes[node_id] = NodePlan(node_id)
+        if not plan.wanted:
+            self._busy_nodes += 1
+        plan.wanted[tp] = partition
+        plan.changed[tp] = None
+        if partition.topic_id is None:
+            plan.without_id.add(tp)
+        else:
+            plan.without_id.discard(tp)
+        self._ready[plan] = None
+
+    def _unlist(self, plan: NodePlan, partition: Partition) -> None:
+        tp = partition.tp
+        # Given up and assigned again, it is another partition by now, and that one stays.
+        if plan.wanted.get(tp) is not partition:
+            return
+        del plan.wanted[tp]
+        plan.changed[tp] = None
+        plan.without_id.discard(tp)
+        if not plan.wanted:
+            self._busy_nodes -= 1
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def send(self, now_ms: int) -> None:
+        """Ask every node that may be asked."""
+        if now_ms >= self._node_retries.due:
+            for plan in self._node_retries.pop_due(now_ms):
+                self._ready[plan] = None
+        if self._ready:
+            ready, self._ready = self._ready, {}
+            for plan in ready:
+                if not plan.in_flight and plan.wanted:
+                    self._try(plan, now_ms)
+
+    def _try(self, plan: NodePlan, now_ms: int) -> None:
+        if plan.retry_at > now_ms:
+            self._node_retries.set(plan, plan.retry_at)
+            return
+        if plan.waiting > self._config.fetch_ahead_bytes:
+            return  # `_drained` comes back to it
+        reach = self._network.reach(plan.node_id, now_ms)
+        if reach is Reach.BACKOFF or reach is Reach.UNKNOWN:
+            self._unreachable(plan, reach, now_ms)
+            return
+        allowance = self._allowance()
+        if not allowance:
+            self._starved[plan] = None  # `_freed` comes back to it
+            return
+        plan.in_flight = True
+        plan.sent_at = now_ms
+        plan.reserved = allowance
+        self.reserved_bytes += allowance
+        config = self._config
+        self._network.send(
+            plan.node_id,
+            ApiKey.FETCH,
+            lambda version: self._build(plan, version),
+            lambda answer, at_ms: self._answered(plan, answer, at_ms),
+            now_ms,
+            timeout_ms=max(config.request_timeout_ms, config.fetch_max_wait_ms + FETCH_SLACK_MS),
+            max_version=TOPIC_IDS_SINCE - 1 if plan.without_id else None,
+        )
+
+    def _unreachable(self, plan: NodePlan, reach: Reach, now_ms: int) -> None:
+        if reach is Reach.UNKNOWN:
+            self._cluster.request_update()
+            retry_at = now_ms + self._config.retry_backoff_ms
+        else:
+            retry_at = max(self._network.retry_at(plan.node_id), now_ms + 1)
+        self._node_retries.set(plan, retry_at)
+        self.leave_replica(plan, plan.wanted, now_ms)
+
+    def leave_replica(
+        self, plan: NodePlan, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> None:
+        """Of these, ask the leader again where the node is only the preferred replica (S5)."""
+        for tp in list(partitions):
+            partition = self._positions.find(tp)
+            if partition is not None and partition.preferred == plan.node_id:
+                partition.preferred = -1
+                self._cluster.request_update()
+                # The leader may send us to the same replica at once: not in a circle.
+                self.back_off(partition, now_ms, f"node {plan.node_id} failed")
+
+    def _allowance(self) -> int:
+        """How many bytes to ask for; 0 if there is no memory for an answer now."""
+        config, shelf = self._config, self.shelf
+        budget = config.max_buffered_bytes
+        share = max(budget // (2 * max(self._busy_nodes, 1)), 1)
+        wanted = min(config.fetch_max_bytes, share)
+        least = min(config.max_partition_fetch_bytes, wanted)
+        room = budget - shelf.held_bytes - self.reserved_bytes
+        while room < least:
+            if shelf:
+                return 0
+            evicted = shelf.evict()
+            if evicted is None:
+                break
+            self.touch(evicted)
+            room = budget - shelf.held_bytes - self.reserved_bytes
+        if room >= least:
+            return min(wanted, room)
+        # Nothing can be handed over: without this answer there never will be anything.
+        return 0 if self.reserved_bytes else least
+
+    def _build(self, plan: NodePlan, version: int) -> FetchRequest:
+        return build_fetch(
+            self._config, plan.session, plan.wanted, plan.changed, version, plan.reserved
+        )
+
+    def _answered(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:
+        self.reserved_bytes -= plan.reserved
+        plan.reserved = 0
+        plan.in_flight = False
+        self._freed()  # whoever waits for memory comes before who just had some
+        self._ready[plan] = None
+        self._take(plan, answer, now_ms)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def deadline(self) -> int:
+        """When `settle` or `send` has something to do by itself."""
+        return min(self._partition_retries.due, self._node_retries.due)
+
+    def starved(self, plan: NodePlan) -> bool:
+        """Whether the node is not asked for want of memory."""
+        return plan in self._starved
+
+
+def _can_go_on(partition: Partition) -> bool:
+    """Whether more can follow what is buffered: not behind an error, or what cannot be read."""
+    entries = partition.entries
+    return not partition.stuck and not (entries and entries[-1].error is not None)

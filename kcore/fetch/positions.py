@@ -1,0 +1,306 @@
+"""Which partitions are assigned and where each one is (rules P1-P4): the only writer of states.
+
+A position is what the application has consumed. Fetching runs ahead of it: whoever buffers records
+watches the positions, because a seek, a reset or a lost partition makes what is buffered worthless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from kcore.errors import IllegalArgumentError, IllegalStateError
+from kcore.fetch.config import ResetStrategy
+from kcore.fetch.partition import HELD, PAUSED, SUSPENDED, Partition, Position
+from kcore.fetch.states import TRANSITIONS, WITH_POSITION, PartitionState, PositionInput
+from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
+
+
+class Watcher(Protocol):
+    """Who must know at once."""
+
+    def moved(self, partition: Partition) -> None:
+        """The position was set or taken away: nothing fetched before is worth anything."""
+
+    def changed(self, partition: Partition) -> None:
+        """Whether it may be fetched and handed over may have changed; the position has not."""
+
+
+class _Nobody:
+    """The watcher before there is one."""
+
+    def moved(self, partition: Partition) -> None:
+        """Nothing is buffered yet."""
+
+    def changed(self, partition: Partition) -> None:
+        """Nothing is fetched yet."""
+
+
+class Positions:
+    """See the module's text.
+
+    `policy`: what becomes of a partition with no committed offset, or with an offset out of range.
+    """
+
+    def __init__(self, policy: ResetStrategy | str = ResetStrategy.LATEST) -> None:
+        self.policy = ResetStrategy(policy)
+        self.watcher: Watcher = _Nobody()
+        self._all: dict[TopicPartition, Partition] = {}
+        # Looked at after every input, so kept instead of searched.
+        self._by_state: dict[PartitionState, dict[Partition, None]] = {
+            state: {} for state in PartitionState
+        }
+        self._undecided: dict[Partition, None] = {}
+
+    # -- assignment --------------------------------------------------------------------------------
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Replace the assignment. What stays keeps everything, but is no longer suspended (P4)."""
+        wanted = dict.fromkeys(TopicPartition(*tp) for tp in partitions)
+        for tp in [tp for tp in self._all if tp not in wanted]:
+            self._give_up(self._all.pop(tp))
+        for tp in wanted:
+            partition = self._all.get(tp)
+            if partition is None:
+                partition = self._all[tp] = Partition(tp)
+                self._by_state[partition.state][partition] = None
+                self.watcher.changed(partition)
+            else:
+                self._unflag(partition, SUSPENDED)
+
+    def _give_up(self, partition: Partition) -> None:
+        partition.assigned = False
+        self._by_state[partition.state].pop(partition, None)
+        self._undecided.pop(partition, None)
+        self.watcher.moved(partition)
+
+    def assigned(self) -> list[TopicPartition]:
+        """All of them, in the order they were assigned."""
+        return list(self._all)
+
+    def is_assigned(self, tp: TopicPartition) -> bool:
+        """Whether `tp` is one of them."""
+        return tp in self._all
+
+    def initializing(self) -> list[TopicPartition]:
+        """The ones whose committed offset nobody has looked up yet."""
+        waiting = self._by_state[PartitionState.INITIALIZING]
+        return [partition.tp for partition in waiting if not partition.undecided]
+
+    # -- positions ---------------------------------------------------------------------------------
+
+    def apply_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
+        """Take committed offsets as positions; a partition that has moved on meanwhile is left."""
+        for tp, committed in offsets.items():
+            partition = self._all.get(tp)
+            if committed is None or partition is None or committed.offset < 0:
+                continue
+            if partition.state is PartitionState.INITIALIZING:
+                self._seek(partition, committed.offset, committed.leader_epoch)
+
+    def reset_initializing(self, partitions: Iterable[TopicPartition]) -> None:
+        """Let the policy decide about these, which have no committed offset.
+
+        Under the policy "none" they keep waiting, and `undecided` names them: taking records then
+        raises NoOffsetForPartitionError until the application seeks (F29).
+        """
+        for tp in partitions:
+            partition = self._all.get(tp)
+            if partition is None or partition.state is not PartitionState.INITIALIZING:
+                continue
+            if self.policy is ResetStrategy.NONE:
+                partition.undecided = True
+                self._undecided[partition] = None
+            else:
+                self.reset_partition(partition, self.policy)
+
+    def seek(self, tp: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        """Set the position (P3). With an epoch it is checked against the leader's log first.
+
+        Raises IllegalStateError if `tp` is not assigned, IllegalArgumentError if `offset` < 0.
+        """
+        if offset < 0:
+            raise IllegalArgumentError(f"cannot seek to {offset}: offsets start at 0")
+        self._seek(self._need(tp), offset, leader_epoch)
+
+    def _seek(self, partition: Partition, offset: int, leader_epoch: int) -> None:
+        self._place(partition, PositionInput.SOUGHT, offset, leader_epoch)
+
+    def reset(self, tp: TopicPartition, strategy: ResetStrategy | str) -> None:
+        """Go to the first or last offset, which is looked up lazily (P3)."""
+        strategy = ResetStrategy(strategy)
+        if strategy is ResetStrategy.NONE:
+            raise IllegalArgumentError('reset "none" is a policy, not a place to go to')
+        self.reset_partition(self._need(tp), strategy)
+
+    def position(self, tp: TopicPartition) -> Position | None:
+        """Where the application is; None while that is not known."""
+        partition = self._need(tp)
+        if partition.state not in WITH_POSITION:
+            return None
+        return Position(partition.offset, partition.offset_epoch, partition.leader)
+
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What may be committed: the positions of FETCHING partitions (C1)."""
+        return {
+            partition.tp: OffsetAndMetadata(partition.offset, "", partition.offset_epoch)
+            for partition in self._by_state[PartitionState.FETCHING]
+        }
+
+    # -- moves, for the rest of this room ----------------------------------------------------------
+
+    def reset_partition(self, partition: Partition, strategy: ResetStrategy) -> None:
+        """Forget the position and wait for the one that ListOffsets finds."""
+        partition.strategy = strategy
+        self._place(partition, PositionInput.RESET_ASKED, -1, -1)
+
+    def reset_answered(self, partition: Partition, offset: int) -> bool:
+        """ListOffsets found the offset; False if nobody waits for it any more (P6)."""
+        return self._place(partition, PositionInput.RESET_ANSWERED, offset, -1)
+
+    def doubt(self, partition: Partition) -> None:
+        """The leader has changed; the position must be validated before it is used again (P9)."""
+        if self._move(partition, PositionInput.DOUBTED):
+            partition.attempts = partition.retry_at = 0
+            partition.next_offset = partition.offset
+            self.watcher.moved(partition)
+
+    def validated(self, partition: Partition) -> None:
+        """The position is good, or cannot be told to be bad (P11)."""
+        if self._move(partition, PositionInput.VALIDATED):
+            partition.attempts = partition.retry_at = 0
+            self.watcher.changed(partition)
+
+    def truncated(self, partition: Partition, offset: int, epoch: int) -> None:
+        """The log parts from ours at `offset`: go back there, as the policy allows it (P11)."""
+        if self._move(partition, PositionInput.VALIDATED):
+            self._place(partition, PositionInput.SOUGHT, offset, epoch, partition.leader)
+
+    def _place(
+        self,
+        partition: Partition,
+        what: PositionInput,
+        offset: int,
+        epoch: int,
+        leader: Leader | None = None,
+    ) -> bool:
+        """Take an input that sets or clears the position itself.
+
+        Without `leader` whoever leads is compared with nobody at the next look: a position with an
+        epoch is then validated once, one without is taken as it is (P9).
+        """
+        if not self._move(partition, what):
+            return False
+        partition.offset = partition.next_offset = offset
+        partition.offset_epoch = epoch
+        partition.leader = leader
+        partition.attempts = partition.retry_at = 0
+        partition.error = ""
+        partition.stuck = partition.undecided = False
+        self._undecided.pop(partition, None)
+        self.watcher.moved(partition)
+        return True
+
+    def _move(self, partition: Partition, what: PositionInput) -> bool:
+        """The one place that writes a state; False if the table has no such move (P1)."""
+        to = TRANSITIONS[partition.state].get(what)
+        if to is None or not partition.assigned:
+            return False
+        del self._by_state[partition.state][partition]
+        self._by_state[to][partition] = None
+        partition.state = to
+        return True
+
+    # -- flags -------------------------------------------------------------------------------------
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch and hand over nothing of these; what is buffered stays (F7)."""
+        for tp in partitions:
+            self._flag(self._need(tp), PAUSED)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Undo `pause`."""
+        for tp in partitions:
+            self._unflag(self._need(tp), PAUSED)
+
+    def paused(self) -> set[TopicPartition]:
+        """The paused ones."""
+        return {tp for tp, partition in self._all.items() if partition.flags & PAUSED}
+
+    def suspend(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch and hand over nothing of these until the assignment changes."""
+        self._flag_assigned(partitions, SUSPENDED)
+
+    def hold(self, partitions: Iterable[TopicPartition]) -> None:
+        """Fetch nothing of these until `release`: the application has not heard of them yet."""
+        self._flag_assigned(partitions, HELD)
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """Undo `hold`."""
+        for tp in partitions:
+            partition = self._all.get(tp)
+            if partition is not None:
+                self._unflag(partition, HELD)
+
+    def _flag_assigned(self, partitions: Iterable[TopicPartition], flag: int) -> None:
+        for tp in partitions:
+            partition = self._all.get(tp)
+            if partition is not None:
+                self._flag(partition, flag)
+
+    def _flag(self, partition: Partition, flag: int) -> None:
+        if not partition.flags & flag:
+            partition.flags |= flag
+            self.watcher.changed(partition)
+
+    def _unflag(self, partition: Partition, flag: int) -> None:
+        if partition.flags & flag:
+            partition.flags &= ~flag
+            self.watcher.changed(partition)
+
+    # -- what brokers told -------------------------------------------------------------------------
+
+    def highwater(self, tp: TopicPartition) -> int | None:
+        """The high watermark as last told; None before."""
+        return _told(self._need(tp).high_watermark)
+
+    def last_stable_offset(self, tp: TopicPartition) -> int | None:
+        """The end of what read_committed may read, as last told; None before."""
+        return _told(self._need(tp).last_stable_offset)
+
+    def log_start(self, tp: TopicPartition) -> int | None:
+        """The first offset of the log, as last told; None before."""
+        return _told(self._need(tp).log_start)
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def in_state(self, state: PartitionState) -> Mapping[Partition, None]:
+        """The partitions in a state; changes while positions do."""
+        return self._by_state[state]
+
+    @property
+    def undecided(self) -> Mapping[Partition, None]:
+        """The ones with nothing committed and no reset policy."""
+        return self._undecided
+
+    def find(self, tp: TopicPartition) -> Partition | None:
+        """The assigned partition, if it is one."""
+        return self._all.get(tp)
+
+    def __iter__(self) -> Iterator[Partition]:
+        """Every assigned partition."""
+        return iter(self._all.values())
+
+    def __len__(self) -> int:
+        """How many are assigned."""
+        return len(self._all)
+
+    def _need(self, tp: TopicPartition) -> Partition:
+        partition = self._all.get(tp)
+        if partition is None:
+            raise IllegalStateError(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
+        return partition
+
+
+def _told(offset: int) -> int | None:
+    return None if offset < 0 else offset
