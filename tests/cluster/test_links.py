@@ -1,0 +1,266 @@
+"""All links: backoff, the addresses of one name, whom to ask, outages (rules K1, M7, KIP-302, KIP-601, KIP-899)."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from kcore.actions import Connect, Disconnect, Send
+from kcore.cluster.links import Links, LinksConfig
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Reach
+from kcore.connection.link import LinkOptions
+from kcore.errors import DisconnectedError
+from kcore.events import ClusterReachable, ClusterUnreachable, LinkClosed, LinkOpened
+from kcore.structs import Node
+from kcore.wire import frames
+from kcore.wire.apis import ApiKey
+from kcore.wire.messages import ApiVersionsResponse, MetadataRequest, MetadataResponse
+
+CONFIG = LinksConfig(link=LinkOptions(client_id="me"))
+
+
+class World:
+    def __init__(self, bootstrap=(("boot", 1),), config=CONFIG):
+        self.events = []
+        self.links = Links(config, bootstrap, random.Random(1), self.events.append)
+
+    def actions(self):
+        found = list(self.links.actions)
+        self.links.actions.clear()
+        return found
+
+    def connects(self):
+        return [x for x in self.actions() if isinstance(x, Connect)]
+
+    def ask(self, node, now=0, timeout=30_000):
+        answers = []
+        self.links.send(
+            node,
+            ApiKey.METADATA,
+            lambda _: MetadataRequest(topics=[]),
+            lambda answer, _: answers.append(answer),
+            now,
+            timeout_ms=timeout,
+        )
+        return answers
+
+    def settle(self, now=0):
+        while self.links.completed:
+            call, answer = self.links.completed.popleft()
+            call.done(answer, now)
+
+    def greet(self, link, now=0):
+        self.links.handle_connected(link, now)
+        (send,) = [x for x in self.actions() if isinstance(x, Send)]
+        request = frames.decode_request(memoryview(send.data)[4:])
+        keys = [ApiVersionsResponse.ApiVersion(api_key=3, min_version=0, max_version=12)]
+        self.answer(link, request, ApiVersionsResponse(api_keys=keys), now)
+
+    def answer(self, link, request, message, now=0):
+        data = frames.encode_response(message, request.api_version, request.correlation_id)
+        self.links.handle_data(link, data, now)
+
+    def open(self, node, now=0):
+        """Connect and greet a node; the link number."""
+        answers = self.ask(node, now)
+        (connect,) = self.connects()
+        self.greet(connect.link, now)
+        (send,) = [x for x in self.actions() if isinstance(x, Send)]
+        request = frames.decode_request(memoryview(send.data)[4:])
+        self.answer(connect.link, request, MetadataResponse(), now)
+        self.settle(now)
+        assert answers[0].error is None
+        return connect.link
+
+    def fail(self, node, now=0):
+        self.ask(node, now)
+        (connect,) = self.connects()
+        self.links.handle_closed(connect.link, "refused", now, more_addresses=False)
+        self.settle(now)
+
+    def kinds(self, kind):
+        return [event for event in self.events if type(event) is kind]
+
+
+def nodes(*ids):
+    return [Node(n, f"h{n}", 9092) for n in ids]
+
+
+def test_send_opens_a_link_and_answers_never_come_inside_send():
+    world = World()
+    answers = world.ask(-1)
+    assert world.connects() == [Connect(1, "boot", 1, 0)]
+    assert answers == []
+    unknown = world.ask(5)
+    assert unknown == []
+    world.settle()
+    assert isinstance(unknown[0].error, DisconnectedError)
+
+
+def test_a_node_that_failed_is_left_alone_until_its_backoff_ends():
+    world = World()
+    world.fail(-1)
+    retry = world.links.retry_at(-1)
+    assert 40 <= retry <= 60  # 50 ms, jitter 20 %
+    assert world.links.reach(-1, retry - 1) is Reach.BACKOFF
+    early = world.ask(-1, retry - 1)
+    assert world.connects() == []
+    world.settle()
+    assert "backoff" in str(early[0].error)
+    assert world.links.reach(-1, retry) is Reach.IDLE
+    world.ask(-1, retry)
+    assert len(world.connects()) == 1
+
+
+def test_backoff_grows_to_its_maximum_and_a_greeting_forgets_it():
+    world = World()
+    now, waits = 0, []
+    for _ in range(12):
+        world.fail(-1, now)
+        waits.append(world.links.retry_at(-1) - now)
+        now = world.links.retry_at(-1)
+    assert waits[-1] >= 800
+    assert max(waits) <= 1_000
+    assert waits[0] <= 60
+    link = world.open(-1, now)
+    world.links.handle_closed(link, "reset", now, more_addresses=False)
+    assert world.links.retry_at(-1) - now <= 60
+
+
+def test_every_address_of_a_name_is_tried_at_once_and_waiting_calls_go_along():
+    world = World()
+    answers = world.ask(-1)
+    (first,) = world.connects()
+    world.links.handle_closed(first.link, "refused", 5, more_addresses=True)
+    (second,) = world.connects()
+    assert (second.address_index, second.host) == (1, "boot")
+    assert second.link != first.link
+    world.settle()
+    assert answers == []
+    world.links.handle_closed(second.link, "refused", 6, more_addresses=False)
+    world.settle()
+    assert isinstance(answers[0].error, DisconnectedError)
+    world.ask(-1, 10_000)
+    assert world.connects()[0].address_index == 0
+
+
+def test_a_set_up_that_hangs_moves_to_the_next_address_and_waits_longer():
+    world = World()
+    world.ask(-1, timeout=100_000)
+    world.connects()
+    first = world.links.deadline()
+    assert 8_000 <= first <= 12_000
+    world.links.handle_deadline(first)
+    assert [x for x in world.actions() if isinstance(x, Disconnect)]
+    later = first + 2_000
+    world.ask(-1, later, timeout=100_000)
+    (second,) = world.connects()
+    assert second.address_index == 1
+    assert world.links.deadline() - later >= 14_000
+
+
+def test_m7_least_loaded():
+    world = World()
+    assert world.links.least_loaded(0) == -1
+    world.links.set_nodes(nodes(1, 2, 3), 0)
+    assert world.links.least_loaded(0) in {1, 2, 3}
+    world.open(1)
+    assert world.links.least_loaded(0) == 1  # connected beats connectable
+    world.open(2)
+    world.ask(1)
+    assert world.links.least_loaded(0) == 2  # idle beats busy
+    world.ask(2)
+    world.ask(2)
+    assert world.links.least_loaded(0) == 1
+
+
+def test_kip899_the_bootstrap_is_asked_when_every_known_node_failed():
+    world = World(bootstrap=(("boot", 1), ("boot", 2)))
+    world.links.set_nodes(nodes(1, 2), 0)
+    world.fail(1)
+    world.fail(2)
+    assert world.links.least_loaded(1) in {-1, -2}
+
+
+def test_a_coordinator_has_a_link_of_its_own_and_is_never_asked_as_a_node():
+    world = World()
+    world.links.set_nodes(nodes(1), 0)
+    key = world.links.add_coordinator(1, "h1", 9092)
+    assert key == COORDINATOR_KEY_BASE - 1
+    world.open(1)
+    world.open(key)
+    world.ask(1)
+    assert world.links.least_loaded(0) == 1
+    assert world.links.in_flight(key) == 0
+    assert [event.node_id for event in world.kinds(LinkOpened)] == [1, 1]
+
+
+def test_moved_and_gone_nodes_lose_their_links():
+    world = World()
+    world.links.set_nodes(nodes(1, 2), 0)
+    key = world.links.add_coordinator(2, "h2", 9092)
+    world.open(1)
+    world.open(key)
+    pending = world.ask(1)
+    world.links.set_nodes([Node(1, "elsewhere", 9092)], 0)
+    world.settle()
+    assert isinstance(pending[0].error, DisconnectedError)
+    assert world.links.reach(1, 0) is Reach.IDLE
+    assert world.links.reach(2, 0) is Reach.UNKNOWN
+    assert world.links.reach(key, 0) is Reach.UNKNOWN
+    world.actions()
+    world.ask(1)
+    assert world.connects()[0].host == "elsewhere"
+
+
+def test_an_outage_is_said_once_and_so_is_its_end():
+    world = World()
+    world.links.set_nodes(nodes(1, 2), 0)
+    one, two = world.open(1), world.open(2)
+    world.links.handle_closed(one, "reset", 100, more_addresses=False)
+    assert world.kinds(ClusterUnreachable) == []  # node 2 is still there
+    world.links.handle_closed(two, "reset", 200, more_addresses=False)
+    assert len(world.kinds(ClusterUnreachable)) == 1
+    world.fail(1, 1_000)
+    world.fail(2, 1_000)
+    assert len(world.kinds(ClusterUnreachable)) == 1
+    world.open(1, 5_000)
+    (back,) = world.kinds(ClusterReachable)
+    assert back.outage_ms == 4_800
+    assert back.attempts >= 3
+    world.fail(2, 9_000)
+    assert len(world.kinds(ClusterUnreachable)) == 1
+
+
+def test_idle_links_are_closed():
+    world = World(config=replace(CONFIG, connections_max_idle_ms=1_000))
+    world.open(-1)
+    assert world.links.deadline() == 1_000
+    world.links.handle_deadline(1_000)
+    assert isinstance(world.actions()[-1], Disconnect)
+    assert world.links.reach(-1, 1_000) is Reach.IDLE  # not a failure: no backoff
+    assert len(world.kinds(LinkClosed)) == 1
+
+
+def test_close_answers_everything_and_refuses_what_comes_later():
+    world = World()
+    world.open(-1)
+    pending = world.ask(-1)
+    world.links.close(0)
+    late = world.ask(-1)
+    world.settle()
+    assert pending[0].error is not None
+    assert "closed" in str(late[0].error)
+    assert any(isinstance(x, Disconnect) for x in world.actions())
+
+
+def test_inputs_for_links_that_are_gone_are_harmless():
+    world = World()
+    link = world.open(-1)
+    world.links.close(0)
+    world.links.handle_connected(link, 1)
+    world.links.handle_data(link, b"x", 1)
+    world.links.handle_closed(link, "late", 1, more_addresses=False)
+    world.links.receive_advance(link, 1, 1)
+    with pytest.raises(LookupError):
+        world.links.receive_buffer(link)

@@ -1,0 +1,321 @@
+"""One link against a scripted peer: greeting, correlation, deadlines, throttle, and peers that are not Kafka."""
+
+from collections import deque
+
+import pytest
+
+from kcore.actions import Disconnect, Send
+from kcore.connection.link import Call, Link, LinkOptions
+from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
+from kcore.errors import (
+    DisconnectedError,
+    ProtocolError,
+    RequestTimedOutError,
+    UnsupportedVersionError,
+)
+from kcore.timers import NEVER
+from kcore.wire import frames
+from kcore.wire.apis import ApiKey
+from kcore.wire.messages import (
+    ApiVersionsResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+
+RANGES = {18: (0, 4), 3: (0, 12), 12: (0, 4)}
+
+
+class Peer:
+    """A link and the broker's side of it."""
+
+    def __init__(self, ranges=None, **options):
+        self.actions = deque()
+        self.completed = deque()
+        self.ranges = RANGES if ranges is None else ranges
+        self.link = Link(
+            7,
+            1,
+            ("host", 9092),
+            LinkOptions(client_id="me", **options),
+            10_000,
+            0,
+            self.completed,
+            self.actions,
+        )
+
+    def requests(self):
+        """What was written since the last look, decoded."""
+        found = []
+        while self.actions:
+            action = self.actions.popleft()
+            if isinstance(action, Send):
+                found.append(frames.decode_request(memoryview(action.data)[4:]))
+        return found
+
+    def answer(self, request, message, now=0, version=None):
+        version = request.api_version if version is None else version
+        data = frames.encode_response(message, version, request.correlation_id)
+        self.link.handle_data(data, now)
+
+    def greet(self, now=0):
+        self.link.handle_connected(now)
+        (request,) = self.requests()
+        keys = [
+            ApiVersionsResponse.ApiVersion(api_key=k, min_version=lo, max_version=hi)
+            for k, (lo, hi) in self.ranges.items()
+        ]
+        self.answer(request, ApiVersionsResponse(api_keys=keys), now)
+        return request
+
+    def send(self, api=ApiKey.METADATA, build=None, now=0, timeout=30_000, cap=None):
+        call = Call(
+            api, build or (lambda _: MetadataRequest(topics=[])), self.done, now + timeout, cap
+        )
+        self.link.send(call, now)
+        return call
+
+    def done(self, answer, now):
+        raise AssertionError("the link runs no answers")
+
+    def answers(self):
+        found = [answer for _, answer in self.completed]
+        self.completed.clear()
+        return found
+
+
+@pytest.mark.parametrize("state", LinkState)
+@pytest.mark.parametrize("what", LinkInput)
+def test_every_cell_ends_in_a_known_state_or_is_ignored(state, what):
+    link = Peer().link
+    link.state = state
+    moved = link._move(what)
+    expected = TRANSITIONS[state].get(what)
+    assert moved is (expected is not None)
+    assert link.state is (expected or state)
+
+
+def test_the_greeting_comes_first_and_calls_wait_for_it():
+    peer = Peer()
+    peer.send()
+    assert peer.requests() == []
+    request = peer.greet()
+    assert (request.api_key, request.api_version, request.client_id) == (18, 4, "me")
+    assert request.message.client_software_name == "kcore"
+    (call,) = peer.requests()
+    assert (call.api_key, call.api_version) == (3, 12)
+    assert peer.link.ready
+
+
+def test_an_old_broker_answers_unsupported_version_in_v0_and_is_asked_lower():
+    peer = Peer()
+    peer.link.handle_connected(0)
+    (first,) = peer.requests()
+    refusal = ApiVersionsResponse(
+        error_code=35,
+        api_keys=[ApiVersionsResponse.ApiVersion(api_key=18, min_version=0, max_version=2)],
+    )
+    peer.answer(first, refusal, version=0)
+    (second,) = peer.requests()
+    assert second.api_version == 2
+    keys = [ApiVersionsResponse.ApiVersion(api_key=3, min_version=0, max_version=7)]
+    peer.answer(second, ApiVersionsResponse(api_keys=keys))
+    assert peer.link.ready
+    assert peer.link.version_of(ApiKey.METADATA, None) == 7
+
+
+def test_a_refusal_without_a_range_falls_back_to_v0_and_a_second_refusal_ends_it():
+    peer = Peer()
+    peer.link.handle_connected(0)
+    (first,) = peer.requests()
+    peer.answer(first, ApiVersionsResponse(error_code=35), version=0)
+    (second,) = peer.requests()
+    assert second.api_version == 0
+    peer.answer(second, ApiVersionsResponse(error_code=35), version=0)
+    assert peer.link.ended
+    assert isinstance(peer.link.error, ProtocolError)
+
+
+def test_answers_reach_their_calls_in_order():
+    peer = Peer()
+    peer.greet()
+    peer.send()
+    peer.send(ApiKey.HEARTBEAT, lambda _: HeartbeatRequest(group_id="g"))
+    one, two = peer.requests()
+    peer.answer(one, MetadataResponse(cluster_id="c"))
+    peer.answer(two, HeartbeatResponse(error_code=27))
+    first, second = peer.answers()
+    assert (first.body.cluster_id, first.version, first.node) == ("c", 12, 1)
+    assert second.body.error_code == 27
+
+
+def test_bytes_one_at_a_time():
+    peer = Peer()
+    peer.greet()
+    peer.send()
+    (request,) = peer.requests()
+    message = MetadataResponse(cluster_id="c")
+    data = frames.encode_response(message, request.api_version, request.correlation_id)
+    for index in range(len(data)):
+        assert not peer.completed
+        peer.link.handle_data(data[index : index + 1], 0)
+    assert peer.answers()[0].body.cluster_id == "c"
+
+
+@pytest.mark.parametrize("shift", [1, -1, 1000])
+def test_another_correlation_id_ends_the_link(shift):
+    peer = Peer()
+    peer.greet()
+    peer.send()
+    (request,) = peer.requests()
+    data = frames.encode_response(MetadataResponse(), 12, request.correlation_id + shift)
+    peer.link.handle_data(data, 0)
+    assert peer.link.ended
+    assert peer.actions.popleft() == Disconnect(7)
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, ProtocolError)
+
+
+def test_an_answer_nobody_asked_for_ends_the_link():
+    peer = Peer()
+    peer.greet()
+    peer.link.handle_data(frames.encode_response(MetadataResponse(), 12, 99), 0)
+    assert peer.link.ended
+    assert "nobody asked for" in str(peer.link.error)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\x00\x00\x02ab"],
+    ids=["negative", "huge", "http", "short"],
+)
+def test_bytes_that_are_not_kafka(data):
+    peer = Peer()
+    peer.link.handle_connected(0)
+    peer.send()
+    peer.requests()
+    peer.link.handle_data(data, 0)
+    assert peer.link.ended
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, ProtocolError)
+
+
+def test_a_body_cut_short_ends_the_link():
+    peer = Peer()
+    peer.greet()
+    peer.send()
+    (request,) = peer.requests()
+    data = frames.encode_response(MetadataResponse(cluster_id="cluster"), 12, request.correlation_id)
+    cut = data[4:-6]
+    peer.link.handle_data(len(cut).to_bytes(4, "big") + cut, 0)
+    assert peer.link.ended
+    assert isinstance(peer.answers()[0].error, ProtocolError)
+
+
+def test_a_closure_answers_everything_once():
+    peer = Peer()
+    peer.greet()
+    peer.send()
+    peer.send()
+    peer.link.handle_closed("connection reset")
+    peer.link.handle_closed("again")
+    answers = peer.answers()
+    assert [type(x.error) for x in answers] == [DisconnectedError] * 2
+    assert "connection reset" in str(answers[0].error)
+    assert not any(isinstance(x, Disconnect) for x in peer.actions)  # the driver knows already
+
+
+def test_the_set_up_runs_out_while_connecting_and_while_greeting():
+    for connected in (False, True):
+        peer = Peer()
+        if connected:
+            peer.link.handle_connected(0)
+        assert peer.link.deadline() == 10_000
+        peer.link.handle_deadline(9_999)
+        assert not peer.link.ended
+        peer.link.handle_deadline(10_000)
+        assert peer.link.ended
+        assert isinstance(peer.link.error, RequestTimedOutError)
+
+
+def test_an_overdue_answer_ends_the_link():
+    peer = Peer()
+    peer.greet()
+    assert peer.link.deadline() == NEVER
+    peer.send(timeout=500)
+    peer.send(timeout=30_000)
+    assert peer.link.deadline() == 500
+    peer.link.handle_deadline(500)
+    assert peer.link.ended
+    assert [type(x.error) for x in peer.answers()] == [RequestTimedOutError] * 2
+
+
+def test_a_call_that_waited_too_long_fails_alone():
+    peer = Peer()
+    peer.send(timeout=500)
+    peer.send(timeout=30_000)
+    peer.link.handle_deadline(500)
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, RequestTimedOutError)
+    assert not peer.link.ended
+    peer.greet(600)
+    assert len(peer.requests()) == 1
+
+
+@pytest.mark.parametrize(("throttle", "until"), [(300, 1_300), (2**31 - 1, 61_000)])
+def test_a_throttled_link_holds_back_but_never_for_good(throttle, until):
+    peer = Peer()
+    peer.greet()
+    peer.send(now=1_000)
+    (request,) = peer.requests()
+    peer.answer(request, MetadataResponse(throttle_time_ms=throttle), now=1_000)
+    peer.send(now=1_000, timeout=10**6)
+    assert peer.requests() == []
+    assert peer.link.deadline() == until
+    peer.link.handle_deadline(until - 1)
+    assert peer.requests() == []
+    peer.link.handle_deadline(until)
+    assert len(peer.requests()) == 1
+
+
+@pytest.mark.parametrize("span", [(9, 2), (500, 600), None], ids=["inverted", "disjoint", "absent"])
+def test_no_common_version_fails_the_call_and_keeps_the_link(span):
+    ranges = {18: (0, 4), 12: (0, 4)}
+    if span is not None:
+        ranges[3] = span
+    peer = Peer(ranges)
+    peer.greet()
+    peer.send()
+    peer.send(ApiKey.HEARTBEAT, lambda _: HeartbeatRequest(group_id="g"))
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, UnsupportedVersionError)
+    assert len(peer.requests()) == 1
+    assert peer.link.ready
+
+
+def test_a_cap_lowers_the_version_and_build_is_told():
+    peer = Peer()
+    peer.greet()
+    told = []
+    peer.send(build=lambda v: told.append(v) or MetadataRequest(topics=[]), cap=9)
+    assert peer.requests()[0].api_version == 9
+    assert told == [9]
+
+
+def test_no_more_in_flight_than_allowed():
+    peer = Peer(max_in_flight=2)
+    peer.greet()
+    for _ in range(3):
+        peer.send()
+    one, _ = peer.requests()
+    peer.answer(one, MetadataResponse())
+    assert len(peer.requests()) == 1
+
+
+def test_calls_not_written_can_be_taken_along():
+    peer = Peer()
+    call = peer.send()
+    assert peer.link.take_waiting() == [call]
+    peer.link.handle_closed("refused")
+    assert peer.answers() == []
