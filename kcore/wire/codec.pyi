@@ -2,13 +2,13 @@ from typing import TypeVar
 
 from kcore.wire.message import Message
 
-M = TypeVar("M", bound=Message)
+_M = TypeVar("_M", bound=Message)
 
 def encode(message: Message, version: int) -> bytes: ...
 def decode(
-    cls: type[M],
+    cls: type[_M],
     version: int,
     data: bytes | bytearray | memoryview,
     *,
     allow_trailing: bool = False,
-) -> M: ...
+) -> _M: ...

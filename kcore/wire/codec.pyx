@@ -9,14 +9,20 @@ Layout (KIP-482 for the compact forms, which flexible versions use):
     bytes    int32 length, -1 null          compact: uvarint length + 1, 0 null
     array    int32 count, -1 null           compact: uvarint count + 1, 0 null
     struct   its fields; if it can be null, an int8 before them, negative for null
-    tagged   behind a flexible struct's fields: uvarint count, then (uvarint tag, uvarint size, value)
+    tagged   behind a flexible struct's fields: uvarint count; each uvarint tag, uvarint size, value
 """
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.list cimport PyList_New, PyList_SET_ITEM
-from cpython.object cimport PyObject_RichCompareBool, PyObject_TypeCheck, PyTypeObject, Py_EQ
+from cpython.object cimport (
+    Py_EQ,
+    PyObject,
+    PyObject_RichCompareBool,
+    PyObject_TypeCheck,
+    PyTypeObject,
+)
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t
 from libc.string cimport memmove
@@ -47,7 +53,6 @@ from kcore.wire.plan cimport (
     KIND_INT16,
     KIND_INT32,
     KIND_INT64,
-    KIND_RECORDS,
     KIND_STRING,
     KIND_STRUCT,
     KIND_UUID,
@@ -98,15 +103,15 @@ cdef dict REASONS = {
 def encode(message, int version):
     """The bytes of a message's body (no header, no length) in the given version.
 
-    Raises UnsupportedVersionError if the version does not exist, or cannot say what the message says
-    (a field it lacks is set, and may not be dropped); UsageError if a value does not fit its type.
+    Raises UnsupportedVersionError if the version does not exist, or cannot say what the message
+    says (a field it lacks is set, and may not be dropped); UsageError if a value does not fit.
     """
     cdef Writer writer
     writer_open(&writer, FIRST_CAPACITY)
     try:
         write_message(message, version, &writer)
         return writer_finish(&writer)
-    except:
+    except BaseException:
         writer_drop(&writer)
         raise
 
@@ -118,31 +123,30 @@ def decode(type cls, int version, data, *, bint allow_trailing=False):
     behind the message, as readers of embedded blobs must when the blob's version is newer.
     Raises Truncated, Unexpected; UnsupportedVersionError if the version does not exist.
     """
-    cdef Source source
-    cdef Py_buffer buffer
-    view = open_source(&source, &buffer, data)
-    try:
-        return read_message(cls, version, &source, not allow_trailing)
-    finally:
-        PyBuffer_Release(&buffer)
+    return read_message(cls, version, open_source(data), not allow_trailing)
 
 
 # Reading ------------------------------------------------------------------------------------------
 
 
-cdef object open_source(Source *source, Py_buffer *buffer, object data):
-    """Point the source at `data`. Keep the view that is returned, and release the buffer in the end."""
-    view = data if type(data) is memoryview else memoryview(data)
-    if view.itemsize != 1:
-        view = view.cast("B")
-    PyObject_GetBuffer(view, buffer, PyBUF_SIMPLE)
-    cursor_open(&source.cursor, <const uint8_t *> buffer.buf, buffer.len)
-    source.view = <PyObject *> view
-    source.field = NULL
-    return view
+@cython.final
+cdef class Source:
+    def __dealloc__(self):
+        PyBuffer_Release(&self.buffer)
 
 
-cdef object read_message(type cls, int version, Source *source, bint to_the_end):
+cdef Source open_source(object data):
+    """What to read from; it holds on to `data` as long as it lives."""
+    cdef Source source = Source.__new__(Source)
+    source.view = data if type(data) is memoryview else memoryview(data)
+    if source.view.itemsize != 1:
+        source.view = source.view.cast("B")
+    PyObject_GetBuffer(source.view, &source.buffer, PyBUF_SIMPLE)
+    cursor_open(&source.cursor, <const uint8_t *> source.buffer.buf, source.buffer.len)
+    return source
+
+
+cdef object read_message(type cls, int version, Source source, bint to_the_end):
     """Read one message; `to_the_end`: nothing may follow it."""
     message = read_struct(plan_of(cls, version), source)
     if to_the_end and source.cursor.fault == FAULT_NONE and left(&source.cursor) > 0:
@@ -152,8 +156,8 @@ cdef object read_message(type cls, int version, Source *source, bint to_the_end)
     return message
 
 
-cdef int raise_fault(type cls, int version, Source *source) except -1:
-    cdef str where = "" if source.field == NULL else f" in {<str> source.field}"
+cdef int raise_fault(type cls, int version, Source source) except -1:
+    cdef str where = "" if source.field is None else f" in {source.field}"
     kind = Truncated if source.cursor.fault == FAULT_TRUNCATED else Unexpected
     raise kind(
         f"{cls.__name__} v{version}: {REASONS[source.cursor.fault]}{where}"
@@ -164,7 +168,7 @@ cdef int raise_fault(type cls, int version, Source *source) except -1:
     )
 
 
-cdef object read_struct(Plan plan, Source *source):
+cdef object read_struct(Plan plan, Source source):
     target = PyType_GenericAlloc(<PyTypeObject *> plan.cls, 0)
     cdef const Op *op = plan.ops
     cdef const Op *plain_end = plan.ops + plan.plain_end
@@ -172,8 +176,8 @@ cdef object read_struct(Plan plan, Source *source):
     while op < plain_end:
         put(target, op, read_value(op, source))
         if source.cursor.fault != FAULT_NONE:
-            if source.field == NULL:
-                source.field = op.name
+            if source.field is None:
+                source.field = <str> op.name
             return target
         op += 1
     while op < end:
@@ -184,7 +188,7 @@ cdef object read_struct(Plan plan, Source *source):
     return target
 
 
-cdef int read_tagged(Plan plan, object target, Source *source) except -1:
+cdef int read_tagged(Plan plan, object target, Source source) except -1:
     """The tagged fields; those that the plan does not know are passed over."""
     cdef Cursor *cursor = &source.cursor
     cdef uint32_t count = take_uvarint(cursor)
@@ -209,8 +213,8 @@ cdef int read_tagged(Plan plan, object target, Source *source) except -1:
             fail(cursor, FAULT_TAG)
         elif cursor.fault == FAULT_TRUNCATED:  # of what its size gave it: the size is a lie
             cursor.fault = FAULT_TAG
-        if cursor.fault != FAULT_NONE and source.field == NULL:
-            source.field = op.name
+        if cursor.fault != FAULT_NONE and source.field is None:
+            source.field = <str> op.name
         cursor.end = end
     return 0
 
@@ -244,7 +248,7 @@ cdef object default_value(const Op *op):
     return target
 
 
-cdef object read_value(const Op *op, Source *source):
+cdef object read_value(const Op *op, Source source):
     """A field's value; after a fault something that nobody may see."""
     cdef Py_ssize_t count, i
     if not op.is_array:
@@ -265,7 +269,7 @@ cdef object read_value(const Op *op, Source *source):
     return items
 
 
-cdef object read_item(const Op *op, bint nullable, Source *source):
+cdef object read_item(const Op *op, bint nullable, Source source):
     """One value: the field's, or an item of its array."""
     cdef Cursor *cursor = &source.cursor
     cdef const uint8_t *found
@@ -306,7 +310,7 @@ cdef object read_string(const Op *op, bint nullable, Cursor *cursor):
         return None
 
 
-cdef object read_bytes(const Op *op, bint nullable, Source *source):
+cdef object read_bytes(const Op *op, bint nullable, Source source):
     """`bytes` as a copy, `records` as a slice of the view."""
     cdef Cursor *cursor = &source.cursor
     cdef Py_ssize_t size = take_length(op, 4, INT32_MAX, nullable, cursor)
@@ -317,7 +321,7 @@ cdef object read_bytes(const Op *op, bint nullable, Source *source):
         return None
     if op.kind == KIND_BYTES:
         return PyBytes_FromStringAndSize(<const char *> found, size)
-    return (<object> source.view)[found - cursor.start:cursor.pos - cursor.start]
+    return source.view[found - cursor.start:cursor.pos - cursor.start]
 
 
 cdef Py_ssize_t take_length(
@@ -494,7 +498,7 @@ cdef int put_number(Plan plan, const Op *op, object value, int width, Writer *wr
 cdef int write_string(Plan plan, const Op *op, object value, Writer *writer) except -1:
     if not isinstance(value, str):
         raise wrong(plan, op, f"is not a str: {value!r}")
-    cdef Py_ssize_t size
+    cdef Py_ssize_t size = 0
     cdef const char *text
     try:
         text = PyUnicode_AsUTF8AndSize(value, &size)

@@ -1,7 +1,7 @@
 # Bounded reading: a pointer that can only move through `take`.
 #
-# A read that cannot be done sets a sticky fault, empties the source and gives zero, so a caller reads
-# straight down and asks once. The first fault is kept, with the offset it happened at.
+# A read that cannot be done sets a sticky fault, empties the source and gives zero, so a caller
+# reads straight down and asks once. The first fault is kept, with the offset it happened at.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 

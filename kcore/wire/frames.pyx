@@ -6,9 +6,9 @@
 The response header of ApiVersions is v0 whatever the version of the body, so that a client can read
 the answer to a version that it guessed wrong (KIP-511).
 
-`FrameReader` cuts a stream into frames. While no frame is open it lends a scratch buffer, so that one
-read can bring many small answers; once a length is known it lends what is missing of a buffer of
-exactly that size, so that a large answer lands where it will be decoded.
+`FrameReader` cuts a stream into frames. While no frame is open it lends a scratch buffer, so that
+one read can bring many small answers; once a length is known it lends what is missing of a buffer
+of exactly that size, so that a large answer lands where it will be decoded.
 """
 
 cimport cython
@@ -18,7 +18,7 @@ from libc.stdint cimport INT32_MAX, int16_t, int32_t, uint8_t
 from libc.string cimport memcpy, memmove
 
 from kcore.wire.codec cimport Source, open_source, read_message, write_message
-from kcore.wire.cursor cimport load_uint32, take_int16
+from kcore.wire.cursor cimport FAULT_NONE, Cursor, load_uint32, take_int16
 from kcore.wire.writer cimport (
     Writer,
     room,
@@ -93,14 +93,9 @@ def decode_response(type cls, int version, frame):
 
     `records` are views over the frame. Raises Truncated, Unexpected.
     """
-    cdef Source source
-    cdef Py_buffer buffer
-    view = open_source(&source, &buffer, frame)
-    try:
-        read_message(ResponseHeader, response_header_version(cls, version), &source, False)
-        return read_message(cls, version, &source, True)
-    finally:
-        PyBuffer_Release(&buffer)
+    source = open_source(frame)
+    read_message(ResponseHeader, response_header_version(cls, version), source, False)
+    return read_message(cls, version, source, True)
 
 
 def decode_request(frame):
@@ -108,13 +103,7 @@ def decode_request(frame):
 
     Raises Truncated, Unexpected (also for an API key that we do not know).
     """
-    cdef Source source
-    cdef Py_buffer buffer
-    view = open_source(&source, &buffer, frame)
-    try:
-        return read_request(&source)
-    finally:
-        PyBuffer_Release(&buffer)
+    return read_request(open_source(frame))
 
 
 def correlation_id(frame):
@@ -131,12 +120,12 @@ def correlation_id(frame):
         PyBuffer_Release(&buffer)
 
 
-cdef object read_request(Source *source):
-    cdef Source peek = source[0]
-    cdef int16_t key = take_int16(&peek.cursor)
-    cdef int16_t version = take_int16(&peek.cursor)
+cdef object read_request(Source source):
+    cdef Cursor peek = source.cursor
+    cdef int16_t key = take_int16(&peek)
+    cdef int16_t version = take_int16(&peek)
     api = API_TABLE.get(key)
-    if api is None and not peek.cursor.fault:
+    if api is None and peek.fault == FAULT_NONE:
         raise Unexpected(f"a request with the unknown API key {key}", version=version, at=0)
     flexible = api is not None and is_flexible(api.request, version)
     header = read_message(RequestHeader, 2 if flexible else 1, source, False)
@@ -169,7 +158,7 @@ cdef bytes encode_frame(object header, int header_version, object message, int v
             raise UsageError(f"{type(message).__name__}: {size} bytes do not fit into a frame")
         store_int(written_at(&writer, 0), size, LENGTH_SIZE)
         return writer_finish(&writer)
-    except:
+    except BaseException:
         writer_drop(&writer)
         raise
 
@@ -199,8 +188,8 @@ cdef class FrameBuffer:
 cdef class FrameReader:
     """Cuts what a peer sends into frames.
 
-    Lend `buffer()`, fill some of it, tell `advance` how much; or hand bytes to `feed`. Both give the
-    frames that became complete, without their length, as read-only views that own their memory.
+    Lend `buffer()`, fill some of it, tell `advance` how much; or hand bytes to `feed`. Both give
+    the frames that became complete, without their length, as read-only views that own their memory.
     Both raise FrameError if a length is negative or above max_frame_bytes, then and ever after;
     frames before it in the same read are given up with the stream.
     """

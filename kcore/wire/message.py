@@ -15,8 +15,8 @@ ZERO_UUID = bytes(16)
 UNSET: Any = type("Unset", (), {"__repr__": lambda _: "..."})()
 
 # One field: attribute, type, first and last version, first and last nullable version (-1, -1: never
-# null), default (`...`: a new list or struct), tag (-1: none), ignorable, plain. The last version is
-# END where the schema leaves it open.
+# null), default (`...`: a new list or struct), tag (-1: none), ignorable, plain. The last version
+# is END where the schema leaves it open.
 Field = tuple[str, str, int, int, int, int, object, int, bool, bool]
 Fields = tuple[Field, ...]
 END = 32767

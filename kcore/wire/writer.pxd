@@ -1,4 +1,4 @@
-# Growing bytes: what is written lands in the bytes object that `writer_finish` gives away, uncopied.
+# Growing bytes: what is written lands in the bytes object that `writer_finish` gives away.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
