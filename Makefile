@@ -26,7 +26,8 @@ test-long: build $(VENV)/.extra-test kafka  ## the slow suites too: failover, ou
 	@$(BIN)/pytest $(ARGS)
 
 bench: build $(VENV)/.extra-bench kafka  ## decode and encode, then end to end beside other clients
-	@$(BIN)/python tools/bench.py $(ARGS)
+	@$(BIN)/pytest -q -o python_files='bench_*.py' --benchmark-only bench
+	@$(BIN)/python bench/compare.py $(ARGS)
 
 lint: $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy strict, cython-lint, and the tidy tests
 	@$(BIN)/ruff check .

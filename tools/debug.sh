@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Build with bounds checks, line trace and C warnings as errors into .cache/debug, and run the tests on that build.
-# The build in place is never touched. The suites that need a real Kafka are left out: they prove nothing more here.
+# Build with bounds checks, line trace and C warnings as errors into .cache/debug, and run the
+# tests on that build. The build in place is never touched. The suites that need a real Kafka are
+# left out: they prove nothing more here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

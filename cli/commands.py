@@ -1,0 +1,152 @@
+"""The command line: verbs, their options and help. What they do is in a module each."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from kcore.cli import endings
+from kcore.cli.formats import FormatError, Formatter, formatter
+
+BOOTSTRAP = click.option(
+    "-b",
+    "--bootstrap",
+    required=True,
+    metavar="HOST:PORT[,...]",
+    envvar="KCORE_BOOTSTRAP",
+    show_envvar=True,
+    help="Brokers to begin with.",
+)
+SETTING = click.option(
+    "-X",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=lambda _context, _parameter, given: dict(_setting(text) for text in given),
+    help="Any other option of kcore.Consumer, repeatable.",
+)
+
+
+def _setting(text: str) -> tuple[str, object]:
+    """One -X; numbers and booleans become what they look like."""
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    words: dict[str, object] = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return name, words[value.lower()]
+    return name, int(value) if value.lstrip("-").isdigit() else value
+
+
+def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) -> Formatter:
+    try:
+        return formatter(text)
+    except FormatError as wrong:
+        raise click.BadParameter(str(wrong)) from wrong
+
+
+def _start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    if text in {"earliest", "latest"} or text.isdigit():
+        return text
+    raise click.BadParameter(f"{text!r} is neither earliest, latest nor an offset")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="kcore", message="kcore %(version)s")
+def kcore() -> None:
+    """An Apache Kafka consumer around a protocol core that does no I/O."""
+
+
+@kcore.command()
+@click.argument("topic")
+@BOOTSTRAP
+@click.option("-g", "--group", metavar="GROUP", help="Join this group and commit what was printed.")
+@click.option(
+    "-p",
+    "--partition",
+    "partitions",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Only this one, repeatable; not with --group.",
+)
+@click.option(
+    "--from",
+    "start",
+    default="latest",
+    show_default=True,
+    metavar="earliest|latest|OFFSET",
+    callback=_start,
+    help="Where to begin. With --group: where nothing is committed; not an offset.",
+)
+@click.option(
+    "-n", "--max", "count", type=click.IntRange(min=0), default=0, help="Stop after that many."
+)
+@click.option("-e", "--exit", "stop_at_end", is_flag=True, help="Stop at the end of the topic.")
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    default="value",
+    show_default=True,
+    callback=_formatter,
+    metavar="FORMAT",
+    help="value, key-value, json, or a template: %t topic, %p partition, %o offset, %T timestamp, "
+    "%k key, %s value, %K %S their lengths, %h headers; \\n \\t \\xHH.",
+)
+@SETTING
+def consume(*, format_: Formatter, settings: dict[str, object], **given: Any) -> None:
+    """Print the records of TOPIC, as a member of a group or alone."""
+    from kcore.cli.consume import ConsumeOptions  # noqa: PLC0415
+    from kcore.cli.consume import consume as run_consume
+
+    options = ConsumeOptions(settings=settings, **given)
+    if options.group is not None and options.partitions:
+        raise click.UsageError("a group assigns the partitions itself: --partition is without it")
+    if options.group is not None and options.start.isdigit():
+        raise click.UsageError("a group begins where it has committed: --from OFFSET is without it")
+    sys.exit(endings.run(lambda: run_consume(options, format_, sys.stdout.buffer)))
+
+
+@kcore.command()
+@click.argument("names", nargs=-1, metavar="[TOPIC]...")
+@BOOTSTRAP
+@click.option("-o", "--offsets", is_flag=True, help="First and end offset of each partition.")
+@click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
+@SETTING
+def topics(
+    bootstrap: str,
+    names: tuple[str, ...],
+    settings: dict[str, object],
+    *,
+    offsets: bool,
+    internal: bool,
+) -> None:
+    """List topics with their partitions."""
+    from kcore.cli.topics import list_topics  # noqa: PLC0415
+
+    sys.exit(
+        endings.run(
+            lambda: list_topics(bootstrap, names, settings, offsets=offsets, internal=internal)
+        )
+    )
+
+
+@kcore.command()
+@click.option("-b", "--bootstrap", metavar="HOST:PORT[,...]", help="Your brokers, not a new Kafka.")
+@click.option("-t", "--topic", metavar="TOPIC", help="Your topic; with --bootstrap.")
+@click.option("-g", "--group", default="kcore-demo", show_default=True, metavar="GROUP")
+@click.option(
+    "--members", type=click.IntRange(1, 64), default=3, show_default=True, help="Processes."
+)
+def demo(bootstrap: str | None, topic: str | None, group: str, members: int) -> None:
+    """Watch a group of three read a topic: 336,776 flights from a Kafka of its own, or yours.
+
+    Without --bootstrap a real Kafka is started on this machine and ended again.
+    """
+    if (bootstrap is None) != (topic is None):
+        raise click.UsageError("--bootstrap and --topic go together: whose topic, and where")
+    from kcore.cli.demo.run import run_demo  # noqa: PLC0415
+
+    sys.exit(endings.run(lambda: run_demo(bootstrap, topic, group, members)))

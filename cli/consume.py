@@ -1,0 +1,153 @@
+"""`kcore consume`: print a topic's records, as a member of a group or alone.
+
+What was printed is what gets committed: offsets move only behind records that left this process.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from kcore.cli.endings import DONE, RefusalError
+from kcore.errors import CommitFailedError, KafkaError
+from kcore.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kcore import Consumer, ConsumerRecord
+    from kcore.cli.formats import Formatter
+
+POLL_MS: Final = 200
+POLL_RECORDS: Final = 500
+COMMIT_EVERY_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class ConsumeOptions:
+    """What was asked for. `start` is earliest, latest or an offset; `count` 0 is without end."""
+
+    topic: str
+    bootstrap: str
+    group: str | None = None
+    partitions: tuple[int, ...] = ()
+    start: str = "latest"
+    count: int = 0
+    stop_at_end: bool = False
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def consume(options: ConsumeOptions, formatter: Formatter, out: BinaryIO) -> int:
+    """Print until `count`, the end, or Ctrl-C. Raises KafkaError, RefusalError, BrokenPipeError."""
+    with open_consumer(options) as consumer:
+        _begin(consumer, options)
+        printer = Printer(consumer, options, formatter, out)
+        try:
+            while not printer.finished():
+                printer.step()
+        finally:
+            printer.commit()
+    return DONE
+
+
+def open_consumer(options: ConsumeOptions) -> Consumer:
+    """A consumer that has not begun to read."""
+    from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
+
+    settings: dict[str, object] = {
+        "bootstrap_servers": options.bootstrap.split(","),
+        "group_id": options.group,
+        "client_id": "kcore-consume",
+        "enable_auto_commit": False,
+        "auto_offset_reset": "earliest" if options.start == "earliest" else "latest",
+    }
+    return Consumer(**(settings | dict(options.settings)))
+
+
+def _begin(consumer: Consumer, options: ConsumeOptions) -> None:
+    known = consumer.partitions_for_topic(options.topic)
+    if not known:
+        raise RefusalError(f"there is no topic {options.topic!r} at {options.bootstrap}")
+    if options.group is not None:
+        consumer.subscribe([options.topic])
+        return
+    wanted = options.partitions or tuple(sorted(known))
+    strangers = sorted(set(wanted) - set(known))
+    if strangers:
+        raise RefusalError(f"{options.topic} has no partition {strangers[0]}: {len(known)} in all")
+    partitions = [TopicPartition(options.topic, number) for number in wanted]
+    consumer.assign(partitions)
+    if options.start == "earliest":
+        consumer.seek_to_beginning(*partitions)
+    elif options.start == "latest":
+        consumer.seek_to_end(*partitions)
+    else:
+        for partition in partitions:
+            consumer.seek(partition, int(options.start))
+
+
+class Printer:
+    """The loop's state: what was printed, what is committed, where the ends are."""
+
+    def __init__(
+        self, consumer: Consumer, options: ConsumeOptions, formatter: Formatter, out: BinaryIO
+    ) -> None:
+        self._consumer = consumer
+        self._options = options
+        self._format = formatter
+        self._out = out
+        self._printed = 0
+        self._uncommitted: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
+        self._ends: dict[TopicPartition, int] = {}
+
+    def step(self) -> None:
+        """Poll once, print what came, commit now and then."""
+        left = self._options.count - self._printed if self._options.count else POLL_RECORDS
+        polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=min(left, POLL_RECORDS))
+        for partition, records in polled.items():
+            self._print(partition, records)
+        if time.monotonic() >= self._commit_at_s:
+            self.commit()
+
+    def finished(self) -> bool:
+        """Whether `count` records were printed, or (if asked for) every partition is at its end."""
+        if self._options.count and self._printed >= self._options.count:
+            return True
+        return self._options.stop_at_end and self._at_end()
+
+    def commit(self) -> None:
+        """Commit behind what was printed; without a group there is nothing to do."""
+        self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
+        behind, self._uncommitted = self._uncommitted, {}
+        if self._options.group is None or not behind:
+            return
+        try:
+            self._consumer.commit(behind)
+        except CommitFailedError:
+            # The group has moved on; whoever has these partitions now prints them again.
+            print("kcore: the group rebalanced before a commit", file=sys.stderr)
+
+    def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
+        for record in records:
+            self._out.write(self._format(record))
+        self._out.flush()
+        self._printed += len(records)
+        last = records[-1]
+        self._uncommitted[partition] = OffsetAndMetadata(last.offset + 1, "", -1)
+
+    def _at_end(self) -> bool:
+        """The ends are those of when a partition was assigned: a busy topic has an end, too."""
+        assigned = self._consumer.assignment()
+        new = [partition for partition in assigned if partition not in self._ends]
+        if new:
+            self._ends.update(self._consumer.end_offsets(new))
+        return bool(assigned) and all(self._position(tp) >= self._ends[tp] for tp in assigned)
+
+    def _position(self, partition: TopicPartition) -> int:
+        try:
+            position = self._consumer.position(partition, timeout_ms=POLL_MS)
+        except KafkaError:  # it was taken away meanwhile, or its offset is not known yet
+            return -1
+        return -1 if position is None else position

@@ -1,0 +1,56 @@
+"""How every verb ends: its exit code, and one line on standard error instead of a traceback.
+
+0 done (also when the reader of a pipe has had enough), 1 Kafka or the environment refused, 2 the
+command line is wrong, 130 Ctrl-C, 143 asked to end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+from kcore.errors import KafkaConfigurationError, KafkaError
+
+DONE: Final = 0
+REFUSED: Final = 1
+MISUSED: Final = 2
+INTERRUPTED: Final = 128 + signal.SIGINT
+TERMINATED: Final = 128 + signal.SIGTERM
+
+
+class RefusalError(RuntimeError):
+    """What was asked for cannot be done here; the text tells the user why."""
+
+
+def run(action: Callable[[], int]) -> int:
+    """Run a verb to its exit code. SIGTERM ends it like Ctrl-C, through every `finally`."""
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return action()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nothing more can be said there, not even by the interpreter on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KafkaConfigurationError as error:
+        return _say(error, MISUSED)
+    except (KafkaError, RefusalError) as error:
+        return _say(error, REFUSED)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(TERMINATED)
+
+
+def _say(error: Exception, code: int) -> int:
+    text = str(error)
+    kind = type(error).__name__
+    print(f"kcore: {text if text.startswith(kind) else f'{kind}: {text}'}", file=sys.stderr)
+    return code
