@@ -201,6 +201,7 @@ cdef int read_tagged(Plan plan, object target, Source source) except -1:
         size = take_uvarint(cursor)
         if size > left(cursor):
             fail(cursor, FAULT_TRUNCATED)
+        if cursor.fault != FAULT_NONE:
             break
         op = tagged_op(plan, tag)
         if op == NULL:
