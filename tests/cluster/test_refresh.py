@@ -1,0 +1,231 @@
+"""When metadata is asked for, and look-ups (rules M1-M6) on a virtual clock with answers made by hand."""
+
+import random
+
+import pytest
+
+from kcore.cluster.links import Links, LinksConfig
+from kcore.cluster.lookup import TopicLookup
+from kcore.cluster.refresh import RefreshConfig, Refresher, metadata_request
+from kcore.cluster.view import Metadata
+from kcore.connection.calls import Answer
+from kcore.connection.link import LinkOptions
+from kcore.errors import DisconnectedError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kcore.events import ErrorRaised, TopicsMissing
+from kcore.structs import TopicPartition
+from kcore.timers import NEVER
+from kcore.wire.messages import MetadataResponse as R
+
+
+class World:
+    """The refresher and a `send` that keeps what is asked; answers are given by hand."""
+
+    def __init__(self, **options):
+        self.events = []
+        self.asked = []
+        rng = random.Random(1)
+        self.links = Links(
+            LinksConfig(LinkOptions(client_id="me")), [("b", 1)], rng, self.events.append
+        )
+        self.links.send = self.send
+        self.view = Metadata()
+        config = RefreshConfig(**options)
+        self.refresher = Refresher(config, self.links, self.view, rng, self.events.append)
+        self.lookup = TopicLookup(config, self.links, rng)
+
+    def send(self, node, api, build, done, now_ms, *, timeout_ms=None, max_version=None):
+        self.asked.append((now_ms, build(12), done))
+
+    def answer(self, now, *topics, error=None, code=0, version=12):
+        _, _, done = self.asked.pop()
+        body = None
+        if error is None:
+            brokers = [R.MetadataResponseBroker(node_id=1, host="h", port=9)]
+            body = R(brokers=brokers, topics=list(topics), error_code=code)
+        done(Answer(body, error, version, -1), now)
+
+    def tick(self, now):
+        self.refresher.handle_tick(now)
+        self.lookup.handle_tick(now)
+
+    def next_ask(self, now):
+        """The time of the next request from `now` on."""
+        while not self.asked:
+            now = max(now, self.refresher.deadline())
+            assert now < NEVER
+            self.tick(now)
+        return now
+
+
+def topic(name="t", epoch=1, code=0, leader=1):
+    part = R.MetadataResponsePartition(partition_index=0, leader_id=leader, leader_epoch=epoch)
+    return R.MetadataResponseTopic(name=name, error_code=code, partitions=[] if code else [part])
+
+
+def test_m1_the_first_request_goes_out_at_once_and_one_is_in_flight():
+    world = World()
+    world.tick(5)
+    assert len(world.asked) == 1
+    assert world.refresher.deadline() == NEVER
+    world.view.request_update()
+    world.tick(6)
+    assert len(world.asked) == 1
+
+
+def test_m2_age():
+    world = World(metadata_max_age_ms=5_000)
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    world.answer(10, topic())
+    assert world.next_ask(10) == 5_010
+
+
+def test_m2_failures_back_off_to_a_second():
+    world = World()
+    world.tick(0)
+    now, waits = 0, []
+    for _ in range(8):
+        world.answer(now, error=DisconnectedError("gone"))
+        at = world.next_ask(now)
+        waits.append(at - now)
+        now = at
+    assert 80 <= waits[0] <= 120
+    assert waits[-1] >= 800
+    assert max(waits) <= 1_000
+
+
+def test_m2_answers_without_news_are_asked_for_ever_more_slowly():
+    world = World()
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    now, waits = 0, []
+    for _ in range(8):
+        world.answer(now, topic(leader=-1))
+        at = world.next_ask(now)
+        waits.append(at - now)
+        now = at
+    assert waits[0] <= 120
+    assert waits[-1] >= 800
+    world.answer(now, topic(epoch=2, leader=-1))  # news: patience starts anew
+    assert world.next_ask(now) - now <= 120
+
+
+def test_m1_new_topics_do_not_wait_for_the_backoff():
+    world = World()
+    world.tick(0)
+    world.answer(0)
+    world.refresher.set_topics({"t"})
+    assert world.next_ask(1) == 1
+    _, request, _ = world.asked[-1]
+    assert [x.name for x in request.topics] == ["t"]
+    world.answer(2, topic())
+    world.refresher.set_topics({"t"})
+    assert world.refresher.deadline() > 100_000  # nothing new: nothing to ask
+
+
+def test_m5_all_topics_transient_topics_and_none():
+    assert metadata_request(None, 12, allow_auto_create=False).topics is None
+    assert metadata_request(set(), 12, allow_auto_create=False).topics == []
+    world = World()
+    world.tick(0)
+    world.answer(0)
+    world.refresher.add_transient(["x"])
+    world.refresher.add_transient(["x"])
+    world.next_ask(0)
+    assert [x.name for x in world.asked[-1][1].topics] == ["x"]
+    world.answer(1, topic("x"))
+    world.refresher.drop_transient(["x"])
+    assert world.view.partitions("x") == [0]
+    world.refresher.drop_transient(["x"])
+    world.view.request_update()
+    world.next_ask(1)
+    assert world.asked[-1][1].topics == []
+
+
+def test_m3_a_failed_link_asks_for_a_refresh():
+    world = World()
+    world.tick(0)
+    world.answer(0)
+    assert world.refresher.deadline() > 100_000
+    world.links.disconnects += 1
+    world.tick(1_000)
+    assert len(world.asked) == 1
+
+
+def test_m6_refused_topics_are_raised_and_missing_ones_said_when_that_changes():
+    world = World()
+    world.refresher.set_topics({"a", "b", "t"})
+    world.tick(0)
+    world.answer(0, topic("a", code=29), topic("b", code=3), topic())
+    (raised,) = [e for e in world.events if isinstance(e, ErrorRaised)]
+    assert isinstance(raised.error, TopicAuthorizationFailedError)
+    assert "a" in str(raised.error)
+    now = world.next_ask(0)
+    world.answer(now, topic("b", code=3), topic("a"), topic())
+    missing = [e.topics for e in world.events if isinstance(e, TopicsMissing)]
+    assert missing == [frozenset({"b"})]
+
+
+def test_kip1102_rebootstrap_required():
+    world = World()
+    world.tick(0)
+    world.answer(0, topic())
+    assert world.links.least_loaded(0) == 1
+    world.view.request_update()
+    now = world.next_ask(0)
+    world.answer(now, code=129)
+    assert world.links.least_loaded(now) == -1
+
+
+def test_lookup_of_all_and_of_some_topics():
+    world = World()
+    found = []
+    world.lookup.ask(None, 0, lambda *x: found.append(x), deadline_ms=1_000)
+    world.tick(0)
+    assert world.asked[-1][1].topics is None
+    world.answer(1, topic("a"), topic("b", code=3))
+    assert found == [({"a": [0]}, None)]
+
+
+def test_lookup_retries_what_is_retriable_until_the_deadline():
+    world = World()
+    world.tick(0)
+    world.answer(0)
+    found = []
+    world.lookup.ask({"a"}, 0, lambda *x: found.append(x), deadline_ms=1_000)
+    now = 0
+    while not found:
+        now = max(now, world.lookup.deadline())
+        world.lookup.handle_tick(now)
+        if world.asked:
+            world.answer(now, topic("a", code=5))
+    assert now == 1_000
+    assert isinstance(found[0][1], KafkaTimeoutError)
+    assert "LEADER_NOT_AVAILABLE" in str(found[0][1]) or "leader" in str(found[0][1]).lower()
+
+
+@pytest.mark.parametrize("code", [29, 17])
+def test_lookup_gives_up_at_once_when_refused(code):
+    world = World()
+    world.tick(0)
+    world.answer(0)
+    found = []
+    world.lookup.ask({"a"}, 0, lambda *x: found.append(x), deadline_ms=1_000)
+    world.tick(0)
+    world.answer(0, topic("a", code=code))
+    assert found[0][0] is None
+    assert found[0][1].errno == code
+
+
+def test_the_view_is_filled():
+    world = World()
+    world.refresher.set_topics({"t"})
+    assert not world.refresher.ever_answered
+    assert world.refresher.outstanding
+    world.tick(0)
+    world.answer(0, topic())
+    assert world.refresher.ever_answered
+    assert not world.refresher.outstanding
+    leader = world.view.leader(TopicPartition("t", 0))
+    assert leader is not None
+    assert leader.node_id == 1
