@@ -95,6 +95,12 @@ class Partition:
         """Whether records may be handed over, and so be fetched."""
         return self.state is PartitionState.FETCHING and not self.flags
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether more can follow what is buffered: not behind an error or what cannot be read."""
+        entries = self.entries
+        return not self.stuck and not (entries and entries[-1].error is not None)
+
     def __repr__(self) -> str:
         name = f"{self.tp.topic}-{self.tp.partition}"
         return f"<{name} {self.state.value} at {self.offset}, next {self.next_offset}>"

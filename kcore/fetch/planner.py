@@ -31,7 +31,7 @@ from kcore.fetch.requests import TOPIC_IDS_SINCE, build_fetch
 from kcore.fetch.retries import Retries
 from kcore.fetch.session import FetchSession
 from kcore.fetch.shelf import Shelf
-from kcore.fetch.states import WITH_POSITION, PartitionState
+from kcore.fetch.states import WITH_POSITION
 from kcore.structs import Rng, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import FetchRequest
@@ -90,13 +90,13 @@ class Planner:
         self.shelf = Shelf(config.fetch_ahead_bytes, self._drained, self._freed)
         self.nodes: dict[int, NodePlan] = {}
         self.reserved_bytes = 0
+        self.touched: dict[Partition, None] = {}
         self._config = config
         self._network = network
         self._cluster = cluster
         self._positions = positions
         self._rng = rng
         self._take = take
-        self._touched: dict[Partition, None] = {}
         self._ready: dict[NodePlan, None] = {}  # may have something to ask
         self._starved: dict[NodePlan, None] = {}  # has, but there is no memory
         self._busy_nodes = 0  # nodes of which anything is wanted
@@ -107,7 +107,7 @@ class Planner:
 
     def touch(self, partition: Partition) -> None:
         """Something about it has changed: look whether, where and from what offset to fetch it."""
-        self._touched[partition] = None
+        self.touched[partition] = None
 
     def back_off(self, partition: Partition, now_ms: int, why: str) -> None:
         """Do not ask for it for a while, longer each time in a row."""
@@ -195,8 +195,8 @@ class Planner:
         if now_ms >= self._partition_retries.due:
             for partition in self._partition_retries.pop_due(now_ms):
                 self.touch(partition)
-        while self._touched:
-            touched, self._touched = self._touched, {}
+        while self.touched:
+            touched, self.touched = self.touched, {}
             for partition in touched:
                 self._place(partition, now_ms)
 
@@ -205,7 +205,7 @@ class Planner:
             self._cluster.see_epoch(partition.tp, partition.offset_epoch)
             self._adopt_leader(partition)  # may put the position in doubt
         node_id: int | None = None
-        if partition.assigned and partition.deliverable and _can_go_on(partition):
+        if partition.assigned and partition.deliverable and partition.can_go_on:
             if partition.retry_at > now_ms:
                 self._partition_retries.set(partition, partition.retry_at)
             else:
@@ -346,9 +346,3 @@ class Planner:
     def starved(self, plan: NodePlan) -> bool:
         """Whether the node is not asked for want of memory."""
         return plan in self._starved
-
-
-def _can_go_on(partition: Partition) -> bool:
-    """Whether more can follow what is buffered: not behind an error, or what cannot be read."""
-    entries = partition.entries
-    return not partition.stuck and not (entries and entries[-1].error is not None)

@@ -38,10 +38,21 @@ class Entry:
     """One partition's part of one answer: a reader over its bytes, or the error it brought.
 
     offset: what had been asked for. end_offset: what to ask for behind it. size: bytes not yet
-    handed over. `parked` while its partition is not in the ring.
+    handed over. standing: the error stays until the application seeks. parked: its partition is
+    not in the ring.
     """
 
-    __slots__ = ("end_offset", "error", "frame", "node", "offset", "parked", "reader", "size")
+    __slots__ = (
+        "end_offset",
+        "error",
+        "frame",
+        "node",
+        "offset",
+        "parked",
+        "reader",
+        "size",
+        "standing",
+    )
 
     def __init__(
         self,
@@ -50,12 +61,15 @@ class Entry:
         offset: int,
         reader: RecordReader | None,
         error: KafkaError | None,
+        *,
+        standing: bool = False,
     ) -> None:
         self.node = node
         self.frame = frame
         self.offset = offset
         self.reader = reader
         self.error = error
+        self.standing = standing
         self.end_offset = offset if reader is None else reader.end_offset
         self.size = 0 if reader is None else reader.size_bytes
         self.parked = False

@@ -1,0 +1,370 @@
+"""What a fetch answer does: to the session, the shelf, the leaders, and the next try (F6, F8, 9.4).
+
+An answer is judged as a whole first: one that does not fit what was asked is not used, and the
+node is left alone for a while. Then partition by partition, in the answer's order. What is wrong
+with a partition is dealt with at once if the application has nothing to decide; else it becomes an
+entry on the shelf, behind the records that came before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kcore.connection.calls import Answer, ClusterView
+from kcore.errors import (
+    AuthenticationFailedError,
+    AuthorizationError,
+    CorruptRecordError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kcore.events import Event, RecordsFetched
+from kcore.fetch.config import EARLY_EMPTY_MAX, FetchConfig, ResetStrategy
+from kcore.fetch.partition import Partition
+from kcore.fetch.planner import NodePlan, Planner
+from kcore.fetch.positions import Positions
+from kcore.fetch.session import Ask, Verdict
+from kcore.fetch.shelf import Entry, Frame
+from kcore.fetch.states import PartitionState
+from kcore.fetch.validation import Validation
+from kcore.records import RecordReader
+from kcore.structs import Leader, Node, TopicPartition
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import ZERO_UUID
+from kcore.wire.messages import FetchResponse
+
+# Somebody else leads, or the node cannot serve it now: look who does, then ask again (9.4).
+_ASK_ELSEWHERE: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+# The node is behind us, or failed in a way it cannot name: ask again later.
+_ASK_LATER: Final = frozenset({ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR})
+
+# Failures of a whole request that no later try can cure: the application must hear of them.
+_HOPELESS: Final = (UnsupportedVersionError, AuthenticationFailedError, AuthorizationError)
+
+_Part = tuple[TopicPartition, FetchResponse.PartitionData]
+
+
+class _Taken:
+    """One answer while it is taken in; `notable` if any partition had something to say."""
+
+    __slots__ = ("body", "frame", "notable", "now_ms", "plan")
+
+    def __init__(self, plan: NodePlan, body: FetchResponse, now_ms: int) -> None:
+        self.plan = plan
+        self.body = body
+        self.now_ms = now_ms
+        self.frame = Frame(0)
+        self.notable = False
+
+
+class Answers:
+    """See the module's text. `raise_later` takes errors that belong to no place in a log."""
+
+    def __init__(
+        self,
+        config: FetchConfig,
+        cluster: ClusterView,
+        positions: Positions,
+        planner: Planner,
+        validation: Validation,
+        emit: Callable[[Event], None],
+        raise_later: Callable[[KafkaError], None],
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._positions = positions
+        self._planner = planner
+        self._validation = validation
+        self._emit = emit
+        self._raise_later = raise_later
+
+    def take(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:
+        """Take what came of a fetch request of `plan`."""
+        body: FetchResponse | None = answer.body
+        if body is None:
+            self._failed(plan, answer.error, now_ms)
+            return
+        session = plan.session
+        parts = _parts(plan, body)
+        verdict = session.take_answer(
+            body.error_code,
+            body.session_id,
+            None if parts is None else [tp for tp, _ in parts],
+            body.throttle_time_ms > 0,
+        )
+        if verdict is Verdict.USE and parts is not None:
+            plan.failures = 0
+            self._use(_Taken(plan, body, now_ms), parts)
+        elif verdict is Verdict.RENEW:
+            if body.error_code != ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+                self._cluster.request_update()
+            # A broker may lose sessions; one that keeps losing them must not make us spin.
+            if plan.failures:
+                self._planner.fail(plan, now_ms)
+            else:
+                plan.failures = 1
+        elif verdict is Verdict.SKIP:
+            self._came_empty(plan, now_ms)
+        else:
+            self._planner.fail(plan, now_ms)
+
+    def _failed(self, plan: NodePlan, error: KafkaError | None, now_ms: int) -> None:
+        plan.session.renew()
+        self._planner.fail(plan, now_ms)
+        self._planner.leave_replica(plan, plan.session.asks, now_ms)
+        if isinstance(error, _HOPELESS):
+            self._raise_later(error)
+
+    def _came_empty(self, plan: NodePlan, now_ms: int) -> None:
+        """An answer without anything: fine after the wait, suspicious before."""
+        if now_ms - plan.sent_at >= self._config.fetch_max_wait_ms // 2:
+            plan.early = 0
+            return
+        plan.early += 1
+        if plan.early > EARLY_EMPTY_MAX:
+            plan.retry_at = now_ms + self._planner.backoff_ms(plan.early - EARLY_EMPTY_MAX - 1)
+
+    # -- partitions --------------------------------------------------------------------------------
+
+    def _use(self, taken: _Taken, parts: list[_Part]) -> None:
+        plan, frame = taken.plan, taken.frame
+        frame.size = size = sum(len(data.records) for _, data in parts if data.records)
+        fetched: list[TopicPartition] = []
+        for tp, data in parts:
+            partition = self._positions.find(tp)
+            if partition is None:
+                continue
+            ask = plan.session.asks[tp]
+            if data.error_code:
+                self._take_error(taken, partition, ask, data)
+            elif self._take_data(taken, partition, ask, data):
+                fetched.append(tp)
+        if fetched:
+            self._emit(RecordsFetched(plan.node_id, tuple(fetched), size))
+        if size or taken.notable:
+            plan.early = 0
+        else:
+            self._came_empty(plan, taken.now_ms)
+
+    def _take_data(
+        self, taken: _Taken, partition: Partition, ask: Ask, data: FetchResponse.PartitionData
+    ) -> bool:
+        """A partition without an error; whether it brought anything."""
+        if not _expected(partition, ask):
+            return False
+        diverging = data.diverging_epoch
+        if diverging.epoch >= 0 or diverging.end_offset >= 0:
+            taken.notable = True
+            self._positions.doubt(partition)
+            self._validation.judge(partition, diverging.epoch, diverging.end_offset, taken.now_ms)
+            return False
+        self._note_offsets(partition, data)
+        redirected = self._take_preferred(partition, data.preferred_read_replica, taken)
+        if not data.records:
+            if not redirected:
+                partition.attempts = 0
+            return False
+        entry = self._read(taken, partition, data.records, data)
+        if entry is None:
+            self._planner.back_off(partition, taken.now_ms, "the answer held nothing new")
+            return False
+        self._planner.shelf.add(partition, entry)
+        self._planner.touch(partition)
+        partition.attempts = 0
+        partition.error = ""
+        if ask.tp in taken.plan.wanted:
+            taken.plan.wanted.move_to_end(ask.tp)  # others are served before it (F11)
+        return True
+
+    def _read(
+        self,
+        taken: _Taken,
+        partition: Partition,
+        records: bytes | bytearray | memoryview,
+        data: FetchResponse.PartitionData,
+    ) -> Entry | None:
+        """Open the records; None if there is nothing at or behind the offset asked for."""
+        config, tp, offset = self._config, partition.tp, partition.next_offset
+        try:
+            reader = RecordReader(
+                tp.topic,
+                tp.partition,
+                records,
+                offset,
+                check_crcs=config.check_crcs,
+                aborted=_aborted(data) if config.committed_only else None,
+                key_deserializer=config.key_deserializer,
+                value_deserializer=config.value_deserializer,
+            )
+        except KafkaError as error:
+            return Entry(taken.plan, taken.frame, offset, None, error, standing=True)
+        if not reader.has_batches:
+            stuck = CorruptRecordError(
+                f"{tp.topic}-{tp.partition}: the broker sent {len(records)} bytes from offset"
+                f" {offset} on, and no whole batch among them; seek past it, or raise"
+                " fetch_max_bytes and max_partition_fetch_bytes above the batch's size",
+                partition=tp,
+                first_offset=offset,
+            )
+            return Entry(taken.plan, taken.frame, offset, None, stuck, standing=True)
+        if reader.end_offset <= offset:
+            return None
+        return Entry(taken.plan, taken.frame, offset, reader, None)
+
+    def _note_offsets(self, partition: Partition, data: FetchResponse.PartitionData) -> None:
+        if data.high_watermark >= 0:
+            partition.high_watermark = data.high_watermark
+        if data.last_stable_offset >= 0:
+            partition.last_stable_offset = data.last_stable_offset
+        if data.log_start_offset >= 0:
+            partition.log_start = data.log_start_offset
+
+    def _take_preferred(self, partition: Partition, replica: int, taken: _Taken) -> bool:
+        """KIP-392; the same one named again is not believed for longer."""
+        if replica < 0 or replica == partition.preferred:
+            return False
+        taken.notable = True
+        partition.preferred = replica
+        partition.preferred_until = taken.now_ms + self._config.metadata_max_age_ms
+        if partition.attempts:  # sent on once more, without a record between: perhaps in a circle
+            self._planner.back_off(partition, taken.now_ms, "sent from replica to replica")
+        else:
+            partition.attempts = 1
+            self._planner.touch(partition)
+        return True
+
+    # -- errors ------------------------------------------------------------------------------------
+
+    def _take_error(
+        self, taken: _Taken, partition: Partition, ask: Ask, data: FetchResponse.PartitionData
+    ) -> None:
+        code, now_ms, planner = data.error_code, taken.now_ms, self._planner
+        taken.notable = True
+        if code in _ASK_ELSEWHERE:
+            self._learn_leader(partition, data, taken.body)
+            self._cluster.request_update()
+            partition.preferred = -1
+            planner.back_off(partition, now_ms, _name(code))
+        elif not _expected(partition, ask):
+            return
+        elif code in _ASK_LATER:
+            planner.back_off(partition, now_ms, _name(code))
+        elif code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._shelve(taken, partition, code)
+        elif partition.preferred == taken.plan.node_id:
+            # A follower may be behind; only the leader knows (KIP-392).
+            partition.preferred = -1
+            planner.back_off(partition, now_ms, _name(code))
+        elif self._may_reset(partition):
+            self._positions.reset_partition(partition, self._positions.policy)
+        else:
+            self._shelve(taken, partition, code)
+
+    def _shelve(self, taken: _Taken, partition: Partition, code: int) -> None:
+        """Raise it when everything before it was handed over; nothing is asked for until then."""
+        error = _error(partition, code)
+        entry = Entry(taken.plan, taken.frame, partition.next_offset, None, error)
+        self._planner.shelf.add(partition, entry)
+        self._planner.touch(partition)
+
+    def _may_reset(self, partition: Partition) -> bool:
+        # With records buffered the application is not there yet: the error waits behind them.
+        return not partition.entries and self._positions.policy is not ResetStrategy.NONE
+
+    def _learn_leader(
+        self, partition: Partition, data: FetchResponse.PartitionData, body: FetchResponse
+    ) -> None:
+        """F6 (KIP-951): the answer names the leader."""
+        hint = data.current_leader
+        if hint.leader_id < 0 or hint.leader_epoch < 0:
+            return
+        node = next(
+            (
+                Node(end.node_id, end.host, end.port, end.rack)
+                for end in body.node_endpoints
+                if end.node_id == hint.leader_id
+            ),
+            None,
+        )
+        leader = Leader(hint.leader_id, hint.leader_epoch)
+        self._cluster.learn_leader(partition.tp, leader, node)
+
+
+def _parts(plan: NodePlan, body: FetchResponse) -> list[_Part] | None:
+    """The partitions of an answer by name; None if one comes twice, or its topic was not asked."""
+    session = plan.session
+    found: dict[TopicPartition, FetchResponse.PartitionData] = {}
+    count = 0
+    for topic in body.responses:
+        name: str | None = topic.topic
+        if topic.topic_id != ZERO_UUID or session.with_ids:
+            name = session.topic_of(topic.topic_id)
+        if name is None:
+            return None
+        for data in topic.partitions:
+            if data.high_watermark < -1 or data.last_stable_offset < -1:
+                return None
+            found[TopicPartition(name, data.partition_index)] = data
+            count += 1
+    return list(found.items()) if len(found) == count else None
+
+
+def _expected(partition: Partition, ask: Ask) -> bool:
+    """Whether an answer to `ask` is about the place we want to go on from (F8)."""
+    return (
+        partition.state is PartitionState.FETCHING
+        and partition.next_offset == ask.offset
+        and partition.can_go_on
+    )
+
+
+def _aborted(data: FetchResponse.PartitionData) -> list[tuple[int, int]]:
+    # Not every broker sends them in order.
+    found = [(one.first_offset, one.producer_id) for one in data.aborted_transactions or ()]
+    return [(producer_id, first_offset) for first_offset, producer_id in sorted(found)]
+
+
+def _name(code: int) -> str:
+    return for_code(code).name
+
+
+def _error(partition: Partition, code: int) -> KafkaError:
+    tp, offset = partition.tp, partition.next_offset
+    where = f"{tp.topic}-{tp.partition}"
+    if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        low, high = _known(partition.log_start), _known(partition.high_watermark)
+        return OffsetOutOfRangeError(
+            {tp: offset},
+            f"{where}: offset {offset} is out of range; the log is known to hold"
+            f" {'?' if low is None else low} to {'?' if high is None else high}",
+            partition=tp,
+            offset=offset,
+            log_start=low,
+            high_watermark=high,
+            offsets={tp: offset},
+        )
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return TopicAuthorizationFailedError(
+            f"not authorized to read topic {tp.topic}", topics=frozenset({tp.topic})
+        )
+    return for_code(code)(f"fetching {where} from offset {offset} failed")
+
+
+def _known(offset: int) -> int | None:
+    return None if offset < 0 else offset

@@ -1,0 +1,294 @@
+"""Fetching, put together: positions are found and kept true, records are fetched and handed over.
+
+The owner calls `handle_tick` after every input; a turn in which nothing changed costs a few
+comparisons, however many partitions are assigned. Records are handed over by `take_records`, a
+partition at a time, and only that moves positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+from kcore.connection.calls import Answer, ClusterView, Network, Reach
+from kcore.errors import (
+    ConsumerStoppedError,
+    CorruptRecordError,
+    KafkaError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
+from kcore.events import Event
+from kcore.fetch.answers import Answers
+from kcore.fetch.config import FetchConfig, ResetStrategy
+from kcore.fetch.health import describe
+from kcore.fetch.offsets import LookupDone, Lookups, Resets
+from kcore.fetch.partition import Partition
+from kcore.fetch.planner import NodePlan, Planner
+from kcore.fetch.positions import Positions
+from kcore.fetch.requests import build_close
+from kcore.fetch.session import NO_SESSION
+from kcore.fetch.shelf import Entry
+from kcore.fetch.validation import Validation
+from kcore.records import ConsumerRecord
+from kcore.structs import Rng, TopicPartition
+from kcore.wire.apis import ApiKey
+
+# Asking may change what is to be asked (a replica that cannot be reached hands its partitions
+# back to the leader); each round does that at most once for a node.
+_ROUNDS_MAX: Final = 4
+
+
+class Fetcher:
+    """See the module's text. It watches `positions`, which the owner works on, too."""
+
+    def __init__(
+        self,
+        config: FetchConfig,
+        network: Network,
+        cluster: ClusterView,
+        positions: Positions,
+        rng: Rng,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._network = network
+        self._cluster = cluster
+        self._positions = positions
+        self._seen_version = -1
+        self._closed = False
+        self._planner = Planner(config, network, cluster, positions, rng, self._take_answer)
+        self._shelf = self._planner.shelf
+        self._validation = Validation(config, network, cluster, positions, rng, self._raise_for)
+        self._resets = Resets(config, network, cluster, positions, rng, emit, self._raise_for)
+        self._lookups = Lookups(config, network, cluster, positions, rng)
+        self._answers = Answers(
+            config, cluster, positions, self._planner, self._validation, emit, self.raise_later
+        )
+        # What the next calls of `take_records` raise; one for each partition or text.
+        self._errors: dict[Partition | str, KafkaError] = {}
+        self._said_undecided = False
+        positions.watcher = self
+        for partition in positions:
+            self.moved(partition)
+
+    # -- the positions' watcher --------------------------------------------------------------------
+
+    def moved(self, partition: Partition) -> None:
+        """The position was set or taken away: nothing fetched before is worth anything."""
+        self._errors.pop(partition, None)
+        self._shelf.drop(partition)
+        self._planner.touch(partition)
+        self._resets.inquiry.wake()
+        self._validation.inquiry.wake()
+
+    def changed(self, partition: Partition) -> None:
+        """Whether it may be fetched and handed over may have changed."""
+        self._shelf.sort(partition)
+        self._planner.touch(partition)
+
+    # -- turns -------------------------------------------------------------------------------------
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Send what may be sent now: look-ups, resets, validations, fetches."""
+        if self._closed:
+            return
+        planner, resets, validation = self._planner, self._resets.inquiry, self._validation.inquiry
+        if self._cluster.version != self._seen_version:
+            self._seen_version = self._cluster.version
+            planner.review()
+            resets.leaders_changed()
+            validation.leaders_changed()
+            self._lookups.leaders_changed()
+        for _ in range(_ROUNDS_MAX):
+            planner.settle(now_ms)
+            resets.handle_tick(now_ms)
+            validation.handle_tick(now_ms)
+            planner.send(now_ms)
+            if not planner.touched:
+                break
+        self._lookups.handle_tick(now_ms)
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do by itself; NEVER if it has not."""
+        return min(
+            self._planner.deadline(),
+            self._resets.inquiry.due,
+            self._validation.inquiry.due,
+            self._lookups.due,
+        )
+
+    def _take_answer(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:
+        if not self._closed:
+            self._answers.take(plan, answer, now_ms)
+
+    # -- handing over ------------------------------------------------------------------------------
+
+    @property
+    def has_records(self) -> bool:
+        """Whether `take_records` would give or raise something now."""
+        return bool(self._shelf) or bool(self._errors) or bool(self._positions.undecided)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory held by answers that are not wholly handed over."""
+        return self._shelf.held_bytes
+
+    def take_records(
+        self, max_records: int, now_ms: int
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Hand over up to `max_records` and move the positions past them (F7-F11).
+
+        Raises what is wrong with a partition once all records before it were handed over: a
+        KafkaError, or whatever a deserializer raised. With records in hand the error waits for the
+        next call, and after it other partitions have their turn first. An empty answer is no sign
+        that nothing moved: aborted and control records are passed over.
+        """
+        if self._errors or self._positions.undecided:
+            self._raise_pending()
+        shelf = self._shelf
+        out: dict[TopicPartition, list[ConsumerRecord]] = {}
+        left = max_records
+        while left > 0:
+            partition = shelf.head()
+            if partition is None:
+                break
+            records = self._take_from(partition, left, now_ms, alone=not out)
+            if records is None:
+                break
+            if records:
+                left -= len(records)
+                if partition.tp in out:
+                    out[partition.tp] += records
+                else:
+                    out[partition.tp] = records
+        return out
+
+    def _take_from(
+        self, partition: Partition, count: int, now_ms: int, *, alone: bool
+    ) -> list[ConsumerRecord] | None:
+        """Records of a partition's first entry; None if its error must wait (`alone` is false)."""
+        entry = partition.entries[0]
+        reader = entry.reader
+        if reader is None:
+            if not alone:
+                return None
+            self._take_error(partition, entry, now_ms)
+            return []
+        try:
+            records = reader.take(count)
+        except Exception as error:
+            if not alone:
+                return None  # the reader raises it again
+            self._cannot_read(partition, error)
+            raise
+        partition.offset = reader.next_offset
+        partition.offset_epoch = reader.next_epoch
+        if reader.exhausted:
+            self._finish(partition)
+        else:
+            self._shelf.took(entry, reader.size_bytes)
+        return records
+
+    def _finish(self, partition: Partition) -> None:
+        self._shelf.finish(partition)
+        entries = partition.entries
+        follows = entries[0].offset if entries else partition.next_offset
+        if follows != partition.offset:
+            # What is held or under way does not begin where this ended: never skip, never repeat.
+            self._shelf.drop(partition)
+            self._planner.touch(partition)
+
+    def _take_error(self, partition: Partition, entry: Entry, now_ms: int) -> None:
+        """An error has reached the front: the reset policy deals with it, or it is raised."""
+        error = cast(KafkaError, entry.error)  # an entry has a reader or an error
+        if entry.standing:
+            self._shelf.pass_turn(partition)
+            raise error
+        policy = self._positions.policy
+        if isinstance(error, OffsetOutOfRangeError) and policy is not ResetStrategy.NONE:
+            self._positions.reset_partition(partition, policy)
+            return
+        self._shelf.finish(partition)
+        self._planner.back_off(partition, now_ms, type(error).__name__)
+        raise error
+
+    def _cannot_read(self, partition: Partition, error: Exception) -> None:
+        """Others first; and behind bytes that never can be read, nothing more is fetched."""
+        self._shelf.pass_turn(partition)
+        if isinstance(error, CorruptRecordError):
+            partition.stuck = True
+            self._shelf.drop(partition, keep=1)
+            self._planner.touch(partition)
+
+    # -- errors that have no place in a log --------------------------------------------------------
+
+    def raise_later(self, error: KafkaError) -> None:
+        """Let the next `take_records` raise it; the same text twice is raised once."""
+        self._errors[str(error)] = error
+
+    def _raise_for(self, error: KafkaError, partition: Partition) -> None:
+        self._errors[partition] = error
+
+    def _raise_pending(self) -> None:
+        if self._errors:
+            raise self._errors.pop(next(iter(self._errors)))
+        # It stays until the application seeks: raised by every other call, so that the others flow.
+        self._said_undecided = not self._said_undecided
+        if self._said_undecided or not self._shelf:
+            self._said_undecided = True
+            partitions = frozenset(partition.tp for partition in self._positions.undecided)
+            names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(partitions))
+            raise NoOffsetForPartitionError(
+                f"nothing is committed for {names}, and there is no reset policy; seek to begin",
+                partitions=partitions,
+            )
+
+    # -- verbs -------------------------------------------------------------------------------------
+
+    def list_offsets(
+        self,
+        timestamps: Mapping[TopicPartition, int],
+        now_ms: int,
+        done: LookupDone,
+        *,
+        deadline_ms: int,
+    ) -> None:
+        """Look offsets up: -1 the end, -2 the beginning, -3 the newest, else the first at a time.
+
+        `done(result, error)` runs once, at the next turn or later; a partition with no such record
+        has the result None. KafkaTimeoutError at `deadline_ms`; a deadline that is no later than
+        `now_ms` ends in an empty result at once (P8).
+        """
+        self._lookups.begin({} if deadline_ms <= now_ms else timestamps, done, deadline_ms)
+
+    def drop_outside(self, covers: Callable[[str], bool]) -> None:
+        """Throw away what is buffered of topics that `covers` does not know (X2)."""
+        for partition in self._positions:
+            if partition.entries and not covers(partition.tp.topic):
+                self._shelf.drop(partition)
+                self._planner.touch(partition)
+
+    def close(self, now_ms: int) -> None:
+        """Fetch no more, give all memory back, end sessions where that can be said (S6)."""
+        if self._closed:
+            return
+        self._closed = True
+        for partition in self._positions:
+            self._shelf.drop(partition)
+        self._lookups.close(ConsumerStoppedError("the consumer was closed"))
+        for plan in self._planner.nodes.values():
+            session = plan.session
+            ready = self._network.reach(plan.node_id, now_ms) is Reach.READY
+            if session.id != NO_SESSION and ready:
+                body = build_close(session)
+                self._network.send(
+                    plan.node_id,
+                    ApiKey.FETCH,
+                    lambda _version, body=body: body,  # type: ignore[misc]
+                    lambda _answer, _now_ms: None,
+                    now_ms,
+                )
+
+    def health(self, tp: TopicPartition) -> str:
+        """Why a partition is or is not being fetched, in a few words."""
+        return describe(self._positions, self._planner, tp)

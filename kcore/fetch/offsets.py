@@ -1,0 +1,368 @@
+"""Looking offsets up with ListOffsets: resets of positions (P5-P7) and the application's (P8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import Answer, ClusterView, Network, Reach
+from kcore.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kcore.events import Event, OffsetReset
+from kcore.fetch.config import FetchConfig, ResetStrategy
+from kcore.fetch.inquiry import Inquiry
+from kcore.fetch.partition import Partition
+from kcore.fetch.positions import Positions
+from kcore.fetch.states import PartitionState
+from kcore.structs import OffsetAndTimestamp, Rng, TopicPartition
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import ListOffsetsRequest, ListOffsetsResponse
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+
+# KIP-734; an older broker would look for a time before 1970 instead.
+_MAX_TIMESTAMP_SINCE: Final = 7
+
+LookupDone = Callable[
+    [dict[TopicPartition, OffsetAndTimestamp | None] | None, KafkaError | None], None
+]
+
+
+class Wanted(NamedTuple):
+    """One partition's question: a time (ms) or one of the names above, and the leader's epoch."""
+
+    timestamp: int
+    leader_epoch: int
+
+
+class Resets:
+    """Positions in AWAIT_RESET get the offset their strategy names."""
+
+    def __init__(
+        self,
+        config: FetchConfig,
+        network: Network,
+        cluster: ClusterView,
+        positions: Positions,
+        rng: Rng,
+        emit: Callable[[Event], None],
+        raise_later: Callable[[KafkaError, Partition], None],
+    ) -> None:
+        self.inquiry = Inquiry(
+            config, network, cluster, positions, rng, PartitionState.AWAIT_RESET, self._ask
+        )
+        self._config = config
+        self._network = network
+        self._cluster = cluster
+        self._positions = positions
+        self._emit = emit
+        self._raise_later = raise_later
+
+    def _ask(self, node_id: int, partitions: list[Partition], now_ms: int) -> None:
+        asked = {partition.tp: (partition, partition.strategy) for partition in partitions}
+        wanted = {
+            tp: Wanted(strategy.timestamp, _epoch(self._cluster, tp))
+            for tp, (_, strategy) in asked.items()
+        }
+        self._network.send(
+            node_id,
+            ApiKey.LIST_OFFSETS,
+            lambda _version: _build(self._config, wanted),
+            lambda answer, at_ms: self._answered(asked, answer, at_ms),
+            now_ms,
+            timeout_ms=self._config.request_timeout_ms,
+        )
+
+    def _answered(
+        self,
+        asked: Mapping[TopicPartition, tuple[Partition, ResetStrategy]],
+        answer: Answer,
+        now_ms: int,
+    ) -> None:
+        # Who sought, was reset elsewhere or given up meanwhile does not want it any more (P6).
+        waiting = {
+            tp: partition
+            for tp, (partition, strategy) in asked.items()
+            if partition.assigned
+            and partition.state is PartitionState.AWAIT_RESET
+            and partition.strategy is strategy
+        }
+        for tp, found in _read(answer):
+            partition = waiting.pop(tp, None)
+            if partition is not None:
+                self._take(partition, found, now_ms)
+        for partition in waiting.values():
+            self.inquiry.again(partition, now_ms, str(answer.error or "left out of the answer"))
+            if isinstance(answer.error, UnsupportedVersionError):
+                self._raise_later(answer.error, partition)
+
+    def _take(
+        self,
+        partition: Partition,
+        found: ListOffsetsResponse.ListOffsetsPartitionResponse,
+        now_ms: int,
+    ) -> None:
+        code = found.error_code
+        if code == ErrorCode.NONE and found.offset >= 0:
+            strategy = partition.strategy
+            self._positions.reset_answered(partition, found.offset)
+            self._cluster.see_epoch(partition.tp, found.leader_epoch)
+            self._emit(OffsetReset(partition.tp, found.offset, strategy.value))
+        elif code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+            partition.error = for_code(code).name  # asked again when the request would time out
+        else:
+            self.inquiry.again(partition, now_ms, for_code(code).name if code else "no offset")
+            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                self._raise_later(_denied({partition.tp.topic}), partition)
+
+
+class _Lookup:
+    """One call of the application's: what is still open, what was found."""
+
+    __slots__ = ("attempts", "deadline_ms", "done", "found", "open", "retry_at", "under_way")
+
+    def __init__(
+        self, timestamps: Mapping[TopicPartition, int], deadline_ms: int, done: LookupDone
+    ) -> None:
+        self.open = dict(timestamps)
+        self.found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+        self.under_way: set[TopicPartition] = set()
+        self.deadline_ms = deadline_ms
+        self.done = done
+        self.retry_at = 0
+        self.attempts = 0
+
+
+class Lookups:
+    """Offsets by time, for the application (P8); each ends in exactly one `done`."""
+
+    def __init__(
+        self,
+        config: FetchConfig,
+        network: Network,
+        cluster: ClusterView,
+        positions: Positions,
+        rng: Rng,
+    ) -> None:
+        self.due = NEVER
+        self._config = config
+        self._network = network
+        self._cluster = cluster
+        self._positions = positions
+        self._rng = rng
+        self._all: dict[_Lookup, None] = {}
+
+    def begin(
+        self, timestamps: Mapping[TopicPartition, int], done: LookupDone, deadline_ms: int
+    ) -> None:
+        """Start one; it is sent, or ended if there is nothing to ask, at the next turn."""
+        plain = {TopicPartition(*tp): timestamp for tp, timestamp in timestamps.items()}
+        self._all[_Lookup(plain, deadline_ms, done)] = None
+        self.due = 0
+
+    def leaders_changed(self) -> None:
+        """Metadata changed: what waited for it need wait no longer."""
+        for lookup in self._all:
+            lookup.retry_at = 0
+            self.due = 0
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Send what is due; end what is complete or out of time."""
+        if now_ms < self.due:
+            return
+        for lookup in list(self._all):
+            if not lookup.open:
+                self._end(lookup, lookup.found, None)
+            elif now_ms >= lookup.deadline_ms:
+                self._time_out(lookup)
+            elif now_ms >= lookup.retry_at and len(lookup.under_way) < len(lookup.open):
+                self._send(lookup, now_ms)
+        self.due = min((_due(lookup) for lookup in self._all), default=NEVER)
+
+    def _time_out(self, lookup: _Lookup) -> None:
+        names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(lookup.open))
+        self._end(lookup, None, KafkaTimeoutError(f"no offset was found in time for {names}"))
+
+    def _end(
+        self,
+        lookup: _Lookup,
+        found: dict[TopicPartition, OffsetAndTimestamp | None] | None,
+        error: KafkaError | None,
+    ) -> None:
+        if self._all.pop(lookup, _GONE) is not _GONE:
+            lookup.done(found, error)
+
+    def close(self, error: KafkaError) -> None:
+        """End all of them."""
+        for lookup in list(self._all):
+            self._end(lookup, None, error)
+
+    def _send(self, lookup: _Lookup, now_ms: int) -> None:
+        by_node: dict[int, dict[TopicPartition, Wanted]] = {}
+        missing = False
+        for tp, timestamp in lookup.open.items():
+            if tp in lookup.under_way:
+                continue
+            leader = self._cluster.leader(tp)
+            if leader is None:
+                missing = True
+            elif self._network.reach(leader.node_id, now_ms) in _ASKABLE:
+                asked = by_node.setdefault(leader.node_id, {})
+                asked[tp] = Wanted(timestamp, leader.epoch)
+            else:
+                missing = True
+        if missing:
+            self._again(lookup, now_ms)
+        else:
+            lookup.retry_at = NEVER  # the answers say when
+        timeout_ms = min(self._config.request_timeout_ms, lookup.deadline_ms - now_ms)
+        for node_id, asked in by_node.items():
+            lookup.under_way.update(asked)
+            self._ask(lookup, node_id, asked, timeout_ms, now_ms)
+
+    def _ask(
+        self,
+        lookup: _Lookup,
+        node_id: int,
+        asked: dict[TopicPartition, Wanted],
+        timeout_ms: int,
+        now_ms: int,
+    ) -> None:
+        self._network.send(
+            node_id,
+            ApiKey.LIST_OFFSETS,
+            lambda _version: _build(self._config, asked),
+            lambda answer, at_ms: self._answered(lookup, asked, answer, at_ms),
+            now_ms,
+            timeout_ms=timeout_ms,
+        )
+
+    def _again(self, lookup: _Lookup, now_ms: int) -> None:
+        config = self._config
+        lookup.retry_at = now_ms + exponential(
+            lookup.attempts, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+        lookup.attempts += 1
+        self._cluster.request_update()
+
+    def _answered(
+        self,
+        lookup: _Lookup,
+        asked: Mapping[TopicPartition, Wanted],
+        answer: Answer,
+        now_ms: int,
+    ) -> None:
+        self.due = 0
+        lookup.under_way.difference_update(asked)
+        error = answer.error
+        if isinstance(error, UnsupportedVersionError):
+            self._end(lookup, None, error)
+            return
+        newest = any(one.timestamp == MAX_TIMESTAMP for one in asked.values())
+        if newest and 0 <= answer.version < _MAX_TIMESTAMP_SINCE:
+            why = f"node {answer.node} is too old to look up the newest timestamp (KIP-734)"
+            self._end(lookup, None, UnsupportedVersionError(why))
+            return
+        denied: set[str] = set()
+        for tp, found in _read(answer):
+            if tp in asked and tp in lookup.open:
+                self._take(lookup, tp, found, denied)
+        if denied:
+            self._end(lookup, None, _denied(denied))
+        elif any(tp in lookup.open for tp in asked):
+            self._again(lookup, now_ms)
+
+    def _take(
+        self,
+        lookup: _Lookup,
+        tp: TopicPartition,
+        found: ListOffsetsResponse.ListOffsetsPartitionResponse,
+        denied: set[str],
+    ) -> None:
+        code = found.error_code
+        if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            denied.add(tp.topic)
+        elif code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
+            lookup.found[tp] = None
+            del lookup.open[tp]
+        elif code == ErrorCode.NONE:
+            timestamp = lookup.open.pop(tp)
+            self._cluster.see_epoch(tp, found.leader_epoch)
+            if found.offset < 0:
+                lookup.found[tp] = None
+                return
+            lookup.found[tp] = OffsetAndTimestamp(found.offset, found.timestamp, found.leader_epoch)
+            self._note_end(tp, timestamp, found.offset)
+
+    def _note_end(self, tp: TopicPartition, timestamp: int, offset: int) -> None:
+        """What was found also says how far behind an assigned partition is (I5)."""
+        partition = self._positions.find(tp)
+        if partition is None:
+            return
+        if timestamp == EARLIEST:
+            partition.log_start = offset
+        elif timestamp == LATEST and self._config.committed_only:
+            partition.last_stable_offset = offset
+        elif timestamp == LATEST:
+            partition.high_watermark = offset
+
+
+_GONE: Final = object()
+_ASKABLE: Final = (Reach.READY, Reach.CONNECTING, Reach.IDLE)
+
+
+def _due(lookup: _Lookup) -> int:
+    return min(lookup.deadline_ms, lookup.retry_at) if lookup.open else 0
+
+
+def _epoch(cluster: ClusterView, tp: TopicPartition) -> int:
+    leader = cluster.leader(tp)
+    return -1 if leader is None else leader.epoch
+
+
+def _denied(topics: Iterable[str]) -> KafkaError:
+    names = ", ".join(sorted(topics))
+    return TopicAuthorizationFailedError(
+        f"not authorized to read topic {names}", topics=frozenset(topics)
+    )
+
+
+def _read(
+    answer: Answer,
+) -> Iterable[tuple[TopicPartition, ListOffsetsResponse.ListOffsetsPartitionResponse]]:
+    body: ListOffsetsResponse | None = answer.body
+    if body is not None:
+        for topic in body.topics:
+            for found in topic.partitions:
+                yield TopicPartition(topic.name, found.partition_index), found
+
+
+def _build(config: FetchConfig, wanted: Mapping[TopicPartition, Wanted]) -> ListOffsetsRequest:
+    topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
+    for tp, one in wanted.items():
+        topic = topics.get(tp.topic)
+        if topic is None:
+            topic = topics[tp.topic] = ListOffsetsRequest.ListOffsetsTopic(name=tp.topic)
+        topic.partitions.append(
+            ListOffsetsRequest.ListOffsetsPartition(
+                partition_index=tp.partition,
+                current_leader_epoch=one.leader_epoch,
+                timestamp=one.timestamp,
+            )
+        )
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=config.isolation_level.value,
+        topics=list(topics.values()),
+        timeout_ms=config.request_timeout_ms,
+    )
