@@ -1,0 +1,86 @@
+"""Auto commit: what the application has finished with, every interval, before a rebalance and on
+close (C2, C3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kcore.errors import KafkaError
+from kcore.events import OffsetsCommitted
+from kcore.group.commits import Committer, Offsets
+from kcore.group.context import Context, Timer
+from kcore.group.membership import Membership
+from kcore.group.states import MemberState
+
+
+class AutoCommit:
+    """Its timer only wakes the driver: a commit goes out in a poll, when the records handed over
+    are done with.
+    """
+
+    def __init__(self, ctx: Context, membership: Membership, committer: Committer) -> None:
+        self._ctx = ctx
+        self._membership = membership
+        self._committer = committer
+        self._next_ms: int | None = None
+        self._in_flight = False
+        self._hurry = False  # the last one failed for a passing reason
+
+    @property
+    def possible(self) -> bool:
+        """Whether a commit would be sent: enabled, and a member, or without membership at all."""
+        if not self._ctx.config.enable_auto_commit:
+            return False
+        return not self._membership.subscribed or self._membership.state is MemberState.STABLE
+
+    def restart(self, now_ms: int) -> None:
+        """The interval starts anew, as with each assignment."""
+        if self._ctx.config.enable_auto_commit:
+            self._arm(now_ms + self._ctx.config.auto_commit_interval_ms)
+
+    def handle_tick(self, now_ms: int) -> None:
+        """A passing failure is tried again after retry_backoff_ms instead of the interval (C2)."""
+        if self._hurry:
+            self._hurry = False
+            self._arm(now_ms + self._ctx.config.retry_backoff_ms)
+
+    def handle_poll(self, now_ms: int) -> None:
+        """Commit if the interval is over and nothing is under way."""
+        if not self._ctx.config.enable_auto_commit:
+            return
+        if self._next_ms is None:
+            self.restart(now_ms)
+        elif now_ms >= self._next_ms and not self._in_flight:
+            self.restart(now_ms)
+            if self.possible:
+                self.commit(self._retry_soon)
+
+    def commit(
+        self, then: Callable[[KafkaError | None], None], *, deadline_ms: int | None = None
+    ) -> bool:
+        """Commit all that is consumed; False if that is nothing. `then(error)` follows, and the
+        event.
+        """
+        offsets = self._ctx.host.consumed_offsets()
+        if not offsets:
+            return False
+        self._in_flight = True
+
+        def done(committed: Offsets, error: KafkaError | None) -> None:
+            self._in_flight = False
+            dropped = () if error is not None else tuple(sorted(offsets.keys() - committed.keys()))
+            self._ctx.emit(
+                OffsetsCommitted(None, offsets if error is not None else committed, error, dropped)
+            )
+            then(error)
+
+        self._committer.commit(offsets, done, deadline_ms=deadline_ms)
+        return True
+
+    def _retry_soon(self, error: KafkaError | None) -> None:
+        self._hurry = error is not None and error.retriable
+
+    def _arm(self, at_ms: int) -> None:
+        self._next_ms = at_ms
+        self._ctx.timers.set(Timer.AUTO_COMMIT, at_ms)

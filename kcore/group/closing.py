@@ -1,0 +1,184 @@
+"""The ways out: unsubscribe, close, and the poll interval running out (E1-E3, B6, X3, X4).
+
+    LEAVING --ack--> LeaveGroup, IDLE
+    CLOSING --commits done--> PARTING --ack--> LeaveGroup, DEPARTING --answered--> CLOSED
+
+Closing is bounded by its deadline in every step; what is not done by then is not done.
+"""
+
+from __future__ import annotations
+
+from kcore.errors import Cancelled, ConsumerStoppedError, KafkaError
+from kcore.group.autocommit import AutoCommit
+from kcore.group.commits import Committer
+from kcore.group.context import Context, Timer
+from kcore.group.coordinator import Coordinator
+from kcore.group.leaving import send_leave
+from kcore.group.membership import Membership
+from kcore.group.offsets import CommittedFetcher
+from kcore.group.rebalance import Rebalance
+from kcore.group.states import Step, StepInput
+from kcore.timers import NEVER
+
+_CLOSING_STEPS = (Step.CLOSING, Step.PARTING, Step.DEPARTING)
+
+
+class Closing:
+    """Moves the step from LEAVE or CLOSE on."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        membership: Membership,
+        coordinator: Coordinator,
+        committer: Committer,
+        fetcher: CommittedFetcher,
+        autocommit: AutoCommit,
+        rebalance: Rebalance,
+    ) -> None:
+        self._ctx = ctx
+        self._membership = membership
+        self._coordinator = coordinator
+        self._committer = committer
+        self._fetcher = fetcher
+        self._autocommit = autocommit
+        self._rebalance = rebalance
+        self._reason = ""
+        self._fresh_link = False
+
+    # -- unsubscribe ---------------------------------------------------------------------------
+
+    def leave(self, now_ms: int, reason: str) -> None:
+        """Give up the membership; a later subscription begins a new one."""
+        if not self._membership.subscribed or self._rebalance.step in _CLOSING_STEPS:
+            return
+        self._membership.subscribed = False
+        if self._rebalance.step is Step.LEAVING:
+            return  # subscribed and unsubscribed again before the first leave was acknowledged
+        self._reason = reason
+        self._fresh_link = self._rebalance.stop(StepInput.LEAVE)
+        told = self._rebalance.tell_all_gone()
+        if not told or not self._ctx.config.await_acknowledgement:
+            self._left(now_ms)
+
+    def _left(self, now_ms: int) -> None:
+        self._rebalance.drop_all()
+        self._send_leave(now_ms)
+        self._membership.release()
+        self._membership.request_rejoin("subscribed")  # if that happened meanwhile
+        self._rebalance.move(StepInput.LEFT)
+
+    # -- the poll interval ---------------------------------------------------------------------
+
+    def stalled(self, now_ms: int) -> None:
+        """B6: the application is stuck; others get its partitions, the next poll tells it they are
+        lost.
+        """
+        limit_ms = self._ctx.config.max_poll_interval_ms
+        last_ms = self._membership.last_poll_ms
+        gap_ms = limit_ms if last_ms is None else now_ms - last_ms
+        self._reason = f"{gap_ms} ms passed without a poll, max_poll_interval_ms is {limit_ms}"
+        self._fresh_link = self._rebalance.joining.in_flight
+        self._send_leave(now_ms)
+        self._membership.reset(self._reason, now_ms, stalled=True)
+
+    # -- close ---------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Closing is over."""
+        return self._rebalance.step is Step.CLOSED
+
+    def close(self, now_ms: int, deadline_ms: int, *, autocommit: bool) -> None:
+        """Commit, tell, leave; over at `deadline_ms` at the latest. Called again, it can only
+        hurry.
+        """
+        timers = self._ctx.timers
+        step = self._rebalance.step
+        if step is Step.CLOSED:
+            return
+        if step in _CLOSING_STEPS:
+            timers.set(Timer.CLOSE, min(timers.at(Timer.CLOSE), deadline_ms))
+            return
+        if step is Step.LEAVING:
+            self._left(now_ms)
+        self._reason = "the consumer is being closed"
+        self._fresh_link = self._rebalance.stop(StepInput.CLOSE)
+        timers.set(Timer.CLOSE, deadline_ms)
+        if autocommit and self._autocommit.possible:
+            # Its failure does not hold up the rest; the event tells of it.
+            self._autocommit.commit(_ignore, deadline_ms=deadline_ms)
+        self._fetcher.operations.fail_all(Cancelled("the consumer is being closed"))
+
+    def acknowledge(self, now_ms: int) -> None:
+        """The application has handled the last revoked or lost."""
+        if self._rebalance.step is Step.LEAVING:
+            self._left(now_ms)
+        elif self._rebalance.step is Step.PARTING:
+            self._depart(now_ms)
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Go on, or give up what is late."""
+        late = self._ctx.timers.at(Timer.CLOSE) <= now_ms
+        step = self._rebalance.step
+        if step is Step.CLOSING and (late or self._committer.operations.idle):
+            self._part(now_ms)
+        elif step is Step.PARTING and late:
+            self._depart(now_ms)
+        if late and self._rebalance.step is Step.DEPARTING:
+            self._finish()
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        step = self._rebalance.step
+        if step not in _CLOSING_STEPS:
+            return NEVER
+        if step is Step.CLOSING and self._committer.operations.idle:
+            return 0
+        return self._ctx.timers.at(Timer.CLOSE)
+
+    def _part(self, now_ms: int) -> None:
+        if self._membership.subscribed and self._rebalance.tell_all_gone():
+            self._rebalance.move(StepInput.TOLD)
+            late = self._ctx.timers.at(Timer.CLOSE) <= now_ms
+            if self._ctx.config.await_acknowledgement and not late:
+                return
+        self._depart(now_ms)
+
+    def _depart(self, now_ms: int) -> None:
+        if self._membership.subscribed:
+            self._rebalance.drop_all()
+        sent = self._ctx.config.leave_on_close and self._send_leave(now_ms)
+        self._membership.subscribed = False
+        self._membership.release()
+        if sent:
+            self._rebalance.move(StepInput.DEPARTED)
+        else:
+            self._finish()
+
+    def _send_leave(self, now_ms: int) -> bool:
+        return send_leave(
+            self._ctx,
+            self._membership,
+            self._coordinator,
+            self._reason,
+            now_ms,
+            fresh_link=self._fresh_link,
+            done=self._leave_answered,
+        )
+
+    def _leave_answered(self, now_ms: int) -> None:
+        del now_ms
+        if self._rebalance.step is Step.DEPARTING:
+            self._finish()
+
+    def _finish(self) -> None:
+        self._rebalance.move(StepInput.GONE)
+        stopped = ConsumerStoppedError("the consumer is closed")
+        self._committer.operations.fail_all(stopped)
+        self._fetcher.operations.fail_all(stopped)
+        self._ctx.timers.clear()
+
+
+def _ignore(error: KafkaError | None) -> None:
+    del error

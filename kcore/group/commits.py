@@ -1,0 +1,363 @@
+"""Committing offsets (rules C1-C7 and the OffsetCommit column of table 3.1).
+
+A commit is fenced twice: by the broker through generation and member id, and here by ownership.
+Partitions that this member does not own any more, or owns anew since the commit was asked for, are
+left out and reported, never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from itertools import groupby
+from typing import Any, Final
+
+from kcore.connection.calls import Answer, Message
+from kcore.errors import (
+    FencedInstanceIdError,
+    IllegalArgumentError,
+    KafkaError,
+    RebalanceInProgressError,
+    TopicAuthorizationFailedError,
+    Unexpected,
+)
+from kcore.group.context import Context
+from kcore.group.coordinator import Coordinator
+from kcore.group.effects import OFFSET_COMMIT, Effect, error_of
+from kcore.group.membership import Generation, Membership, instance_fenced
+from kcore.group.operations import Operation, Operations
+from kcore.group.states import MemberState
+from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import OffsetCommitRequest
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+CommitDone = Callable[[Offsets, KafkaError | None], None]
+
+TOPIC_ID_VERSION: Final = (
+    10  # OffsetCommit and OffsetFetch name topics by id from here on (KIP-848)
+)
+_INSTANCE_ID_VERSION: Final = 7
+_RETRY_WITH_METADATA = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+class Objection(Enum):
+    """Why a commit is not sent."""
+
+    FENCED = "another process has our group_instance_id"
+    BEFORE = "it was asked for before subscribing"
+    LOST = "the group gave them to another member"
+    REBALANCING = "the group is rebalancing; poll until that is over, then commit again"
+    OUTSIDE = "it is not in the group now"
+
+
+class CommitOperation(Operation):
+    """One commit; `stamps` are the ownership counts when it was asked for, None without a
+    membership.
+    """
+
+    what = "the commit"
+
+    def __init__(
+        self,
+        committer: Committer,
+        offsets: Offsets,
+        done: CommitDone,
+        deadline_ms: int | None,
+        stamps: dict[TopicPartition, int] | None,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._committer = committer
+        self.offsets = offsets
+        self.done = done
+        self.stamps = stamps
+
+    @property
+    def needs_coordinator(self) -> bool:
+        """A commit that cannot be made says so without waiting for a coordinator."""
+        return bool(self.offsets) and self._committer.objection(self) is None
+
+    @property
+    def needs_turn(self) -> bool:
+        """C5: without offsets it only waits for the commits before it."""
+        return not self.offsets
+
+    def send(self, now_ms: int) -> None:
+        """See Operation.send."""
+        self._committer.send(self, now_ms)
+
+    def fail(self, error: KafkaError) -> None:
+        """See Operation.fail."""
+        self.ended = True
+        self.done({}, error)
+
+    def succeed(self, committed: Offsets) -> None:
+        """End with what was committed."""
+        self.ended = True
+        self.done(committed, None)
+
+
+class Committer:
+    """All commits of one member, by verb and automatic."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        membership: Membership,
+        coordinator: Coordinator,
+        on_fenced: Callable[[int], None],
+    ) -> None:
+        self._ctx = ctx
+        self._membership = membership
+        self._coordinator = coordinator
+        self._on_fenced = on_fenced
+        self.operations: Operations[CommitOperation] = Operations(ctx, coordinator)
+
+    def commit(self, offsets: Offsets, done: CommitDone, *, deadline_ms: int | None) -> None:
+        """Commit; `done(committed, error)` follows. What is in `offsets` and not in `committed` was
+        left out.
+
+        deadline_ms: retried until then (C5); None: one try (C6). No offsets: done when all commits
+        asked for earlier are. IllegalArgumentError for a negative offset.
+        """
+        for tp, offset in offsets.items():
+            if offset.offset < 0:
+                raise IllegalArgumentError(
+                    f"offset {offset.offset} of {tp.topic}-{tp.partition} must not be negative"
+                )
+            if offset.leader_epoch >= 0:
+                self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
+        stamps = None
+        if self._membership.subscribed:
+            acquired = self._membership.acquired
+            stamps = {tp: acquired[tp] for tp in offsets if tp in acquired}
+        self.operations.add(CommitOperation(self, dict(offsets), done, deadline_ms, stamps))
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def objection(self, operation: CommitOperation) -> Objection | None:
+        """C4: why the commit cannot be sent at all; None if it can."""
+        membership = self._membership
+        if membership.fenced is not None:
+            return Objection.FENCED
+        if operation.stamps is None:
+            return Objection.BEFORE if membership.subscribed else None
+        if membership.state is MemberState.STABLE:
+            lost = operation.offsets and not self._owned(operation)
+            return Objection.LOST if lost else None
+        return Objection.REBALANCING if membership.rebalancing else Objection.OUTSIDE
+
+    def _refusal(self, operation: CommitOperation, objection: Objection) -> KafkaError:
+        membership = self._membership
+        if membership.fenced is not None:
+            return membership.fenced
+        if objection is Objection.REBALANCING:
+            return RebalanceInProgressError(objection.value)
+        return membership.commit_failed(operation.offsets, membership.generation, objection.value)
+
+    def _owned(self, operation: CommitOperation) -> Offsets:
+        """What of the commit is still this member's: owned without a break since it was asked
+        for.
+        """
+        stamps = operation.stamps
+        if stamps is None:
+            return operation.offsets
+        acquired = self._membership.acquired
+        return {
+            tp: offset
+            for tp, offset in operation.offsets.items()
+            if tp in stamps and acquired.get(tp) == stamps[tp]
+        }
+
+    def send(self, operation: CommitOperation, now_ms: int) -> None:
+        """Write OffsetCommit, or end the operation if there is nothing (allowed) to write."""
+        if not operation.offsets:
+            operation.succeed({})
+            return
+        objection = self.objection(operation)
+        if objection is not None:
+            operation.fail(self._refusal(operation, objection))
+            return
+        offsets = self._owned(operation)
+        sent = self._membership.generation if operation.stamps is not None else Generation()
+        instance_id = None if operation.stamps is None else self._ctx.config.group_instance_id
+        topics = sorted({tp.topic for tp in offsets})
+        ids = {topic: self._ctx.cluster.topic_id(topic) for topic in topics}
+        operation.in_flight = True
+
+        def build(version: int) -> Message:
+            return OffsetCommitRequest(
+                group_id=self._ctx.config.group_id,
+                generation_id_or_member_epoch=sent.id,
+                member_id=sent.member_id,
+                group_instance_id=instance_id if version >= _INSTANCE_ID_VERSION else None,
+                topics=_topics(offsets, ids),
+            )
+
+        def done(answer: Answer, at_ms: int) -> None:
+            operation.in_flight = False
+            self._answered(operation, offsets, ids, sent, answer, at_ms)
+
+        self._coordinator.ask(
+            ApiKey.OFFSET_COMMIT,
+            build,
+            done,
+            now_ms,
+            max_version=None if all(ids.values()) else TOPIC_ID_VERSION - 1,
+        )
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def _answered(
+        self,
+        operation: CommitOperation,
+        offsets: Offsets,
+        ids: dict[str, bytes | None],
+        sent: Generation,
+        answer: Answer,
+        now_ms: int,
+    ) -> None:
+        if answer.error is not None:
+            operation.failed(answer.error, self._ctx, now_ms)
+            return
+        try:
+            codes = _read(answer, offsets, ids)
+        except Unexpected as error:
+            self._coordinator.lost(str(error), now_ms)
+            operation.failed(error, self._ctx, now_ms)
+            return
+        refused = self._effect(codes, sent, operation, now_ms)
+        if refused is not None:
+            operation.failed(refused, self._ctx, now_ms)
+            return
+        self._coordinator.works()
+        if not operation.ended:
+            operation.succeed(offsets)
+
+    def _effect(
+        self,
+        codes: dict[TopicPartition, int],
+        sent: Generation,
+        operation: CommitOperation,
+        now_ms: int,
+    ) -> KafkaError | None:
+        """The first error in the answer's order decides, except that authorization is collected."""
+        unauthorized: list[str] = []
+        for tp, code in codes.items():
+            if code == ErrorCode.NONE:
+                continue
+            if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                unauthorized.append(tp.topic)
+                continue
+            return self._refused(tp, code, sent, operation, now_ms)
+        if not unauthorized:
+            return None
+        names = sorted(set(unauthorized))
+        return TopicAuthorizationFailedError(f"not allowed to commit for {', '.join(names)}")
+
+    def _refused(
+        self,
+        tp: TopicPartition,
+        code: int,
+        sent: Generation,
+        operation: CommitOperation,
+        now_ms: int,
+    ) -> KafkaError:
+        error: KafkaError = error_of(code, f"committing {tp.topic}-{tp.partition}")
+        effect = OFFSET_COMMIT.of(code)
+        if effect is Effect.RETRY and code in _RETRY_WITH_METADATA:
+            self._ctx.cluster.request_update()
+        elif effect is Effect.MOVED:
+            self._coordinator.lost(str(error), now_ms)
+        elif effect is Effect.REJOIN:
+            self._membership.request_rejoin("a commit found the group rebalancing")
+        elif effect in (Effect.FENCED, Effect.FORGET, Effect.OUTDATED):
+            return self._fenced_off(effect, error, sent, operation, now_ms)
+        return error
+
+    def _fenced_off(
+        self,
+        effect: Effect,
+        error: KafkaError,
+        sent: Generation,
+        operation: CommitOperation,
+        now_ms: int,
+    ) -> KafkaError:
+        """The C-rule of section 3.1: what a commit says when the broker does not know its
+        sender.
+        """
+        membership = self._membership
+        if operation.stamps is None:
+            return membership.commit_failed(
+                operation.offsets,
+                sent,
+                f"the group has members of its own, {error}; assign() and subscribe() cannot share one",
+            )
+        same = membership.generation == sent
+        if not same and membership.state is MemberState.PREPARING:
+            return RebalanceInProgressError(f"the group has begun to rebalance meanwhile: {error}")
+        if effect is Effect.FENCED:
+            if not same:
+                return membership.commit_failed(operation.offsets, sent, str(error))
+            fenced: FencedInstanceIdError = instance_fenced(self._ctx.config.group_instance_id)
+            membership.fence(fenced, now_ms)
+            self._on_fenced(now_ms)
+            return fenced
+        if membership.subscribed:
+            membership.reset(str(error), now_ms, keep_member_id=effect is Effect.OUTDATED)
+        return membership.commit_failed(operation.offsets, sent, str(error))
+
+
+def _topics(
+    offsets: Offsets, ids: dict[str, bytes | None]
+) -> list[OffsetCommitRequest.OffsetCommitRequestTopic]:
+    cls = OffsetCommitRequest
+    result = []
+    for topic, group in groupby(sorted(offsets), key=lambda tp: tp.topic):
+        partitions = [
+            cls.OffsetCommitRequestPartition(
+                partition_index=tp.partition,
+                committed_offset=offsets[tp].offset,
+                committed_leader_epoch=offsets[tp].leader_epoch,
+                committed_metadata=offsets[tp].metadata,
+            )
+            for tp in group
+        ]
+        topic_id = ids[topic]
+        entry = cls.OffsetCommitRequestTopic(name=topic, partitions=partitions)
+        if topic_id is not None:
+            entry.topic_id = topic_id
+        result.append(entry)
+    return result
+
+
+def names_of(answer: Answer, ids: dict[str, bytes | None]) -> Callable[[Any], str | None]:
+    """How to tell a topic entry's name: by id from v10 on. None: a topic that was not asked
+    about.
+    """
+    if answer.version < TOPIC_ID_VERSION:
+        return lambda entry: entry.name if entry.name in ids else None
+    by_id = {topic_id: topic for topic, topic_id in ids.items()}
+    return lambda entry: by_id.get(entry.topic_id)
+
+
+def _read(
+    answer: Answer, offsets: Offsets, ids: dict[str, bytes | None]
+) -> dict[TopicPartition, int]:
+    """The error code of each partition, in the answer's order; Unexpected if one is missing."""
+    name_of = names_of(answer, ids)
+    codes: dict[TopicPartition, int] = {}
+    for entry in answer.body.topics:
+        name = name_of(entry)
+        if name is None:
+            continue
+        for partition in entry.partitions:
+            tp = TopicPartition(name, partition.partition_index)
+            if tp in offsets:
+                codes[tp] = partition.error_code
+    missing = offsets.keys() - codes.keys()
+    if missing:
+        tp = min(missing)
+        raise Unexpected(f"OffsetCommit answered nothing for {tp.topic}-{tp.partition}")
+    return codes

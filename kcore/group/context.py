@@ -1,0 +1,59 @@
+"""What all parts of a member share: who is around them, and the table of timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import ClusterView, Network
+from kcore.events import Event
+from kcore.group.config import GroupConfig
+from kcore.group.host import GroupHost
+from kcore.structs import Rng
+from kcore.timers import Timers
+
+
+class Timer(Enum):
+    """Every timer of a member. "For a poll": firing only wakes the driver, a poll then acts."""
+
+    HEARTBEAT = "next heartbeat"
+    SESSION = "coordinator silent for session_timeout_ms"
+    POLL = "application silent for max_poll_interval_ms"
+    LOOKUP = "next coordinator lookup"
+    JOIN_RETRY = "next JoinGroup"
+    METADATA = "leader gives up waiting for metadata"
+    AUTO_COMMIT = "auto commit (for a poll)"
+    PREPARE = "join-prepare gives up waiting for its commit (for a poll)"
+    PREPARE_RETRY = "join-prepare commits again (for a poll)"
+    NEXT_POLL = "events were emitted that the next poll builds on (for a poll)"
+    CLOSE = "close gives up"
+
+
+FOR_A_POLL = (Timer.AUTO_COMMIT, Timer.PREPARE, Timer.PREPARE_RETRY, Timer.NEXT_POLL)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Given to each part of a member."""
+
+    config: GroupConfig
+    network: Network
+    cluster: ClusterView
+    host: GroupHost
+    rng: Rng
+    emit: Callable[[Event], None]
+    timers: Timers[Timer] = field(default_factory=Timers)
+
+    def backoff(self, attempts: int) -> int:
+        """How long to wait (ms) after `attempts` failures before the one just seen."""
+        config = self.config
+        return exponential(attempts, config.retry_backoff_ms, config.retry_backoff_max_ms, self.rng)
+
+    def due(self, timer: Timer, now_ms: int) -> bool:
+        """Whether a timer is armed and its time has come; it is disarmed then."""
+        if self.timers.at(timer) > now_ms:
+            return False
+        self.timers.cancel(timer)
+        return True

@@ -1,0 +1,200 @@
+"""Finding the group's coordinator and losing it again (rules K1-K7).
+
+Losing the coordinator changes nothing about the membership (K5): generation, member id and
+assignment stay, and heartbeats go on as soon as it is found. Who needs it says so by `wanted`;
+nobody does, nobody asks (K7).
+
+    unknown --FindCoordinator answered--> known --disconnect, NOT_COORDINATOR, session timer--> unknown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kcore.connection.calls import Answer, Build, Done, Message, Reach
+from kcore.errors import KafkaError, NodeNotReadyError, Unexpected, UnsupportedVersionError
+from kcore.events import CoordinatorFound, CoordinatorLost
+from kcore.group.context import Context, Timer
+from kcore.group.effects import error_of, passing
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import FindCoordinatorRequest
+
+_GROUP = 0  # FindCoordinator's key type of a group
+_BATCH_VERSION = 4  # keys are asked in a list from here on (KIP-699)
+_MAX_PORT = 65_535
+
+
+class _Found(NamedTuple):
+    node_id: int
+    host: str
+    port: int
+
+
+class Coordinator:
+    """`key` is the node key to ask, None while unknown.
+
+    on_found(now_ms) follows each discovery, on_failed(error, now_ms) each look-up that failed.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        on_found: Callable[[int], None],
+        on_failed: Callable[[KafkaError, int], None],
+    ) -> None:
+        self._ctx = ctx
+        self._on_found = on_found
+        self._on_failed = on_failed
+        self.key: int | None = None
+        self.parked_until = 0  # until when a JoinGroup may hold up whatever is sent behind it
+        self._looking = False
+        self._worked = False  # the coordinator found last did what it was asked
+        self._attempts = 0  # look-ups in a row that led to no coordinator that works
+        self._finds = 0  # tells answers from the coordinator before this one apart
+
+    def handle_tick(self, now_ms: int, *, wanted: bool) -> None:
+        """Notice a connection that is gone; look up if someone wants it and the backoff is over."""
+        ctx = self._ctx
+        if self.key is not None:
+            if wanted and ctx.network.reach(self.key, now_ms) in (Reach.BACKOFF, Reach.UNKNOWN):
+                self.lost("its connection is gone", now_ms)
+            else:
+                return
+        if not wanted or self._looking:
+            return
+        if ctx.timers.armed(Timer.LOOKUP) and not ctx.due(Timer.LOOKUP, now_ms):
+            return
+        self._look_up(now_ms)
+
+    def deadline(self, *, wanted: bool) -> int:
+        """When `handle_tick` has something to do."""
+        if self.key is not None or self._looking or not wanted:
+            return NEVER
+        timers = self._ctx.timers
+        return timers.at(Timer.LOOKUP) if timers.armed(Timer.LOOKUP) else 0
+
+    def works(self) -> None:
+        """The coordinator did what it was asked: the next loss starts over without backoff."""
+        self._worked = True
+        self._attempts = 0
+
+    def lost(self, reason: str, now_ms: int) -> None:
+        """Forget the coordinator and its connection; what is in flight there fails (K4)."""
+        if self.key is None:
+            return
+        key, self.key = self.key, None
+        self._finds += 1
+        self.parked_until = 0
+        if self._worked:
+            self._worked = False
+        else:
+            self._wait(now_ms)
+        self._ctx.emit(CoordinatorLost(reason))
+        self._ctx.network.drop(key, now_ms)
+
+    def reconnect(self, now_ms: int) -> None:
+        """Get a fresh connection: what is sent next must not wait behind a parked JoinGroup."""
+        if self.key is not None:
+            self._finds += (
+                1  # what fails with the old connection is no sign against the coordinator
+            )
+            self.parked_until = 0
+            self._ctx.network.drop(self.key, now_ms)
+
+    def ask(
+        self,
+        api: ApiKey,
+        build: Build,
+        done: Done,
+        now_ms: int,
+        *,
+        timeout_ms: int | None = None,
+        max_version: int | None = None,
+    ) -> None:
+        """Ask the coordinator, which must be known. A disconnect, a timeout or an unreadable answer
+        loses it.
+        """
+        assert self.key is not None
+        find = self._finds
+        if timeout_ms is None:
+            # The broker answers a connection's requests in order. One behind a parked JoinGroup
+            # must not time out before it and take the connection, and so the join, with it.
+            timeout_ms = max(self._ctx.config.request_timeout_ms, self.parked_until - now_ms)
+
+        def answered(answer: Answer, at_ms: int) -> None:
+            error = answer.error
+            if (
+                error is not None
+                and find == self._finds
+                and not isinstance(error, UnsupportedVersionError)
+            ):
+                self.lost(str(error), at_ms)
+            done(answer, at_ms)
+
+        self._ctx.network.send(
+            self.key, api, build, answered, now_ms, timeout_ms=timeout_ms, max_version=max_version
+        )
+
+    # -- looking up ----------------------------------------------------------------------------
+
+    def _look_up(self, now_ms: int) -> None:
+        node = self._ctx.network.least_loaded(now_ms)
+        if node is None:
+            self._failed(NodeNotReadyError("no broker can be asked for the coordinator"), now_ms)
+            return
+        self._looking = True
+        self._ctx.network.send(node, ApiKey.FIND_COORDINATOR, self._build, self._answered, now_ms)
+
+    def _build(self, version: int) -> Message:
+        group_id = self._ctx.config.group_id
+        if version >= _BATCH_VERSION:
+            return FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=[group_id])
+        return FindCoordinatorRequest(key=group_id, key_type=_GROUP)
+
+    def _answered(self, answer: Answer, now_ms: int) -> None:
+        self._looking = False
+        if answer.error is not None:
+            self._failed(answer.error, now_ms)
+            return
+        try:
+            found = self._read(answer)
+        except KafkaError as error:
+            self._failed(error, now_ms)
+            return
+        self.key = self._ctx.network.add_coordinator(*found)
+        self._finds += 1
+        self._ctx.emit(CoordinatorFound(*found))
+        self._on_found(now_ms)
+
+    def _read(self, answer: Answer) -> _Found:
+        """The coordinator in an answer; raises the error in it, or Unexpected if it cannot be
+        meant.
+        """
+        entry = answer.body
+        group_id = self._ctx.config.group_id
+        if answer.version >= _BATCH_VERSION:
+            entry = next((it for it in answer.body.coordinators if it.key == group_id), None)
+            if entry is None:
+                raise Unexpected("FindCoordinator answered without our group", node=answer.node)
+        if entry.error_code != ErrorCode.NONE:
+            words = entry.error_message or f"looking up the coordinator of group {group_id!r}"
+            raise error_of(entry.error_code, words)
+        if entry.node_id < 0 or not entry.host or not 0 < entry.port <= _MAX_PORT:
+            raise Unexpected(
+                f"FindCoordinator answered node {entry.node_id} at {entry.host!r}:{entry.port}",
+                node=answer.node,
+            )
+        return _Found(entry.node_id, entry.host, entry.port)
+
+    def _failed(self, error: KafkaError, now_ms: int) -> None:
+        self._wait(now_ms)
+        if passing(error):
+            self._ctx.cluster.request_update()  # K3: another broker may be the one to ask
+        self._on_failed(error, now_ms)
+
+    def _wait(self, now_ms: int) -> None:
+        self._ctx.timers.set(Timer.LOOKUP, now_ms + self._ctx.backoff(self._attempts))
+        self._attempts += 1

@@ -1,0 +1,303 @@
+"""GroupMember: the parts of a group member wired together, and its few verbs.
+
+Nothing of the protocol is decided here. Order within a tick: heartbeats (which may lose the
+coordinator or the membership), the coordinator, what waits for it (commits, fetches of offsets),
+the rebalance, closing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kcore.connection.calls import ClusterView, Network
+from kcore.errors import ConsumerStoppedError, KafkaError
+from kcore.events import Event
+from kcore.group.autocommit import AutoCommit
+from kcore.group.closing import Closing
+from kcore.group.commits import CommitDone, Committer, Offsets
+from kcore.group.config import GroupConfig
+from kcore.group.context import FOR_A_POLL, Context
+from kcore.group.coordinator import Coordinator
+from kcore.group.effects import passing
+from kcore.group.heartbeat import Heartbeats
+from kcore.group.host import GroupHost
+from kcore.group.joining import Joining
+from kcore.group.leader import Leader
+from kcore.group.membership import Membership
+from kcore.group.offsets import CommittedFetcher, FetchDone
+from kcore.group.rebalance import LAST_STEPS, Rebalance
+from kcore.group.states import MemberState, Step
+from kcore.structs import ConsumerGroupMetadata, Rng, TopicPartition
+from kcore.structs import MemberState as PublicState
+from kcore.timers import NEVER
+
+_PUBLIC_STATES = {
+    MemberState.UNJOINED: PublicState.UNJOINED,
+    MemberState.PREPARING: PublicState.REBALANCING,
+    MemberState.COMPLETING: PublicState.REBALANCING,
+    MemberState.STABLE: PublicState.STABLE,
+    MemberState.FENCED: PublicState.UNJOINED,
+}
+
+
+class GroupMember:
+    """One member of a classic group, or (never subscribed) one user of its committed offsets.
+
+    Inputs are the verbs, `handle_poll` and `handle_tick`; answers of brokers arrive through
+    `network`. Give it a `handle_tick` after every input; `deadline()` says when the next one is due
+    without any.
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        network: Network,
+        cluster: ClusterView,
+        host: GroupHost,
+        rng: Rng,
+        emit: Callable[[Event], None],
+    ) -> None:
+        ctx = Context(config, network, cluster, host, rng, emit)
+        self._ctx = ctx
+        self._membership = Membership(ctx, self._dropped)
+        self._coordinator = Coordinator(ctx, self._found, self._lookup_failed)
+        self._heartbeats = Heartbeats(
+            ctx, self._membership, self._coordinator, self._stalled, self._fenced
+        )
+        self._committer = Committer(ctx, self._membership, self._coordinator, self._fenced)
+        self._fetcher = CommittedFetcher(ctx, self._coordinator)
+        self._autocommit = AutoCommit(ctx, self._membership, self._committer)
+        leader = Leader(ctx)
+        self._rebalance = Rebalance(
+            ctx, self._membership, self._coordinator, self._autocommit, leader
+        )
+        self._joining = self._rebalance.joining = Joining(
+            ctx,
+            self._membership,
+            self._coordinator,
+            leader,
+            self._heartbeats.enable,
+            self._rebalance.round_ended,
+        )
+        self._closing = Closing(
+            ctx,
+            self._membership,
+            self._coordinator,
+            self._committer,
+            self._fetcher,
+            self._autocommit,
+            self._rebalance,
+        )
+
+    # -- the clock -----------------------------------------------------------------------------
+
+    def handle_poll(self, now_ms: int) -> None:
+        """The application is in poll and done with everything handed over before.
+
+        The only input that begins a rebalance, delivers an assignment or commits automatically.
+        """
+        self.handle_tick(now_ms)  # first, so that a poll after too long a pause is found out
+        if self._rebalance.step in LAST_STEPS:
+            if not self._ctx.config.await_acknowledgement:
+                self._closing.acknowledge(now_ms)
+        else:
+            self._heartbeats.handle_poll(now_ms)
+            self._autocommit.handle_poll(now_ms)
+            self._rebalance.handle_poll(now_ms)
+        self.handle_tick(now_ms)
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Fire what is due and go on with what is possible."""
+        if self.closed:
+            return
+        self._heartbeats.handle_tick(now_ms)
+        self._coordinator.handle_tick(now_ms, wanted=self._wanted())
+        self._committer.operations.handle_tick(now_ms)
+        self._fetcher.operations.handle_tick(now_ms)
+        self._autocommit.handle_tick(now_ms)
+        self._joining.handle_tick(now_ms)
+        self._rebalance.handle_tick(now_ms)
+        self._closing.handle_tick(now_ms)
+        for timer in FOR_A_POLL:
+            self._ctx.due(timer, now_ms)
+
+    def deadline(self) -> int:
+        """When `handle_tick` is due; 0 if at once, NEVER if only an input can bring anything
+        new.
+        """
+        if self.closed:
+            return NEVER
+        timers = self._ctx.timers
+        return min(
+            self._heartbeats.deadline(),
+            self._coordinator.deadline(wanted=self._wanted()),
+            self._committer.operations.deadline(),
+            self._fetcher.operations.deadline(),
+            self._joining.deadline(),
+            self._rebalance.deadline(),
+            self._closing.deadline(),
+            *(timers.at(timer) for timer in FOR_A_POLL),
+        )
+
+    # -- verbs ---------------------------------------------------------------------------------
+
+    def subscription_changed(self, now_ms: int) -> None:
+        """Topics or a pattern are subscribed, or others than before: be a member from the next poll
+        on.
+        """
+        del now_ms
+        self._rebalance.look_again()
+        if not self._membership.subscribed:
+            self._membership.subscribed = True
+            self._membership.request_rejoin("subscribed")
+
+    def commit(
+        self, offsets: Offsets, now_ms: int, done: CommitDone, *, deadline_ms: int | None
+    ) -> None:
+        """Commit offsets; `done(committed, error)` follows, never inside this call.
+
+        deadline_ms: passing failures are tried again until then (C5); None: one try, whose passing
+        failure is a RetriableCommitFailedError (C6). Partitions this member does not own (any more)
+        are missing in `committed`; if that is all of them, the error is a CommitFailedError. No
+        offsets: done when every commit asked for earlier is. Raises IllegalArgumentError,
+        ConsumerStoppedError.
+        """
+        del now_ms
+        self._check_open()
+        self._committer.commit(offsets, done, deadline_ms=deadline_ms)
+
+    def fetch_committed(
+        self,
+        partitions: Iterable[TopicPartition],
+        now_ms: int,
+        done: FetchDone,
+        *,
+        deadline_ms: int,
+    ) -> None:
+        """`done({tp: what is committed or None}, None)` or `done(None, error)` follows, never
+        inside this call.
+        """
+        del now_ms
+        self._check_open()
+        self._fetcher.fetch(partitions, done, deadline_ms=deadline_ms)
+
+    def acknowledge_rebalance(self, now_ms: int) -> None:
+        """The application has handled the last PartitionsRevoked, PartitionsLost or
+        PartitionsAssigned.
+
+        Only waited for with `await_acknowledgement`; harmless otherwise.
+        """
+        if self._rebalance.step in LAST_STEPS:
+            self._closing.acknowledge(now_ms)
+        else:
+            self._rebalance.acknowledge(now_ms)
+
+    def request_rejoin(self, reason: str, now_ms: int) -> None:
+        """Join again at the next poll, although nothing else asks for it (Java:
+        enforceRebalance).
+        """
+        del now_ms
+        self._membership.request_rejoin(reason)
+
+    def leave(self, now_ms: int, reason: str) -> None:
+        """Unsubscribed: tell what is given up, leave the group. Call it while the assignment still
+        stands.
+        """
+        self._closing.leave(now_ms, reason)
+
+    def close(self, now_ms: int, deadline_ms: int, *, autocommit: bool) -> None:
+        """Commit (if asked and enabled), tell what is given up, leave; `closed` by `deadline_ms` at
+        the latest.
+        """
+        self._closing.close(now_ms, deadline_ms, autocommit=autocommit)
+        self.handle_tick(now_ms)
+
+    # -- what is so ----------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """`close` is complete."""
+        return self._rebalance.step is Step.CLOSED
+
+    @property
+    def state(self) -> MemberState:
+        """What the coordinator may think of this member."""
+        return self._membership.state
+
+    @property
+    def step(self) -> Step:
+        """How far this side is with a rebalance."""
+        return self._rebalance.step
+
+    @property
+    def joined(self) -> bool:
+        """Part of a generation: JoinGroup was answered."""
+        return self.state in (MemberState.COMPLETING, MemberState.STABLE)
+
+    @property
+    def stable(self) -> bool:
+        """Part of a generation with its assignment delivered, and no rebalance in sight."""
+        return (
+            self.state is MemberState.STABLE
+            and self.step is Step.IDLE
+            and self._membership.rejoin_reason is None
+        )
+
+    @property
+    def rejoin_needed(self) -> bool:
+        """A rebalance is due or going on."""
+        return self._membership.subscribed and not self.stable
+
+    @property
+    def coordinator_known(self) -> bool:
+        """Whether there is a coordinator to ask."""
+        return self._coordinator.key is not None
+
+    def metadata(self) -> ConsumerGroupMetadata:
+        """Who this consumer is to the group now."""
+        generation = self._membership.generation
+        config = self._ctx.config
+        return ConsumerGroupMetadata(
+            config.group_id,
+            generation.id,
+            generation.member_id,
+            config.group_instance_id,
+            _PUBLIC_STATES[self.state],
+        )
+
+    # -- between the parts ---------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ConsumerStoppedError("the consumer is closed")
+
+    def _wanted(self) -> bool:
+        """Whether anybody needs the coordinator now (K6, K7)."""
+        if self._committer.operations.waiting or self._fetcher.operations.waiting:
+            return True
+        return (
+            self._membership.subscribed
+            and self._membership.fenced is None
+            and self.step not in LAST_STEPS
+            and self.step is not Step.HALTED
+        )
+
+    def _found(self, now_ms: int) -> None:
+        self._heartbeats.coordinator_found(now_ms)
+
+    def _lookup_failed(self, error: KafkaError, now_ms: int) -> None:
+        self._committer.operations.lookup_failed(error, now_ms)
+        self._fetcher.operations.lookup_failed(error, now_ms)
+        member = self._membership.subscribed and self.step in (Step.IDLE, Step.READY)
+        if member and not passing(error):
+            self._rebalance.halt(error)
+
+    def _dropped(self, stalled: bool) -> None:
+        self._rebalance.dropped(stalled=stalled)
+
+    def _stalled(self, now_ms: int) -> None:
+        self._closing.stalled(now_ms)
+
+    def _fenced(self, now_ms: int) -> None:
+        del now_ms
+        self._rebalance.fence()

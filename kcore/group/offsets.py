@@ -1,0 +1,206 @@
+"""Fetching committed offsets (rule C8). No membership is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any, Final
+
+from kcore.connection.calls import Answer, Message
+from kcore.errors import KafkaError, TopicAuthorizationFailedError, Unexpected
+from kcore.group.commits import TOPIC_ID_VERSION, names_of
+from kcore.group.context import Context
+from kcore.group.coordinator import Coordinator
+from kcore.group.effects import error_of
+from kcore.group.operations import Operation, Operations
+from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import OffsetFetchRequest
+
+Committed = dict[TopicPartition, OffsetAndMetadata | None]
+FetchDone = Callable[[Committed | None, KafkaError | None], None]
+
+_GROUPS_VERSION: Final = 8  # several groups in one request from here on (KIP-709)
+_STABLE_VERSION: Final = 7  # require_stable (KIP-447)
+_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class FetchOperation(Operation):
+    """One look-up of committed offsets."""
+
+    what = "fetching committed offsets"
+
+    def __init__(
+        self,
+        fetcher: CommittedFetcher,
+        partitions: frozenset[TopicPartition],
+        done: FetchDone,
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._fetcher = fetcher
+        self.partitions = partitions
+        self.done = done
+
+    def send(self, now_ms: int) -> None:
+        """See Operation.send."""
+        self._fetcher.send(self, now_ms)
+
+    def fail(self, error: KafkaError) -> None:
+        """See Operation.fail."""
+        self.ended = True
+        self.done(None, error)
+
+    def succeed(self, committed: Committed) -> None:
+        """End with what is committed."""
+        self.ended = True
+        self.done(committed, None)
+
+
+class CommittedFetcher:
+    """All look-ups of committed offsets of one member."""
+
+    def __init__(self, ctx: Context, coordinator: Coordinator) -> None:
+        self._ctx = ctx
+        self._coordinator = coordinator
+        self.operations: Operations[FetchOperation] = Operations(ctx, coordinator)
+
+    def fetch(
+        self, partitions: Iterable[TopicPartition], done: FetchDone, *, deadline_ms: int
+    ) -> None:
+        """`done({tp: what is committed, None if nothing is}, None)` or `done(None, error)`
+        follows.
+        """
+        self.operations.add(FetchOperation(self, frozenset(partitions), done, deadline_ms))
+
+    def send(self, operation: FetchOperation, now_ms: int) -> None:
+        """Write OffsetFetch."""
+        partitions = operation.partitions
+        if not partitions:
+            operation.succeed({})
+            return
+        ids = {tp.topic: self._ctx.cluster.topic_id(tp.topic) for tp in partitions}
+        config = self._ctx.config
+        operation.in_flight = True
+
+        def build(version: int) -> Message:
+            stable = config.require_stable and version >= _STABLE_VERSION
+            return _request(config.group_id, partitions, ids, version, require_stable=stable)
+
+        def done(answer: Answer, at_ms: int) -> None:
+            operation.in_flight = False
+            self._answered(operation, ids, answer, at_ms)
+
+        self._coordinator.ask(
+            ApiKey.OFFSET_FETCH,
+            build,
+            done,
+            now_ms,
+            max_version=None if all(ids.values()) else TOPIC_ID_VERSION - 1,
+        )
+
+    def _answered(
+        self, operation: FetchOperation, ids: dict[str, bytes | None], answer: Answer, now_ms: int
+    ) -> None:
+        if answer.error is not None:
+            operation.failed(answer.error, self._ctx, now_ms)
+            return
+        try:
+            committed = self._read(operation, ids, answer)
+        except Unexpected as error:
+            self._coordinator.lost(str(error), now_ms)
+            operation.failed(error, self._ctx, now_ms)
+        except KafkaError as error:
+            if getattr(error, "errno", None) in _MOVED:
+                self._coordinator.lost(str(error), now_ms)
+            operation.failed(error, self._ctx, now_ms)
+        else:
+            self._coordinator.works()
+            if not operation.ended:
+                operation.succeed(committed)
+
+    def _read(
+        self, operation: FetchOperation, ids: dict[str, bytes | None], answer: Answer
+    ) -> Committed:
+        """What an answer says; raises the error in it, Unexpected if it leaves a partition out.
+
+        A partition left out must not pass for one without a commit: that would reset its position.
+        """
+        entry = answer.body
+        group_id = self._ctx.config.group_id
+        if answer.version >= _GROUPS_VERSION:
+            entry = next((it for it in answer.body.groups if it.group_id == group_id), None)
+            if entry is None:
+                raise Unexpected(f"OffsetFetch answered without group {group_id!r}")
+        if entry.error_code != ErrorCode.NONE:
+            raise error_of(entry.error_code, f"fetching committed offsets of group {group_id!r}")
+        name_of = names_of(answer, ids)
+        committed: Committed = {}
+        unauthorized: set[str] = set()
+        for topic in entry.topics:
+            name = name_of(topic)
+            for partition in topic.partitions if name is not None else ():
+                tp = TopicPartition(name or "", partition.partition_index)
+                if tp not in operation.partitions:
+                    continue
+                if partition.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    unauthorized.add(tp.topic)
+                committed[tp] = self._one(tp, partition)
+        if unauthorized:
+            raise TopicAuthorizationFailedError(
+                f"not allowed to read offsets of {', '.join(sorted(unauthorized))}"
+            )
+        missing = operation.partitions - committed.keys()
+        if missing:
+            tp = min(missing)
+            raise Unexpected(f"OffsetFetch answered nothing for {tp.topic}-{tp.partition}")
+        return committed
+
+    def _one(self, tp: TopicPartition, partition: Any) -> OffsetAndMetadata | None:
+        code = partition.error_code
+        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            error = error_of(code, f"{tp.topic}-{tp.partition} does not exist")
+            error.retriable = False  # here it is final (C8): the coordinator has just looked
+            raise error
+        if code == ErrorCode.UNKNOWN_TOPIC_ID:
+            self._ctx.cluster.request_update()
+        if code not in (ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
+            raise error_of(code, f"{tp.topic}-{tp.partition}")
+        if partition.committed_offset < 0:
+            return None
+        return OffsetAndMetadata(
+            partition.committed_offset,
+            partition.metadata or "",
+            max(-1, partition.committed_leader_epoch),
+        )
+
+
+def _request(
+    group_id: str,
+    partitions: frozenset[TopicPartition],
+    ids: dict[str, bytes | None],
+    version: int,
+    *,
+    require_stable: bool,
+) -> OffsetFetchRequest:
+    cls = OffsetFetchRequest
+    by_topic = [
+        (topic, [tp.partition for tp in group])
+        for topic, group in groupby(sorted(partitions), key=lambda tp: tp.topic)
+    ]
+    if version < _GROUPS_VERSION:
+        topics = [
+            cls.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+            for topic, numbers in by_topic
+        ]
+        return cls(group_id=group_id, topics=topics, require_stable=require_stable)
+    entries = []
+    for topic, numbers in by_topic:
+        entry = cls.OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
+        topic_id = ids[topic]
+        if topic_id is not None:
+            entry.topic_id = topic_id
+        entries.append(entry)
+    group = cls.OffsetFetchRequestGroup(group_id=group_id, topics=entries)
+    return cls(groups=[group], require_stable=require_stable)

@@ -1,0 +1,156 @@
+"""Commits and committed-offset fetches while they are open: sent, retried with backoff, ended at
+their deadline.
+
+An operation ends exactly once, never inside the call that made it.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from kcore.errors import KafkaError, KafkaTimeoutError, RetriableCommitFailedError
+from kcore.group.context import Context
+from kcore.group.coordinator import Coordinator
+from kcore.group.effects import passing
+from kcore.timers import NEVER
+
+
+class Operation:
+    """One request that may need several tries.
+
+    deadline_ms: until when a passing failure is tried again; None: one try (C6).
+    """
+
+    what = "the request"
+
+    def __init__(self, deadline_ms: int | None) -> None:
+        self.deadline_ms = deadline_ms
+        self.retry_at = 0
+        self.attempts = 0
+        self.in_flight = False
+        self.ended = False
+        self.last_error: KafkaError | None = None
+
+    @property
+    def needs_coordinator(self) -> bool:
+        """Whether a coordinator is asked; if not, `send` ends the operation by itself."""
+        return True
+
+    @property
+    def needs_turn(self) -> bool:
+        """Whether all operations asked for earlier must have ended first."""
+        return False
+
+    def send(self, now_ms: int) -> None:
+        """Try: ask the coordinator, or end."""
+        raise NotImplementedError
+
+    def fail(self, error: KafkaError) -> None:
+        """End with an error; whatever arrives later is for the member alone."""
+        raise NotImplementedError
+
+    def failed(self, error: KafkaError, ctx: Context, now_ms: int) -> None:
+        """A try failed: wait for the next one if there is one, else end."""
+        self.in_flight = False
+        if self.ended:
+            return
+        if not passing(error):
+            self.fail(error)
+        elif self.deadline_ms is None:
+            again = RetriableCommitFailedError(f"{self.what} failed for now: {error}")
+            again.__cause__ = error
+            self.fail(again)
+        else:
+            self.last_error = error
+            self.retry_at = now_ms + ctx.backoff(self.attempts)
+            self.attempts += 1
+
+    def time_out(self) -> None:
+        """End at the deadline, naming what stood in the way last."""
+        cause = f": {self.last_error}" if self.last_error is not None else ""
+        error = KafkaTimeoutError(f"{self.what} did not succeed in time{cause}")
+        error.__cause__ = self.last_error
+        self.fail(error)
+
+
+O = TypeVar("O", bound=Operation)  # noqa: E741
+
+
+class Operations(Generic[O]):
+    """The open operations of one kind, in the order they were asked for."""
+
+    def __init__(self, ctx: Context, coordinator: Coordinator) -> None:
+        self._ctx = ctx
+        self._coordinator = coordinator
+        self._open: list[O] = []
+
+    def add(self, operation: O) -> None:
+        """Take an operation; the next tick sends it."""
+        self._open.append(operation)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is open."""
+        return not self._open
+
+    @property
+    def waiting(self) -> bool:
+        """Something wants to go out, now or after its backoff, and needs a coordinator for that."""
+        return any(
+            not operation.in_flight and not operation.ended and operation.needs_coordinator
+            for operation in self._open
+        )
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Send what is due, end what is late. The first try is made even if the time is up (X4)."""
+        if not self._open:
+            return
+        for operation in list(self._open):
+            if self._ready(operation) and operation.retry_at <= now_ms:
+                operation.send(now_ms)
+            late = operation.deadline_ms is not None and operation.deadline_ms <= now_ms
+            if late and not operation.ended:
+                operation.time_out()
+            if operation.ended:
+                self._sweep()
+
+    def _ready(self, operation: O) -> bool:
+        """Whether only the backoff can hold it up."""
+        if operation.ended or operation.in_flight:
+            return False
+        if operation.needs_turn and operation is not self._open[0]:
+            return False
+        return self._coordinator.key is not None or not operation.needs_coordinator
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        first = NEVER
+        for operation in self._open:
+            if operation.deadline_ms is not None:
+                first = min(first, operation.deadline_ms)
+            if self._ready(operation):
+                first = min(first, operation.retry_at)
+        return first
+
+    def lookup_failed(self, error: KafkaError, now_ms: int) -> None:
+        """No coordinator: a fatal reason ends all that wait, a passing one those with one try
+        (C6).
+        """
+        for operation in list(self._open):
+            if operation.in_flight or operation.ended:
+                continue
+            if operation.deadline_ms is None or not passing(error):
+                operation.failed(error, self._ctx, now_ms)
+            else:
+                operation.last_error = error
+        self._sweep()
+
+    def fail_all(self, error: KafkaError) -> None:
+        """End everything that is open."""
+        for operation in list(self._open):
+            if not operation.ended:
+                operation.fail(error)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        self._open = [operation for operation in self._open if not operation.ended]
