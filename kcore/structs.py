@@ -66,7 +66,14 @@ class Node(NamedTuple):
 
 
 class Rng(Protocol):
-    """The part of `random.Random` that the core uses; the caller passes a seeded one in."""
+    """The part of `random.Random` that the core uses; the caller passes a seeded one in.
+
+    With SASL/SCRAM a nonce is drawn from it, which must not be guessable: whoever talks to real brokers passes a
+    `random.SystemRandom`.
+    """
 
     def random(self) -> float:
         """A float in [0, 1)."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """A number of `k` random bits."""

@@ -43,12 +43,19 @@ class ClusterAuthorizationFailedError(
 
 
 class UnsupportedSaslMechanismError(
-    BrokerResponseError, code=33, name="UNSUPPORTED_SASL_MECHANISM"
+    BrokerResponseError, AuthenticationFailedError, code=33, name="UNSUPPORTED_SASL_MECHANISM"
 ):
-    """The broker does not offer the SASL mechanism."""
+    """The broker does not offer the SASL mechanism.
+
+    offered: the mechanisms that it does offer.
+    """
+
+    offered: tuple[str, ...] = ()
 
 
-class IllegalSaslStateError(BrokerResponseError, code=34, name="ILLEGAL_SASL_STATE"):
+class IllegalSaslStateError(
+    BrokerResponseError, AuthenticationFailedError, code=34, name="ILLEGAL_SASL_STATE"
+):
     """The request does not fit the state of the SASL exchange."""
 
 

@@ -12,6 +12,7 @@ from kcore.errors.base import (
     RetriableError,
     UsageError,
 )
+from kcore.errors.groups import InvalidGroupIdError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 # Bytes --------------------------------------------------------------------------------------------
@@ -65,11 +66,13 @@ class DeserializationError(KafkaError):
     """The user's deserializer raised (the `__cause__`); polling again retries the record.
 
     partition: the TopicPartition. offset: the record's. part: "key" or "value".
+    record: the ConsumerRecord with key and value as bytes. Seek to `offset + 1` to skip it.
     """
 
     partition: TopicPartition | None = None
     offset: int | None = None
     part: str | None = None
+    record: object = None
 
 
 # Links --------------------------------------------------------------------------------------------
@@ -90,8 +93,17 @@ class DisconnectedError(KafkaConnectionError):
     """The link closed while a request was under way."""
 
 
-class NoBrokersAvailable(KafkaConnectionError):
-    """None of the bootstrap servers could be reached, or none speaks Kafka.
+class KafkaTimeoutError(RetriableError):
+    """A call did not finish within its timeout.
+
+    timeout_ms: how long it was given.
+    """
+
+    timeout_ms: float | None = None
+
+
+class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
+    """None of the bootstrap servers could be reached in time, or none speaks Kafka.
 
     attempts: {"host:port": why it failed, ...}.
     """
@@ -135,16 +147,14 @@ class AuthenticationMethodNotSupported(AuthenticationFailedError):
     """The broker does not take this way of authenticating."""
 
 
-# Time and cancellation ----------------------------------------------------------------------------
+class SslAuthenticationError(AuthenticationFailedError):
+    """TLS failed for good: a certificate is not trusted, or the two sides share no way to speak it.
 
-
-class KafkaTimeoutError(RetriableError):
-    """A call did not finish within its timeout.
-
-    timeout_ms: how long it was given.
+    Java: SslAuthenticationException. A peer that merely went away is a DisconnectedError.
     """
 
-    timeout_ms: int | None = None
+
+# Cancellation -------------------------------------------------------------------------------------
 
 
 class Cancelled(RetriableError):
@@ -174,6 +184,19 @@ class IllegalArgumentError(UsageError, ValueError):
 
 class IllegalStateError(UsageError):
     """A call that the object's state does not allow."""
+
+
+class UnassignedPartitionError(IllegalStateError, ValueError):
+    """The partition is not assigned to this consumer (ValueError as in kafka-python).
+
+    partition: the TopicPartition.
+    """
+
+    partition: TopicPartition | None = None
+
+
+class NoGroupIdError(IllegalStateError, InvalidGroupIdError):
+    """The call needs a group_id (IllegalStateError in kafka-python, InvalidGroupId in Java)."""
 
 
 class ConcurrentUseError(IllegalStateError):

@@ -1,0 +1,167 @@
+"""SASL mechanisms as pure steps: bytes of the broker in, bytes for the broker out.
+
+A mechanism is good for one exchange: `first()` opens it, each answer of the broker goes into `step()`, and None means
+that both sides are satisfied. What a broker says here is not trusted: SCRAM demands its proof of the password, refuses
+iteration counts that are weak or would keep us busy, and every violation is a SaslAuthenticationFailedError.
+
+Users and passwords are sent as UTF-8 as they are, not passed through SASLprep (RFC 4013): Apache Kafka stores and
+compares them so (Java: ScramFormatter), and prepared ones would not match. Sources: RFC 4616, RFC 5802, RFC 7677.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kcore.errors import SaslAuthenticationFailedError
+from kcore.structs import Rng
+
+# RFC 7677 asks for 4096 at least, which is also Kafka's own minimum; a broker may not lower it to make guessing cheap.
+ITERATIONS_MIN: Final = 4_096
+# Kafka's tools store at most 16384. A million take under a second; more is a broker that wants us stuck.
+ITERATIONS_MAX: Final = 1_000_000
+# The longest honest message is a nonce, a salt and a count: some hundred bytes.
+MESSAGE_BYTES_MAX: Final = 8_192
+NONCE_BITS: Final = 192
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who we are and how to prove it. `mechanism`: a key of MECHANISMS."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+class Mechanism(Protocol):
+    """One exchange, seen from the client."""
+
+    def first(self) -> bytes:
+        """What opens the exchange."""
+
+    def step(self, challenge: bytes) -> bytes | None:
+        """What to answer to the broker's message; None: done. SaslAuthenticationFailedError."""
+
+
+class Plain:
+    """The password itself, so only for links that nobody else can read (RFC 4616)."""
+
+    def __init__(self, credentials: Credentials, _rng: Rng) -> None:
+        self._credentials = credentials
+
+    def first(self) -> bytes:
+        """No authorization identity, the user, the password."""
+        return f"\0{self._credentials.username}\0{self._credentials.password}".encode()
+
+    def step(self, challenge: bytes) -> bytes | None:  # noqa: ARG002 - PLAIN has no challenge
+        """The broker accepted; there is nothing more to say."""
+        return None
+
+
+class Scram:
+    """A proof by salted challenge in both directions (RFC 5802), without channel binding.
+
+    The nonce must not be guessable: `rng` has to be one of the system's (`random.SystemRandom`).
+    """
+
+    def __init__(self, credentials: Credentials, rng: Rng, hash_name: str) -> None:
+        self._hash_name = hash_name
+        self._password = credentials.password.encode()
+        self._nonce = f"{rng.getrandbits(NONCE_BITS):048x}"
+        user = credentials.username.replace("=", "=3D").replace(",", "=2C")
+        self._bare = f"n={user},r={self._nonce}"
+        self._expected: bytes | None = None  # the broker's signature, once we know what it must be
+
+    def first(self) -> bytes:
+        """User and nonce."""
+        return f"n,,{self._bare}".encode()
+
+    def step(self, challenge: bytes) -> bytes | None:
+        """Answer the broker's challenge with our proof, then check the broker's."""
+        if len(challenge) > MESSAGE_BYTES_MAX:
+            raise _broken(f"a message of {len(challenge)} bytes")
+        try:
+            message = challenge.decode()
+        except UnicodeDecodeError:
+            raise _broken("a message that is not UTF-8") from None
+        if self._expected is None:
+            return self._prove(message)
+        self._verify(message, self._expected)
+        return None
+
+    def _prove(self, server_first: str) -> bytes:
+        nonce, salt, iterations = _parse_first(server_first)
+        if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
+            raise _broken("a nonce that does not begin with ours and add to it")
+        name = self._hash_name
+        salted = hashlib.pbkdf2_hmac(name, self._password, salt, iterations)
+        unproven = f"c=biws,r={nonce}"  # biws: "n,,", no channel binding
+        signed = f"{self._bare},{server_first},{unproven}".encode()
+        client_key = hmac.digest(salted, b"Client Key", name)
+        stored_key = hashlib.new(name, client_key).digest()
+        signature = hmac.digest(stored_key, signed, name)
+        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+        self._expected = hmac.digest(hmac.digest(salted, b"Server Key", name), signed, name)
+        return f"{unproven},p={_to_base64(proof)}".encode()
+
+    def _verify(self, server_final: str, expected: bytes) -> None:
+        kind, _, value = server_final.partition(",")[0].partition("=")
+        if kind == "e":
+            raise SaslAuthenticationFailedError(f"the broker refused the SCRAM proof: {value[:200]!r}")
+        if kind != "v":
+            raise _broken("a last message that is neither a signature nor an error")
+        if not hmac.compare_digest(_from_base64(value), expected):
+            raise SaslAuthenticationFailedError(
+                "the broker could not prove that it knows the password: it may be an impostor"
+            )
+
+
+def _parse_first(message: str) -> tuple[str, bytes, int]:
+    """Nonce, salt and iteration count of a server-first message; extensions after them are ignored."""
+    parts = message.split(",")
+    if [part[:2] for part in parts[:3]] != ["r=", "s=", "i="]:
+        raise _broken("a challenge that is not r=,s=,i=")
+    nonce, salt, count = (part[2:] for part in parts[:3])
+    if not (count.isascii() and count.isdigit() and len(count) <= 7):
+        raise _broken("an iteration count that is no number in range")
+    if not ITERATIONS_MIN <= int(count) <= ITERATIONS_MAX:
+        raise _broken(f"{count} iterations, not between {ITERATIONS_MIN} and {ITERATIONS_MAX}")
+    salt_bytes = _from_base64(salt)
+    if not salt_bytes:
+        raise _broken("an empty salt")
+    return nonce, salt_bytes, int(count)
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return binascii.a2b_base64(text.encode(), strict_mode=True)
+    except binascii.Error:
+        raise _broken("bad base64") from None
+
+
+def _to_base64(data: bytes) -> str:
+    return binascii.b2a_base64(data, newline=False).decode()
+
+
+def _broken(what: str) -> SaslAuthenticationFailedError:
+    return SaslAuthenticationFailedError(f"the broker broke the SCRAM exchange: it sent {what}")
+
+
+def _scram_sha_256(credentials: Credentials, rng: Rng) -> Mechanism:
+    return Scram(credentials, rng, "sha256")
+
+
+def _scram_sha_512(credentials: Credentials, rng: Rng) -> Mechanism:
+    return Scram(credentials, rng, "sha512")
+
+
+MECHANISMS: Final[Mapping[str, Callable[[Credentials, Rng], Mechanism]]] = {
+    "PLAIN": Plain,
+    "SCRAM-SHA-256": _scram_sha_256,
+    "SCRAM-SHA-512": _scram_sha_512,
+}
