@@ -22,6 +22,10 @@ MAX_INT32: Final = 2_147_483_647
 # two brokers is in hand or on its way before the application asks for more.
 MAX_BUFFERED_BYTES: Final = 134_217_728
 
+# A batch may not decompress to more. Brokers take batches of 1 MiB (message.max.bytes) as sent, and
+# text packs about ten to one; lz4 could make 255 MiB of one, gzip a gigabyte.
+MAX_BATCH_BYTES: Final = 67_108_864
+
 # Names -------------------------------------------------------------------------------------------
 
 # Kafka's own bound for topic names and group instance ids (Java: common.internals.Topic).

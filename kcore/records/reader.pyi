@@ -1,0 +1,41 @@
+from collections.abc import Callable, Iterable
+from typing import Any, final
+
+from kcore.records.record import ConsumerRecord, Header
+
+Deserializer = Callable[[str, list[Header], bytes | None], Any]
+
+@final
+class RecordReader:
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        data: bytes | bytearray | memoryview,
+        fetch_offset: int,
+        *,
+        check_crcs: bool = True,
+        aborted: Iterable[tuple[int, int]] | None = None,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        max_batch_bytes: int = ...,
+    ) -> None: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def end_offset(self) -> int: ...
+    @property
+    def next_epoch(self) -> int: ...
+    @property
+    def end_epoch(self) -> int: ...
+    @property
+    def has_batches(self) -> bool: ...
+    @property
+    def exhausted(self) -> bool: ...
+    @property
+    def size_bytes(self) -> int: ...
+    def take(self, max_records: int) -> list[ConsumerRecord]: ...

@@ -1,0 +1,513 @@
+"""The records of one partition's part of a Fetch answer, as objects.
+
+A slice is a row of batches. The constructor walks their headers (so that the next fetch can go out at once);
+each batch is checked, decompressed and read when its records are asked for, one pass in C over all of them.
+
+Nothing the slice says is believed, even under a right checksum: counts, lengths, offsets and the ends of
+compressed streams have to agree. What is wrong becomes a `fault` at the place where it is met: everything
+before it is handed over first, and from then on `take` raises, at every call.
+
+    start        pos                                stop            end of data
+    |--- done ---|-- open batch --|-- more batches --|-- partial batch --|
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.list cimport PyList_GET_SIZE
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from kcore.records cimport layout
+from kcore.records.layout cimport BatchHeader, Fault, RecordView, load32, load64, load_header, read_record
+from kcore.records.record cimport ConsumerRecord, Origin
+
+import crc32c
+
+from kcore import limits
+from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
+from kcore.records import codecs
+from kcore.records.aborted import AbortedTransactions, is_abort_marker
+from kcore.structs import TopicPartition
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject* ob)
+    object PyMemoryView_FromMemory(char* mem, Py_ssize_t size, int flags)
+    int PyBUF_READ
+
+cdef object checksum = crc32c.crc32c
+cdef dict decompressors = codecs.DECOMPRESS
+
+cdef tuple FAULT_TEXT = (
+    "",
+    "a number runs past the end of its record or is too long",
+    "the length of a record disagrees with the bytes there are",
+    "the length of a key disagrees with the bytes there are",
+    "the length of a value disagrees with the bytes there are",
+    "the header count of a record disagrees with its bytes",
+    "the length of a record header disagrees with the bytes there are",
+    "the fields of a record end before or after the record does",
+)
+
+
+@cython.final
+cdef class RecordReader:
+    """The records of one partition's bytes, from `fetch_offset` on.
+
+    data: the record bytes of a Fetch answer, any contiguous buffer; held until everything is handed over.
+    check_crcs: whether each batch's CRC-32C is checked before it is read.
+    aborted: None for read_uncommitted; the answer's aborted transactions as (producer_id, first_offset), in
+        any order, for read_committed.
+    key_deserializer, value_deserializer: called as `f(topic, headers, data)` with data bytes or None, `headers`
+        a list of (str, bytes or None); what it returns becomes the record's field.
+    max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
+
+    next_offset: behind the last record handed out or passed over. next_epoch: the leader epoch of its batch (-1:
+        unknown).
+    end_offset, end_epoch: the same behind the last complete batch: what to fetch next.
+    size_bytes: bytes not yet handed over. exhausted: `take` has nothing more to give or to raise.
+    has_batches: False if the data has bytes but not one complete batch.
+
+    Raises CorruptRecordError or UnsupportedCodecError from the constructor if the first batch at or behind
+    `fetch_offset` has an unusable header, because then there is no `end_offset` to go on from.
+    """
+
+    cdef Py_buffer buffer
+    cdef bint held
+    cdef const uint8_t* start
+    cdef const uint8_t* pos
+    cdef const uint8_t* stop
+
+    cdef readonly str topic
+    cdef readonly int32_t partition
+    cdef readonly int64_t next_offset
+    cdef readonly int64_t end_offset
+    cdef readonly int32_t next_epoch
+    cdef readonly int32_t end_epoch
+    cdef readonly bint has_batches
+
+    cdef bint check_crcs
+    cdef object aborted
+    cdef object key_deserializer
+    cdef object value_deserializer
+    cdef Py_ssize_t max_batch_bytes
+
+    # The open batch: `remaining` records from `at` to `end`; `body` keeps decompressed bytes alive.
+    cdef const uint8_t* at
+    cdef const uint8_t* end
+    cdef object body
+    cdef int32_t remaining
+    cdef int32_t last_delta
+    cdef int32_t prior_delta
+    cdef int64_t base_offset
+    cdef int64_t last_offset
+    cdef int64_t base_timestamp
+    cdef bint append_time
+    cdef Origin origin
+
+    cdef object fault  # None, or (class, message, details) of what `take` raises
+    cdef object stop_fault  # the same for the bytes at `stop`
+
+    def __cinit__(
+        self,
+        str topic not None,
+        int32_t partition,
+        data,
+        int64_t fetch_offset,
+        *,
+        bint check_crcs=True,
+        aborted=None,
+        key_deserializer=None,
+        value_deserializer=None,
+        Py_ssize_t max_batch_bytes=limits.MAX_BATCH_BYTES,
+    ):
+        self.topic = topic
+        self.partition = partition
+        self.check_crcs = check_crcs
+        self.aborted = None if aborted is None else AbortedTransactions(aborted)
+        self.key_deserializer = key_deserializer
+        self.value_deserializer = value_deserializer
+        self.max_batch_bytes = max_batch_bytes
+        self.next_offset = self.end_offset = fetch_offset
+        self.next_epoch = self.end_epoch = -1
+        PyObject_GetBuffer(data, &self.buffer, PyBUF_SIMPLE)
+        self.held = True
+        self.start = self.pos = <const uint8_t*> self.buffer.buf
+        self.walk()
+        self.has_batches = self.stop != self.start
+        if self.stop_fault is not None and self.end_offset == fetch_offset:
+            self.raise_fault(self.stop_fault)
+
+    def __dealloc__(self):
+        self.release()
+
+    cdef void release(self) noexcept:
+        if self.held:
+            self.held = False
+            PyBuffer_Release(&self.buffer)
+        self.start = self.pos = self.stop = self.at = self.end = NULL
+
+    @property
+    def exhausted(self) -> bool:
+        return (
+            self.remaining == 0
+            and self.pos == self.stop
+            and self.fault is None
+            and self.stop_fault is None
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        if not self.held:
+            return 0
+        return <const uint8_t*> self.buffer.buf + self.buffer.len - self.pos
+
+    def __repr__(self) -> str:
+        return (
+            f"<RecordReader {self.topic}-{self.partition} at {self.next_offset} of {self.end_offset},"
+            f" {self.size_bytes} bytes>"
+        )
+
+    # Walking headers ------------------------------------------------------------------------------
+
+    cdef int walk(self) except -1:
+        """Find the last complete batch; sets `stop`, `end_offset`, `end_epoch`, `stop_fault`."""
+        cdef const uint8_t* pos = self.start
+        cdef const uint8_t* limit = pos + self.buffer.len
+        cdef int64_t passed = -1
+        cdef int64_t last
+        cdef int32_t length
+        while limit - pos >= layout.PREFIX_SIZE:
+            length = load32(pos + 8)
+            if length < layout.LEGACY_MIN_LENGTH:
+                self.stop_fault = self.corrupt(
+                    f"a batch of {length} bytes", load64(pos), load64(pos)
+                )
+                break
+            if length > limit - pos - layout.PREFIX_SIZE:
+                break
+            self.stop_fault = self.check_header(pos, length, passed)
+            if self.stop_fault is not None:
+                break
+            passed = last = load64(pos) + load32(pos + 23)
+            if last >= self.end_offset:
+                self.end_offset = last + 1
+            self.end_epoch = load32(pos + 12)
+            pos += layout.PREFIX_SIZE + length
+        self.stop = pos
+        return 0
+
+    cdef object check_header(self, const uint8_t* pos, int32_t length, int64_t passed):
+        """A fault, or None if the header can be used and its offsets follow `passed`."""
+        cdef int64_t base = load64(pos)
+        cdef int magic = <signed char> pos[layout.MAGIC_AT]
+        cdef int32_t delta
+        if magic == 0 or magic == 1:
+            return self.unsupported(
+                f"message format v{magic}",
+                base,
+                base,
+                "this version reads v2 batches (Kafka 0.11 and later); v0 and v1 will follow",
+            )
+        if magic != 2:
+            return self.corrupt(f"unknown message format {magic}", base, base)
+        if length < layout.HEADER_SIZE - layout.PREFIX_SIZE:
+            return self.corrupt(f"a batch of {length} bytes", base, base)
+        delta = load32(pos + 23)
+        if base < 0 or delta < 0 or base > INT64_MAX - 1 - delta:
+            return self.corrupt(f"offsets from {base}, {delta} more", base, base)
+        if base <= passed:
+            return self.corrupt(
+                f"offsets go back to {base} after {passed}", base, max(base + delta, passed)
+            )
+        return None
+
+    # Opening a batch ------------------------------------------------------------------------------
+
+    cdef bint open_next(self) except -1:
+        """Open the next batch that has records to give; False at the end or at a fault."""
+        cdef BatchHeader head
+        while self.fault is None:
+            if self.pos == self.stop:
+                self.fault = self.stop_fault
+                return False
+            load_header(self.pos, &head)
+            self.base_offset = head.base_offset
+            self.last_delta = head.last_offset_delta
+            self.last_offset = head.base_offset + head.last_offset_delta
+            self.fault = self.open_batch(&head)
+            if self.fault is not None:
+                return False
+            if self.remaining:
+                return True
+            self.close_batch(head.leader_epoch)
+        return False
+
+    cdef object open_batch(self, BatchHeader* head):
+        """Check the batch at `pos` and make it the open one; a fault, or None.
+
+        `remaining` stays 0 if there is nothing to give: a control batch, an aborted one, one below the position.
+        """
+        cdef const uint8_t* body = self.pos + layout.HEADER_SIZE
+        cdef const uint8_t* end = self.pos + layout.PREFIX_SIZE + head.length
+        cdef bint control = head.attributes & layout.CONTROL
+        if self.check_crcs and self.crc_of(self.pos + layout.CHECKED_AT, end) != head.crc:
+            return self.bad_batch("the checksum is wrong")
+        if head.attributes & ~layout.KNOWN_ATTRIBUTES:
+            return self.bad_batch(f"unknown attributes {head.attributes:#x}")
+        if self.aborted is not None and head.producer_id >= 0:
+            self.aborted.advance(self.last_offset)
+            if not control and head.attributes & layout.TRANSACTIONAL and head.producer_id in self.aborted:
+                return None
+        elif control:
+            return None
+        if self.last_offset < self.next_offset and not control:
+            return None
+        fault = self.open_body(head, body, end)
+        if fault is not None:
+            return fault
+        if head.record_count < 0 or head.record_count > (self.end - self.at) // layout.RECORD_MIN_SIZE:
+            return self.bad_batch(f"{head.record_count} records in {self.end - self.at} bytes")
+        if head.record_count == 0 and self.at != self.end:
+            return self.bad_batch("bytes left over after the last record")
+        if control:
+            return self.read_marker(head) if head.record_count else None
+        self.begin_records(head)
+        return None
+
+    cdef uint32_t crc_of(self, const uint8_t* start, const uint8_t* end) except? 0:
+        return checksum(PyMemoryView_FromMemory(<char*> start, end - start, PyBUF_READ))
+
+    cdef object open_body(self, BatchHeader* head, const uint8_t* body, const uint8_t* end):
+        """Set `at` and `end` to the records' bytes, decompressed if need be; a fault, or None."""
+        cdef int codec = head.attributes & layout.CODEC_MASK
+        if codec == 0:
+            self.at = body
+            self.end = end
+            return None
+        decompress = decompressors.get(codec)
+        if decompress is None:
+            name = codecs.name_of(codec)
+            return self.unsupported(
+                name,
+                self.base_offset,
+                self.last_offset,
+                "this version reads gzip and lz4; snappy and zstd will follow",
+            )
+        packed = PyMemoryView_FromMemory(<char*> body, end - body, PyBUF_READ)
+        try:
+            self.body = decompress(packed, self.max_batch_bytes)
+        except codecs.CodecError as error:
+            return self.bad_batch(str(error))
+        self.at = <const uint8_t*> PyBytes_AS_STRING(<bytes> self.body)
+        self.end = self.at + len(<bytes> self.body)
+        return None
+
+    cdef int begin_records(self, BatchHeader* head) except -1:
+        self.remaining = head.record_count
+        self.append_time = head.attributes & layout.APPEND_TIME
+        self.base_timestamp = head.max_timestamp if self.append_time else head.base_timestamp
+        self.prior_delta = -1
+        self.origin = Origin.__new__(Origin)
+        self.origin.topic = self.topic
+        self.origin.partition = self.partition
+        self.origin.leader_epoch = head.leader_epoch
+        self.origin.timestamp_type = 1 if self.append_time else 0
+        return 0
+
+    cdef object read_marker(self, BatchHeader* head):
+        """Take note of an abort marker (only asked for in read_committed); a fault, or None."""
+        cdef RecordView view
+        cdef Fault wrong = read_record(self.at, self.end, &view)
+        if wrong != layout.FINE:
+            return self.bad_batch(FAULT_TEXT[<int> wrong])
+        try:
+            if is_abort_marker(bytes_or_none(view.key, view.key_size)):
+                self.aborted.end(head.producer_id)
+        except ValueError as error:
+            return self.bad_batch(str(error))
+        return None
+
+    cdef int close_batch(self, int32_t epoch) except -1:
+        """Everything of the batch at `pos` is handed out or passed over."""
+        self.pos += layout.PREFIX_SIZE + load32(self.pos + 8)
+        self.at = self.end = NULL
+        self.body = None
+        self.origin = None
+        if self.last_offset >= self.next_offset:
+            self.next_offset = self.last_offset + 1
+            self.next_epoch = epoch
+        return 0
+
+    # Faults ---------------------------------------------------------------------------------------
+
+    cdef object bad_batch(self, str what):
+        """A fault of the open batch, from the position on."""
+        cdef int64_t first = min(max(self.base_offset, self.next_offset), self.last_offset)
+        return self.corrupt(what, first, self.last_offset)
+
+    cdef object corrupt(self, str what, int64_t first, int64_t last):
+        cdef str message = (
+            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} cannot be read: {what};"
+            f" seek to {last + 1} to skip it"
+        )
+        partition = TopicPartition(self.topic, self.partition)
+        details = {"partition": partition, "first_offset": first, "last_offset": last}
+        return CorruptRecordError, message, details
+
+    cdef object unsupported(self, str codec, int64_t first, int64_t last, str hint):
+        cdef str message = (
+            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} is {codec}: {hint};"
+            f" seek to {last + 1} to skip it"
+        )
+        partition = TopicPartition(self.topic, self.partition)
+        details = {
+            "codec": codec, "partition": partition, "first_offset": first, "last_offset": last
+        }
+        return UnsupportedCodecError, message, details
+
+    cdef int raise_fault(self, fault) except -1:
+        # A new error each time: one that is raised again and again would collect tracebacks.
+        error, message, details = fault
+        raise error(message, **details)
+
+    # Handing out ----------------------------------------------------------------------------------
+
+    def take(self, Py_ssize_t max_records) -> list:
+        """Up to `max_records` records; fewer at the end, or if an error follows.
+
+        An empty list with `exhausted` is possible: control and aborted batches only move the position.
+        Raises CorruptRecordError, UnsupportedCodecError or DeserializationError if the next record cannot be
+        given; it does so again at every call.
+        """
+        if max_records < 1:
+            raise ValueError(f"max_records must be at least 1, not {max_records}")
+        cdef list out = []
+        cdef int64_t offset = self.next_offset
+        cdef int32_t epoch = self.next_epoch
+        try:
+            while PyList_GET_SIZE(out) < max_records:
+                if self.remaining == 0 and not self.open_next():
+                    break
+                if not self.read_records(out, max_records):
+                    break
+        except DeserializationError:
+            if not out:
+                raise
+        except BaseException:  # Ctrl-C in a deserializer, no memory: give nothing, lose nothing
+            self.rewind(offset, epoch)
+            raise
+        if not out and self.fault is not None:
+            self.raise_fault(self.fault)
+        if self.remaining == 0 and self.pos == self.stop and self.stop_fault is None:
+            if self.fault is None:
+                self.release()
+        return out
+
+    cdef int rewind(self, int64_t offset, int32_t epoch) except -1:
+        """Begin again with the first batch, passing over what is below `offset`."""
+        self.pos = self.start
+        self.remaining = 0
+        self.body = None
+        self.next_offset = offset
+        self.next_epoch = epoch
+        if self.aborted is not None:
+            self.aborted.rewind()
+        return 0
+
+    cdef bint read_records(self, list out, Py_ssize_t max_records) except -1:
+        """Read the open batch on; False if it must not be read further."""
+        cdef RecordView view
+        cdef Fault wrong
+        cdef ConsumerRecord record
+        cdef int64_t offset
+        cdef Py_ssize_t room = max_records - PyList_GET_SIZE(out)
+        cdef bint plain = self.key_deserializer is None and self.value_deserializer is None
+        cdef int32_t epoch = load32(self.pos + 12)
+        while room and self.remaining:
+            wrong = read_record(self.at, self.end, &view)
+            if wrong != layout.FINE:
+                self.fail(FAULT_TEXT[<int> wrong])
+                return False
+            if view.offset_delta <= self.prior_delta or view.offset_delta > self.last_delta:
+                self.fail(f"offset delta {view.offset_delta} after {self.prior_delta}")
+                return False
+            offset = self.base_offset + view.offset_delta
+            if offset >= self.next_offset:
+                record = self.make(&view, offset)
+                if not plain:
+                    record = self.deserialized(record)
+                out.append(record)
+                room -= 1
+                self.next_offset = offset + 1
+                self.next_epoch = epoch
+            self.prior_delta = view.offset_delta
+            self.at = view.end
+            self.remaining -= 1
+        if self.remaining:
+            return True
+        if self.at != self.end:
+            self.fail("bytes left over after the last record")
+            return False
+        self.close_batch(epoch)
+        return True
+
+    cdef int fail(self, str what) except -1:
+        self.fault = self.bad_batch(what)
+        self.remaining = 0
+        return 0
+
+    cdef inline ConsumerRecord make(self, RecordView* view, int64_t offset):
+        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
+        # Nothing in it can be part of a cycle, so the collector need not look at it.
+        PyObject_GC_UnTrack(<PyObject*> record)
+        record.origin = self.origin
+        record.offset = offset
+        if self.append_time:
+            record.timestamp_ms = self.base_timestamp
+        else:  # may wrap around, as in Java, and must not be undefined
+            record.timestamp_ms = <int64_t> (<uint64_t> self.base_timestamp + <uint64_t> view.timestamp_delta)
+        record.key_size = view.key_size
+        record.value_size = view.value_size
+        if view.key_size >= 0:
+            record.key = PyBytes_FromStringAndSize(<const char*> view.key, view.key_size)
+        if view.value_size >= 0:
+            record.value = PyBytes_FromStringAndSize(<const char*> view.value, view.value_size)
+        if view.header_count:
+            record.raw_headers = PyBytes_FromStringAndSize(
+                <const char*> view.headers, view.end - view.headers
+            )
+        return record
+
+    cdef ConsumerRecord deserialized(self, ConsumerRecord raw):
+        """The record with its key and value deserialized; DeserializationError with the raw one."""
+        cdef str part = "key"
+        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
+        record.origin = raw.origin
+        record.offset = raw.offset
+        record.timestamp_ms = raw.timestamp_ms
+        record.key_size = raw.key_size
+        record.value_size = raw.value_size
+        record.raw_headers = raw.raw_headers
+        record.key = raw.key
+        record.value = raw.value
+        try:
+            if self.key_deserializer is not None:
+                record.key = self.key_deserializer(self.topic, raw.headers, raw.key)
+            part = "value"
+            if self.value_deserializer is not None:
+                record.value = self.value_deserializer(self.topic, raw.headers, raw.value)
+        except Exception as error:
+            raise DeserializationError(
+                f"{self.topic}-{self.partition}: the {part} at offset {raw.offset} cannot be deserialized:"
+                f" {type(error).__name__}: {error}; seek to {raw.offset + 1} to skip it",
+                partition=TopicPartition(self.topic, self.partition),
+                offset=raw.offset,
+                part=part,
+                record=raw,
+            ) from error
+        return record
+
+
+cdef object bytes_or_none(const uint8_t* at, int32_t size):
+    return None if size < 0 else PyBytes_FromStringAndSize(<const char*> at, size)
