@@ -131,6 +131,15 @@ class Pump:
             if now >= until:
                 return Step.IDLE
 
+    def drain(self) -> None:
+        """Obey the core and return at once: no wait, nothing is read. For what a verb has made due.
+
+        Refused as `step` is.
+        """
+        if self._refusal is not None:
+            self._refuse()
+        self._obey()
+
     def wakeup(self) -> None:
         """End the wait of the current step, or of the next one, at once. From any thread or signal
         handler.

@@ -354,6 +354,10 @@ class ConsumerCore:
         position = self._positions.position(tp)
         return None if position is None else position.offset
 
+    def consumed_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What a commit of everything handed over would commit now."""
+        return self._positions.consumed()
+
     def highwater(self, tp: TopicPartition) -> int | None:
         """The high watermark as last told; None before the first fetch."""
         return self._positions.highwater(tp)
