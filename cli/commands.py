@@ -99,7 +99,7 @@ def kcore() -> None:
 def consume(*, format_: Formatter, settings: dict[str, object], **given: Any) -> None:
     """Print the records of TOPIC, as a member of a group or alone."""
     from kcore.cli.consume import ConsumeOptions  # noqa: PLC0415
-    from kcore.cli.consume import consume as run_consume
+    from kcore.cli.consume import consume as run_consume  # noqa: PLC0415
 
     options = ConsumeOptions(settings=settings, **given)
     if options.group is not None and options.partitions:

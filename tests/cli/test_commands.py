@@ -1,0 +1,37 @@
+"""The command line says what is wrong with it before anything connects."""
+
+import pytest
+from click.testing import CliRunner
+
+from kcore.cli.commands import kcore
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("consume", "Missing argument 'TOPIC'"),
+        ("consume t", "--bootstrap"),
+        ("consume t -b h:1 --from yesterday", "neither earliest, latest nor an offset"),
+        ("consume t -b h:1 --format %z", "unknown letter %z"),
+        ("consume t -b h:1 -g g -p 0", "--partition is without it"),
+        ("consume t -b h:1 -g g --from 7", "--from OFFSET is without it"),
+        ("consume t -b h:1 -X nonsense", "is not NAME=VALUE"),
+        ("consume t -b h:1 --max -1", "--max"),
+        ("topics", "--bootstrap"),
+        ("demo --topic t", "go together"),
+        ("demo --bootstrap h:1", "go together"),
+        ("demo --members 0", "--members"),
+        ("unheard-of", "No such command"),
+    ],
+)
+def test_misuse_is_exit_2(line, said):
+    done = CliRunner().invoke(kcore, line.split())
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+@pytest.mark.parametrize("verb", ["", "consume", "topics", "demo"])
+def test_help(verb):
+    done = CliRunner().invoke(kcore, [*verb.split(), "--help"])
+    assert done.exit_code == 0
+    assert "Usage:" in done.output

@@ -1,0 +1,78 @@
+"""Exit codes: one line on standard error, never a traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kcore.cli import endings
+from kcore.errors import KafkaConfigurationError, KafkaConnectionError
+
+
+def _raise(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KafkaConnectionError("no broker"), 1, "KafkaConnectionError: no broker"),
+        (KafkaConfigurationError("no such option"), 2, "KafkaConfigurationError: no such option"),
+        (endings.RefusalError("no such topic"), 1, "no such topic"),
+    ],
+)
+def test_errors_become_one_line(capsys, error, code, said):
+    assert endings.run(lambda: _raise(error)) == code
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    assert not captured.out
+
+
+def test_success_passes_its_code():
+    assert endings.run(lambda: 0) == 0
+
+
+def test_ctrl_c_is_130():
+    assert endings.run(lambda: _raise(KeyboardInterrupt())) == 130
+
+
+def test_sigterm_runs_finally_and_is_143():
+    seen = []
+
+    def verb():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pause()
+        finally:
+            seen.append("cleaned up")
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        endings.run(verb)
+    assert ended.value.code == 143
+    assert seen == ["cleaned up"]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+CHATTER = """
+import sys
+from kcore.cli import endings
+def verb():
+    while True:
+        sys.stdout.write("x" * 10_000)
+sys.exit(endings.run(verb))
+"""
+
+
+def test_a_closed_pipe_ends_it_quietly():
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHATTER], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.read(100)
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert process.wait(10) == 0

@@ -1,0 +1,125 @@
+"""`kcore consume`: what was printed is what gets committed, on a consumer made up for it."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from kcore.cli.consume import ConsumeOptions, Printer
+from kcore.errors import CommitFailedError, KafkaTimeoutError
+from kcore.structs import TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class MadeUpConsumer:
+    def __init__(self, records):
+        self.records = records  # tp -> list of values, still to be polled
+        self.at = dict.fromkeys(records, 0)
+        self.ends = {tp: len(values) for tp, values in records.items()}
+        self.commits = []
+        self.refusal = None
+
+    def poll(self, timeout_ms, max_records):
+        for tp, values in self.records.items():
+            first = self.at[tp]
+            taken = values[first : first + max_records]
+            if taken:
+                self.at[tp] += len(taken)
+                numbered = enumerate(taken, first)
+                return {tp: [SimpleNamespace(offset=at, value=value) for at, value in numbered]}
+        return {}
+
+    def assignment(self):
+        return set(self.records)
+
+    def end_offsets(self, partitions):
+        return {tp: self.ends[tp] for tp in partitions}
+
+    def position(self, partition, timeout_ms):
+        return self.at[partition]
+
+    def commit(self, offsets):
+        if self.refusal:
+            raise self.refusal
+        self.commits.append({tp: behind.offset for tp, behind in offsets.items()})
+
+
+def printer(consumer, out=None, **options):
+    given = {"topic": "t", "bootstrap": "h:1", "group": "g"} | options
+    return Printer(
+        consumer, ConsumeOptions(**given), lambda record: record.value, out or io.BytesIO()
+    )
+
+
+def test_max_is_exact_and_commits_only_what_was_printed():
+    consumer = MadeUpConsumer({T0: [b"a", b"b", b"c", b"d"]})
+    out = io.BytesIO()
+    prints = printer(consumer, out, count=3)
+    while not prints.finished():
+        prints.step()
+    prints.commit()
+    assert out.getvalue() == b"abc"
+    assert consumer.commits == [{T0: 3}]
+
+
+def test_commit_is_once_per_progress():
+    consumer = MadeUpConsumer({T0: [b"a"]})
+    prints = printer(consumer)
+    prints.step()
+    prints.commit()
+    prints.commit()
+    assert consumer.commits == [{T0: 1}]
+
+
+def test_without_a_group_nothing_is_committed():
+    consumer = MadeUpConsumer({T0: [b"a"]})
+    prints = printer(consumer, group=None)
+    prints.step()
+    prints.commit()
+    assert consumer.commits == []
+
+
+def test_exit_stops_at_the_ends_of_when_it_began():
+    consumer = MadeUpConsumer({T0: [b"a", b"b"], T1: [b"c"]})
+    prints = printer(consumer, stop_at_end=True)
+    steps = 0
+    while not prints.finished():
+        prints.step()
+        consumer.ends = dict.fromkeys(consumer.ends, 100)  # others go on writing
+        steps += 1
+    assert steps == 2
+
+
+def test_unknown_position_is_not_an_end():
+    consumer = MadeUpConsumer({T0: []})
+    prints = printer(consumer, stop_at_end=True)
+
+    def timed_out(partition, timeout_ms):
+        raise KafkaTimeoutError("no position yet")
+
+    consumer.position = timed_out
+    assert not prints.finished()
+
+
+class ClosedPipe(io.BytesIO):
+    def flush(self):
+        raise BrokenPipeError
+
+
+def test_a_batch_that_was_not_printed_is_not_committed():
+    consumer = MadeUpConsumer({T0: [b"a"]})
+    prints = printer(consumer, ClosedPipe())
+    with pytest.raises(BrokenPipeError):
+        prints.step()
+    prints.commit()
+    assert consumer.commits == []
+
+
+def test_a_rebalance_before_a_commit_is_said_and_survived(capsys):
+    consumer = MadeUpConsumer({T0: [b"a", b"b"]})
+    prints = printer(consumer)
+    prints.step()
+    consumer.refusal = CommitFailedError("rebalanced")
+    prints.commit()
+    assert "rebalanced before a commit" in capsys.readouterr().err
