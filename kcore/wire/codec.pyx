@@ -75,6 +75,8 @@ from kcore.wire.writer cimport (
     written_at,
 )
 
+from reprlib import repr as shorten
+
 from kcore.errors import Truncated, Unexpected, UnsupportedVersionError, UsageError
 
 
@@ -357,7 +359,7 @@ cdef int write_message(object message, int version, Writer *writer) except -1:
 cdef int write_struct(Plan plan, object source, Writer *writer) except -1:
     if not PyObject_TypeCheck(source, <PyTypeObject *> plan.cls):
         raise UsageError(
-            f"a {plan.cls.__qualname__} is wanted, not a {type(source).__qualname__}: {source!r}"
+            f"a {plan.cls.__qualname__} is wanted, not a {type(source).__qualname__}"
         )
     cdef Py_ssize_t i
     cdef const Op *op
@@ -369,7 +371,7 @@ cdef int write_struct(Plan plan, object source, Writer *writer) except -1:
         if not op.ignorable and not is_default(op, get(plan, op, source)):
             raise UnsupportedVersionError(
                 f"{plan.cls.__qualname__} v{plan.version} has no field {<str> op.name},"
-                f" which is set to {get(plan, op, source)!r}"
+                f" which is set to {shorten(get(plan, op, source))}"
             )
     if plan.flexible:
         write_tagged(plan, source, writer)
@@ -442,7 +444,7 @@ cdef int write_value(Plan plan, const Op *op, object value, Writer *writer) exce
             put_int(writer, 1, 1)
         return write_item(plan, op, value, writer)
     if not isinstance(value, (list, tuple)):
-        raise wrong(plan, op, f"is not a list: {value!r}")
+        raise wrong(plan, op, f"is not a list but {type(value).__name__}")
     items = tuple(value)  # a copy: writing an item may run code that changes the list
     put_length(plan, op, len(items), 4, INT32_MAX, writer)
     for item in items:
@@ -476,7 +478,7 @@ cdef int write_item(Plan plan, const Op *op, object value, Writer *writer) excep
         return put_number(plan, op, value, 1, writer)
     if op.kind == KIND_BOOL:
         if not isinstance(value, bool):
-            raise wrong(plan, op, f"is not a bool: {value!r}")
+            raise wrong(plan, op, f"is not a bool but {type(value).__name__}")
         return put_int(writer, value is True, 1)
     if op.kind == KIND_STRUCT:
         return write_struct(<Plan> op.plan, value, writer)
@@ -487,24 +489,24 @@ cdef int write_item(Plan plan, const Op *op, object value, Writer *writer) excep
 
 cdef int put_number(Plan plan, const Op *op, object value, int width, Writer *writer) except -1:
     if not isinstance(value, int):
-        raise wrong(plan, op, f"is not an int: {value!r}")
+        raise wrong(plan, op, f"is not an int but {type(value).__name__}")
     cdef int overflow = 0
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     cdef int64_t limit = <int64_t> 1 << (8 * width - 1) if width < 8 else 0
     if overflow or (limit and not -limit <= number < limit):
-        raise wrong(plan, op, f"does not fit into int{8 * width}: {value!r}")
+        raise wrong(plan, op, f"does not fit into int{8 * width}: {shorten(value)}")
     return put_int(writer, number, width)
 
 
 cdef int write_string(Plan plan, const Op *op, object value, Writer *writer) except -1:
     if not isinstance(value, str):
-        raise wrong(plan, op, f"is not a str: {value!r}")
+        raise wrong(plan, op, f"is not a str but {type(value).__name__}")
     cdef Py_ssize_t size = 0
     cdef const char *text
     try:
         text = PyUnicode_AsUTF8AndSize(value, &size)
     except UnicodeEncodeError as error:
-        raise wrong(plan, op, f"cannot be written as UTF-8: {error}") from None
+        raise wrong(plan, op, f"cannot be written as UTF-8: {error.reason}") from None
     put_length(plan, op, size, 2, STRING_MAX, writer)
     return put_bytes(writer, text, size)
 
@@ -515,12 +517,12 @@ cdef int write_bytes(Plan plan, const Op *op, object value, Writer *writer) exce
     try:
         PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
     except (TypeError, BufferError):
-        raise wrong(plan, op, f"is not contiguous and bytes-like: {value!r}") from None
+        raise wrong(plan, op, f"is not contiguous bytes but {type(value).__name__}") from None
     try:
         if op.kind != KIND_UUID:
             put_length(plan, op, buffer.len, 4, INT32_MAX, writer)
         elif buffer.len != UUID_SIZE:
-            raise wrong(plan, op, f"is not {UUID_SIZE} bytes long: {value!r}")
+            raise wrong(plan, op, f"is not {UUID_SIZE} bytes long but {buffer.len}")
         return put_bytes(writer, buffer.buf, buffer.len)
     finally:
         PyBuffer_Release(&buffer)

@@ -7,7 +7,8 @@ there without asking Python. The struct types that fields name are attributes of
 cimport cython
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
-from kcore.errors import UnsupportedVersionError
+from kcore.errors import UnsupportedVersionError, UsageError
+from kcore.wire.message import Message
 
 
 cdef extern from "structmember.h":
@@ -45,10 +46,15 @@ cdef class Plan:
 
 
 cdef Plan plan_of(type cls, int version):
-    """The plan of a message class, made at first use; UnsupportedVersionError outside VERSIONS."""
+    """The plan of a message class, made at first use.
+
+    Raises UnsupportedVersionError outside VERSIONS, UsageError if it is no message class.
+    """
     cdef list known = plans.get(cls)
     if known is not None and 0 <= version < len(known) and known[version] is not None:
         return <Plan> known[version]
+    if not issubclass(cls, Message):
+        raise UsageError(f"{cls.__qualname__} is not a message")
     lowest, highest = cls.VERSIONS
     if not lowest <= version <= highest:
         raise UnsupportedVersionError(

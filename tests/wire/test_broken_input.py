@@ -1,4 +1,4 @@
-"""What is cut, changed or made up ends in a typed error: no crash, no wrong value, no big allocation."""
+"""What is cut, changed or made up: a typed error, no crash, no wrong value, bounded memory."""
 
 import random
 import tracemalloc

@@ -63,12 +63,10 @@ def expected_row(field):
     span = versions(field["versions"])
     null = versions(field.get("nullableVersions"))
     tagged = versions(field.get("taggedVersions"))
-    assert tagged in (NEVER, span), "our form has no fields that are tagged in some versions only"
+    assert tagged in (NEVER, span), "our form has none that are tagged in some versions only"
     assert (tagged == NEVER) == ("tag" not in field)
     flexible = field.get("flexibleVersions")
-    assert flexible in (None, "none"), (
-        "our form has no fields that are compact in some versions only"
-    )
+    assert flexible in (None, "none"), "our form has none that are compact in some versions only"
     return (
         python_name(field["name"]),
         field["type"],
@@ -102,7 +100,7 @@ def expected_structs(message):
 def test_every_field_is_as_kafka_defines_it(cls, definitions):
     ours = {struct.__name__: struct.FIELDS for struct in structs_of(cls)}
     theirs = expected_structs(definitions[cls.__name__])
-    assert ours == theirs
+    assert theirs == ours
     # True == 1 and False == 0: compare the types of the defaults too.
     for name, rows in ours.items():
         assert [type(row[6]) for row in rows] == [type(row[6]) for row in theirs[name]]
@@ -111,10 +109,10 @@ def test_every_field_is_as_kafka_defines_it(cls, definitions):
 @pytest.mark.parametrize("cls", CLASSES, ids=case_id)
 def test_every_message_is_as_kafka_defines_it(cls, definitions):
     theirs = definitions[cls.__name__]
-    assert cls.API_KEY == theirs.get("apiKey", -1)
-    assert cls.VERSIONS == versions(theirs["validVersions"])
+    assert theirs.get("apiKey", -1) == cls.API_KEY
+    assert versions(theirs["validVersions"]) == cls.VERSIONS
     flexible = versions(theirs["flexibleVersions"])
-    assert cls.FLEXIBLE_FROM == (None if flexible == NEVER else flexible[0])
+    assert (None if flexible == NEVER else flexible[0]) == cls.FLEXIBLE_FROM
     assert flexible[1] in (-1, END)
 
 
