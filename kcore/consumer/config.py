@@ -30,6 +30,7 @@ from kcore.cluster.links import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.link import LinkOptions
 from kcore.consumer.addresses import format_server
+from kcore.consumer.deserializers import normal_form
 from kcore.consumer.options import (
     LATER,
     PARSERS,
@@ -195,8 +196,8 @@ class ConsumerConfig:
             request_timeout_ms=self.request_timeout_ms,
             metadata_max_age_ms=self.metadata_max_age_ms,
             max_buffered_bytes=self.max_buffered_bytes,
-            key_deserializer=self.key_deserializer,
-            value_deserializer=self.value_deserializer,
+            key_deserializer=normal_form(self.key_deserializer),
+            value_deserializer=normal_form(self.value_deserializer),
         )
 
     def group(self) -> GroupConfig:

@@ -1,0 +1,133 @@
+"""Arguments as users give them, checked and made into what the core takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kcore.consumer.options import is_legal_name
+from kcore.errors import IllegalArgumentError, InvalidTopicError
+from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_TIMEOUT_MS
+from kcore.structs import OffsetAndMetadata, TopicPartition
+
+MAX_INT64 = (1 << 63) - 1
+
+
+def partition_of(value: object) -> TopicPartition:
+    """A TopicPartition from one, or from any tuple of a topic and a number. TypeError."""
+    if type(value) is TopicPartition or (isinstance(value, tuple) and len(value) == 2):
+        topic, number = value
+    else:
+        raise TypeError(f"partition must be a TopicPartition, not {value!r}")
+    if not isinstance(topic, str) or not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"a partition is a topic name and a number, not {value!r}")
+    if number < 0 or number > MAX_INT32:
+        raise IllegalArgumentError(f"partition number {number} is out of range")
+    return value if type(value) is TopicPartition else TopicPartition(topic, number)
+
+
+def partitions_of(values: object) -> list[TopicPartition]:
+    """A list of them, each once, in order. TypeError."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"partitions must be a list of TopicPartition, not {values!r}")
+    return list(dict.fromkeys(partition_of(value) for value in values))
+
+
+def assignable(values: object) -> list[TopicPartition]:
+    """Partitions whose topics Kafka could have."""
+    partitions = partitions_of(values)
+    for tp in partitions:
+        topic_name(tp.topic)
+    return partitions
+
+
+def topic_name(value: object) -> str:
+    """A legal topic name. TypeError, InvalidTopicError."""
+    if not isinstance(value, str):
+        raise TypeError(f"topics must be strings, not {value!r}")
+    if not is_legal_name(value):
+        raise InvalidTopicError(
+            f"{value[: MAX_NAME_CHARS + 1]!r} is no topic name: 1 to {MAX_NAME_CHARS} of the "
+            "characters a-z A-Z 0-9 . _ -, and neither '.' nor '..'"
+        )
+    return value
+
+
+def topic_names(values: object) -> frozenset[str]:
+    """Several. A bare string is a TypeError: it would be read letter by letter."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"topics must be a list of strings, not {values!r}")
+    return frozenset(topic_name(value) for value in values)
+
+
+def pattern_text(value: object) -> str:
+    """A regular expression as text. TypeError, IllegalArgumentError."""
+    text = value.pattern if isinstance(value, re.Pattern) else value
+    if not isinstance(text, str):
+        raise TypeError(f"pattern must be a regular expression, not {value!r}")
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise IllegalArgumentError(f"pattern {text!r}: {error}") from error
+    return text
+
+
+def offset_of(value: object) -> int:
+    """An offset that can be sought. IllegalArgumentError (a ValueError)."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_INT64:
+        raise IllegalArgumentError(f"offset must be a whole number from 0, not {value!r}")
+    return value
+
+
+def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
+    """{partition: OffsetAndMetadata} from that or from plain tuples. TypeError, ValueError."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"offsets must map TopicPartition to OffsetAndMetadata, not {values!r}")
+    return {partition_of(tp): _committable(value) for tp, value in values.items()}
+
+
+def _committable(value: Any) -> OffsetAndMetadata:
+    if not isinstance(value, tuple) or not 2 <= len(value) <= 3:
+        raise TypeError(f"an offset to commit is an OffsetAndMetadata, not {value!r}")
+    offset, metadata = offset_of(value[0]), value[1]
+    epoch = value[2] if len(value) == 3 and value[2] is not None else -1
+    if metadata is None:
+        metadata = ""
+    if not isinstance(metadata, str) or not isinstance(epoch, int):
+        raise TypeError(f"an offset to commit is (int, str, int), not {value!r}")
+    return OffsetAndMetadata(offset, metadata, epoch)
+
+
+def timestamps_of(values: object) -> dict[TopicPartition, int]:
+    """{partition: ms since 1970}. TypeError, IllegalArgumentError."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"timestamps must map TopicPartition to ms, not {values!r}")
+    found: dict[TopicPartition, int] = {}
+    for tp, value in values.items():
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise TypeError(f"the time for {tp} must be a number of ms, not {value!r}")
+        if not 0 <= value <= MAX_INT64:
+            raise IllegalArgumentError(f"the time for {tp} must not be negative: {value!r}")
+        found[partition_of(tp)] = int(value)
+    return found
+
+
+def timeout(value: object, default: float) -> float:
+    """A timeout in ms, `default` for None. TypeError, IllegalArgumentError."""
+    if value is None:
+        return default
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"timeout_ms must be a number, not {value!r}")
+    if not value >= 0:  # NaN, too
+        raise IllegalArgumentError(f"timeout_ms must not be negative: {value!r}")
+    return min(value, MAX_TIMEOUT_MS)
+
+
+def record_count(value: object) -> int:
+    """max_records of a poll. TypeError, IllegalArgumentError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"max_records must be an integer, not {value!r}")
+    if value < 1:
+        raise IllegalArgumentError(f"max_records must be positive, not {value}")
+    return value

@@ -1,0 +1,84 @@
+"""The end of a consumer, within its time: commit, listener, leave, connections, keeper."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+
+from kcore.clients.engine import Engine
+from kcore.clients.rebalance import Bridge
+from kcore.consumer.config import ConsumerConfig
+from kcore.errors import KafkaError
+from kcore.structs import OffsetAndMetadata, TopicPartition
+
+log = logging.getLogger("kcore.consumer")
+
+
+def close_engine(
+    engine: Engine,
+    bridge: Bridge,
+    settings: ConsumerConfig,
+    unfinished: Mapping[TopicPartition, OffsetAndMetadata] | None,
+    *,
+    autocommit: bool,
+    timeout_ms: float,
+) -> None:
+    """Close the core in `timeout_ms`, then everything else, whatever the core has managed.
+
+    unfinished: positions of a loop that was left in the middle of a batch; they, and not the
+    core's, are what may be committed. Raises what a rebalance listener raised, when all is closed.
+    """
+    until = engine.pump.now_ms() + timeout_ms
+    autocommit = autocommit and settings.enable_auto_commit
+    try:
+        if bridge.inside:
+            bridge.abandon()
+        if autocommit and unfinished:
+            _commit(engine, unfinished, until)
+            autocommit = False
+        _close_core(engine, bridge, until, autocommit=autocommit)
+    finally:
+        engine.guard.bar()
+        engine.pump.close()
+        engine.rebalances.clear()
+        for deserializer in (settings.key_deserializer, settings.value_deserializer):
+            close = getattr(deserializer, "close", None)
+            if callable(close):
+                close()
+
+
+def _commit(
+    engine: Engine, unfinished: Mapping[TopicPartition, OffsetAndMetadata], until: float
+) -> None:
+    left = max(until - engine.pump.now_ms(), 0)
+    offsets = {**engine.core.consumed_offsets(), **unfinished}
+    operation = engine.core.commit(offsets, engine.pump.now_ms(), int(left))
+    future = engine.later(operation)
+    engine.wait(lambda: future.is_done, left, interruptible=False)
+    if future.exception is not None:
+        log.warning("the commit at close failed: %s", future.exception)
+    elif not future.is_done:
+        log.warning("the commit at close was not answered in time")
+
+
+def _close_core(engine: Engine, bridge: Bridge, until: float, *, autocommit: bool) -> None:
+    raised: Exception | None = None
+    left = max(until - engine.pump.now_ms(), 0)
+    engine.core.close(engine.pump.now_ms(), int(left), autocommit=autocommit)
+
+    def done() -> bool:
+        nonlocal raised
+        try:
+            bridge.serve()
+        except KafkaError as error:
+            raised = raised or error
+        return engine.closing is not None
+
+    engine.wait(done, left, interruptible=False)
+    with suppress(KafkaError):
+        engine.pump.drain()  # the last words: leaving the group, closing fetch sessions
+    with suppress(Exception):
+        engine.run_callbacks()
+    if raised is not None:
+        raise raised

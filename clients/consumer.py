@@ -1,0 +1,513 @@
+"""`Consumer`: kafka-python's KafkaConsumer over the sans-IO core.
+
+The user's thread drives the pump inside a call; the keeper drives it while the user is away. Every
+call goes through the guard, so the core sees one thread at a time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+
+from kcore import transports
+from kcore.clients import arguments
+from kcore.clients.calls import Calls
+from kcore.clients.closing import close_engine
+from kcore.clients.engine import Engine
+from kcore.clients.groupless import AllPartitions
+from kcore.clients.guard import Guard
+from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
+from kcore.clients.keeper import Keeper, tick_ms
+from kcore.clients.rebalance import Bridge, check_listener
+from kcore.clients.reporting import Reporter
+from kcore.consumer.config import ConsumerConfig
+from kcore.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    KafkaTimeoutError,
+    UnassignedPartitionError,
+)
+from kcore.structs import (
+    OffsetAndMetadata,
+    TopicPartition,
+)
+from kcore.transports.forking import release_in_child
+
+if TYPE_CHECKING:
+    from kcore.records import ConsumerRecord
+
+# With records at hand a poll only looks at the sockets when they have waited this long.
+_READ_EVERY_MS = 5
+
+T = TypeVar("T")
+
+
+class Consumer(Calls):
+    """Reads topics of a Kafka cluster, alone or as a member of a group.
+
+    Topics to subscribe to are positional; options are keywords under kafka-python's names (Java's
+    dotted ones in a mapping: `Consumer(**{"group.id": "g"})`), listed in `kcore.consumer.config`.
+    With `api_version` given the constructor does not connect; without, it finds out which release
+    the brokers are within `bootstrap_timeout_ms`.
+
+    One thread at a time may call it; `wakeup`, `assignment`, `group_metadata`, `subscription`,
+    `paused`, `highwater`, `health` and `config` are free for all threads.
+
+    KafkaConfigurationError: options. NoBrokersAvailable: nobody answers.
+    """
+
+    def __init__(self, *topics: str, **options: Any) -> None:
+        names = arguments.topic_names(topics)
+        self._settings = ConsumerConfig.from_options(options, await_acknowledgement=True)
+        self._engine = self._connect(self._settings)
+        self.config: dict[str, object] = self._settings.as_mapping()
+        self._bridge = Bridge(self._engine)
+        self._engine.auto_committed = self._settings.default_offset_commit_callback
+        interval_ms = tick_ms(self._settings.heartbeat_interval_ms)
+        self._keeper = Keeper(
+            self._engine, interval_ms, greenlet=self._transport_name() == "gevent"
+        )
+        self._wish: str | None = None  # what was asked for: "topics", "pattern" or "partitions"
+        self._groupless: AllPartitions | None = None
+        self._batch: Batch | None = None
+        self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
+        self._records: Iterator[Any] = iter(())
+        release_in_child(self)
+        try:
+            if self._settings.api_version is None:
+                self._find_release(self._settings.bootstrap_timeout_ms)
+            if names:
+                self.subscribe(names)
+        except BaseException:
+            self.close(autocommit=False, timeout_ms=0)
+            raise
+
+    def _connect(self, settings: ConsumerConfig) -> Engine:
+        """Core, transport and pump for these options; tests hang their own in here."""
+        from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
+
+        if isinstance(settings.transport, str):
+            sockets = transports.SocketOptions(
+                settings.send_buffer_bytes,
+                settings.receive_buffer_bytes,
+                settings.socket_options,
+            )
+            transport = transports.create(settings.transport, sockets)
+        else:
+            transport = transports.create(settings.transport)
+        core = ConsumerCore(settings, random.Random(), transports.monotonic_ms())
+        guard = Guard.for_transport(transport.name)
+        name = settings.client_id if settings.group_id is None else settings.group_id
+        return Engine(core, transports.Pump(core, transport), guard, Reporter(name))
+
+    def _transport_name(self) -> str:
+        transport = getattr(self._engine.pump, "transport", None)
+        return str(getattr(transport, "name", ""))
+
+    # Life ------------------------------------------------------------------------------------
+
+    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
+        """Wait until a broker has answered; `refresh` asks again even if one has.
+
+        NoBrokersAvailable, which is a KafkaTimeoutError and a KafkaConnectionError.
+        """
+        limit = arguments.timeout(timeout_ms, self._settings.bootstrap_timeout_ms)
+        if self.config["api_version"] is None or refresh or not self._engine.core.connected:
+            with self._engine.guard:
+                self._find_release(limit)
+
+    def bootstrap_connected(self) -> bool:
+        """Whether any broker is connected."""
+        return bool(self._engine.core.connected)
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """Commit (if auto commit is on), leave the group, close all connections. Twice is harmless.
+
+        The record that a loop is handling right now is not committed. `timeout_ms` bounds it all
+        (default and maximum: request_timeout_ms). What goes wrong with the cluster is logged; an
+        error of a rebalance listener is raised at the end.
+        """
+        limit = arguments.timeout(timeout_ms, self._settings.request_timeout_ms)
+        guard = self._engine.guard
+        if not guard.usable:
+            return
+        guard.enter_unbarred()
+        try:
+            if guard.usable:
+                limit = min(limit, self._settings.request_timeout_ms)
+                batch, self._batch, self._records = self._batch, None, iter(())
+                unfinished = None if batch is None else batch.positions(finished=False)
+                self._keeper.stop()
+                close_engine(
+                    self._engine,
+                    self._bridge,
+                    self._settings,
+                    unfinished,
+                    autocommit=autocommit,
+                    timeout_ms=limit,
+                )
+        finally:
+            guard.leave()
+
+    def wakeup(self) -> None:
+        """End a blocking call with WakeupError; if none is going on, the next one.
+
+        From any thread or signal handler.
+        """
+        if not self._engine.guard.usable:
+            self._engine.guard.refuse()
+        self._engine.wakeup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(autocommit=kind is None)
+
+    def __del__(self) -> None:
+        keeper = getattr(self, "_keeper", None)
+        if keeper is not None:
+            keeper.stop()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Consumer cannot be pickled: it holds connections; pickle its options instead"
+        )
+
+    def forked(self) -> None:
+        """In the child of a fork (called by itself): every later call raises ForkedError."""
+        self._engine.guard.forked()
+        self._keeper.forked()
+
+    # Wishes ----------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: Any = None,
+        listener: Any = None,
+    ) -> None:
+        """Read these topics, or all whose name the regular expression matches from its start.
+
+        Replaces the subscription before. Without a group_id all their partitions are read. No
+        topics at all is `unsubscribe`. The assignment changes in the next poll.
+
+        listener: a ConsumerRebalanceListener, or anything with its methods.
+        IllegalStateError after `assign`. IllegalArgumentError (a ValueError): both or neither of
+        topics and pattern. TypeError. InvalidTopicError.
+        """
+        text = None if pattern is None else arguments.pattern_text(pattern)
+        names = arguments.topic_names(topics)
+        if (text is None and topics == ()) or (text is not None and names):
+            raise IllegalArgumentError("give either topics or a pattern")
+        if listener is not None:
+            check_listener(listener)
+        wish = "topics" if text is None else "pattern"
+        with self._engine.guard:
+            if text is None and not names:
+                self._unsubscribe()
+                return
+            self._need_free_for(wish)
+            self._drop_batch()
+            self._bridge.listener = listener
+            now = self._engine.pump.now_ms()
+            if self._settings.group_id is None:
+                self._groupless = AllPartitions(self._engine, self._settings, names, text)
+                self._groupless.keep_only_covered(now)
+            elif text is None:
+                self._engine.core.subscribe(names, now)
+            else:
+                self._engine.core.subscribe_pattern(text, now)
+            self._wish = wish
+            self._engine.pump.drain()
+            if self._settings.group_id is not None:
+                self._keeper.start()
+
+    def assign(self, partitions: Iterable[Any]) -> None:
+        """Read these partitions, whoever else does; an empty list is `unsubscribe`.
+
+        Partitions that stay keep their position. IllegalStateError after `subscribe`.
+        """
+        wanted = arguments.assignable(partitions)
+        with self._engine.guard:
+            if not wanted:
+                self._unsubscribe()
+                return
+            self._need_free_for("partitions")
+            self._drop_batch()
+            self._engine.core.assign(wanted, self._engine.pump.now_ms())
+            self._wish = "partitions"
+            self._engine.pump.drain()
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group."""
+        with self._engine.guard:
+            self._unsubscribe()
+
+    def _unsubscribe(self) -> None:
+        self._drop_batch()
+        self._groupless = None
+        self._engine.core.unsubscribe(self._engine.pump.now_ms())
+        self._wish = None
+        self._engine.pump.drain()
+        self._engine.collect()
+        self._bridge.serve()
+        self._bridge.listener = None
+
+    def _need_free_for(self, wish: str) -> None:
+        if self._wish not in (None, wish):
+            raise IllegalStateError(
+                f"{self._wish} are in use: subscribing to topics, to a pattern and assigning "
+                "partitions exclude each other until unsubscribe()"
+            )
+
+    def subscription(self) -> set[str] | None:
+        """The topics subscribed to, or matched by the pattern now; None without a subscription."""
+        if self._wish not in ("topics", "pattern"):
+            return None
+        if self._groupless is not None:
+            return set(self._groupless.topics)
+        topics: set[str] = _steady(self._engine.core.subscription)
+        return topics
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions read now."""
+        return _steady(self._engine.core.assignment)
+
+    # Reading ---------------------------------------------------------------------------------
+
+    def poll(
+        self,
+        timeout_ms: float = 0,
+        max_records: int | None = None,
+        update_offsets: bool = True,  # noqa: ARG002 - kafka-python's, internal there
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Records that are here, or come within `timeout_ms`; {} if none do.
+
+        Also lives the group's life: joins, calls the rebalance listener, commits what earlier polls
+        returned. At most `max_records` (default: max_poll_records) are returned.
+
+        IllegalStateError: nothing is subscribed or assigned. WakeupError. Whatever is wrong with a
+        partition or the group: OffsetOutOfRangeError, NoOffsetForPartitionError,
+        CorruptRecordError, GroupAuthorizationFailedError, ...
+        """
+        limit = self._settings.max_poll_records
+        if max_records is not None:
+            limit = arguments.record_count(max_records)
+        wait_ms = arguments.timeout(timeout_ms, 0)
+        with self._engine.guard:
+            return self._poll(wait_ms, limit)
+
+    def _poll(self, wait_ms: float, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        engine = self._engine
+        core, pump = engine.core, engine.pump
+        if self._batch is not None:
+            self._drop_batch()
+        if self._wish is None:
+            raise IllegalStateError("nothing is subscribed or assigned: there is nothing to poll")
+        now = pump.now_ms()
+        until = now + wait_ms
+        looked = False  # at the sockets, in this call
+        while True:
+            engine.raise_pending()
+            core.poll(now)
+            engine.collect()
+            if engine.rebalances:
+                self._bridge.serve()
+            engine.run_callbacks()
+            if engine.guard.closed:  # by the listener or a callback
+                return {}
+            if self._groupless is not None:
+                self._groupless.tick(now)
+            if core.has_records:
+                looked |= now - engine.stepped_at >= _READ_EVERY_MS
+                records = self._take(limit, now)
+                if records:
+                    return records
+            if looked and now >= until:
+                return {}
+            engine.step(0 if core.has_records else until - now)
+            looked = True
+            now = pump.now_ms()
+
+    def _take(self, limit: int, now: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        engine = self._engine
+        if now - engine.stepped_at >= _READ_EVERY_MS:
+            engine.step(0)
+        try:
+            records: dict[TopicPartition, list[ConsumerRecord]] = engine.core.take_records(
+                limit, now
+            )
+        finally:
+            engine.pump.drain()  # the next fetch leaves before these records are looked at
+        return records
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        for record in self._records:
+            return record  # type: ignore[no-any-return]
+        return self._next_batch()
+
+    def _next_batch(self) -> ConsumerRecord:
+        """The last record is done with: poll for more."""
+        guard = self._engine.guard
+        if guard.closed:
+            raise StopIteration
+        with guard:
+            pump = self._engine.pump
+            if self._batch is not None:
+                took_ms = pump.now_ms() - self._batch.made_at
+                self._batch_size = next_size(
+                    self._batch_size, took_ms, self._settings.max_poll_records
+                )
+                self._batch = None
+            taken = self._poll(self._settings.consumer_timeout_ms, self._batch_size)
+            if not taken:
+                raise StopIteration
+            self._batch = Batch(taken, pump.now_ms())
+            self._records = self._batch.records
+            return next(self._records)  # type: ignore[no-any-return]
+
+    def _drop_batch(self) -> None:
+        """Hand back what a loop has not come to: the next poll starts there."""
+        batch, self._batch, self._records = self._batch, None, iter(())
+        if batch is None or not len(batch):
+            return
+        for tp, at in batch.positions(finished=True).items():
+            self._go_back(tp, at)
+
+    def _go_back(self, tp: TopicPartition, at: OffsetAndMetadata) -> None:
+        core = self._engine.core
+        if tp in core.assignment():
+            core.seek(tp, at.offset, self._engine.pump.now_ms(), at.leader_epoch)
+
+    # Positions -------------------------------------------------------------------------------
+
+    def position(self, partition: Any, timeout_ms: float | None = None) -> int | None:
+        """The offset of the next record to be handed over; waits until it is known.
+
+        With `timeout_ms` None at its end; without, KafkaTimeoutError after default_api_timeout_ms.
+        """
+        tp = arguments.partition_of(partition)
+        limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
+        with self._engine.guard:
+            self._need_assigned([tp])
+            if self._batch is not None:
+                ahead = self._batch.positions(finished=True).get(tp)
+                if ahead is not None:
+                    return ahead.offset
+            core = self._engine.core
+            known = self._engine.wait(
+                lambda: tp not in core.assignment() or core.position(tp) is not None, limit
+            )
+            self._need_assigned([tp])
+            if not known and timeout_ms is None:
+                why = core.health().get(tp, "")
+                raise KafkaTimeoutError(
+                    f"the position of {tp.topic}-{tp.partition} is still unknown after "
+                    f"{limit:.0f} ms: {why}",
+                    timeout_ms=limit,
+                )
+            found: int | None = core.position(tp)
+            return found
+
+    def seek(self, partition: Any, offset: int) -> None:
+        """Go on at `offset`; what was fetched before is dropped."""
+        tp = arguments.partition_of(partition)
+        at = arguments.offset_of(offset)
+        with self._engine.guard:
+            self._need_assigned([tp])
+            self._cut_batch([tp], go_back=False)
+            self._engine.core.seek(tp, at, self._engine.pump.now_ms())
+            self._engine.pump.drain()
+
+    def seek_to_beginning(self, *partitions: Any) -> None:
+        """Go on at the first offset there is; of all assigned partitions if none is named."""
+        self._seek_to(partitions, "seek_to_beginning")
+
+    def seek_to_end(self, *partitions: Any) -> None:
+        """Go on behind the last record; of all assigned partitions if none is named."""
+        self._seek_to(partitions, "seek_to_end")
+
+    def _seek_to(self, partitions: tuple[Any, ...], verb: str) -> None:
+        wanted = arguments.partitions_of(partitions)
+        with self._engine.guard:
+            wanted = wanted or sorted(self.assignment())
+            if not wanted:
+                raise UnassignedPartitionError("no partitions are assigned")
+            self._need_assigned(wanted)
+            self._cut_batch(wanted, go_back=False)
+            getattr(self._engine.core, verb)(wanted, self._engine.pump.now_ms())
+            self._engine.pump.drain()
+
+    def pause(self, *partitions: Any) -> None:
+        """Return nothing of these until `resume`; what is buffered stays. No rebalance follows."""
+        wanted = arguments.partitions_of(partitions)
+        with self._engine.guard:
+            self._need_assigned(wanted)
+            self._cut_batch(wanted, go_back=True)
+            self._engine.core.pause(wanted)
+            self._engine.pump.drain()
+
+    def resume(self, *partitions: Any) -> None:
+        """Undo `pause`."""
+        wanted = arguments.partitions_of(partitions)
+        with self._engine.guard:
+            self._need_assigned(wanted)
+            self._engine.core.resume(wanted, self._engine.pump.now_ms())
+            self._engine.pump.drain()
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions paused."""
+        return _steady(self._engine.core.paused)
+
+    def highwater(self, partition: Any) -> int | None:
+        """The offset behind the last record readable, as last told; None before the first fetch."""
+        tp = arguments.partition_of(partition)
+        self._need_assigned([tp])
+        found: int | None = self._engine.core.highwater(tp)
+        return found
+
+    def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
+        assigned = self.assignment()
+        for tp in partitions:
+            if tp not in assigned:
+                raise UnassignedPartitionError(
+                    f"{tp.topic}-{tp.partition} is not assigned to this consumer", partition=tp
+                )
+
+    def _cut_batch(self, partitions: Iterable[TopicPartition], *, go_back: bool) -> None:
+        """Yield nothing more of these from the batch in hand."""
+        batch = self._batch
+        if batch is None:
+            return
+        ahead = batch.positions(finished=True)
+        for tp in partitions:
+            if tp in ahead:
+                batch.give_back(tp)
+                if go_back:
+                    self._go_back(tp, ahead[tp])
+        self._records = batch.records
+
+    def health(self) -> dict[TopicPartition, str]:
+        """Why each assigned partition is or is not being fetched, in a few words."""
+        return _steady(self._engine.core.health)
+
+
+def _steady(read: Callable[[], T]) -> T:
+    """Read a collection of the core's without the lock; again if it changes under our hands."""
+    while True:
+        try:
+            return read()
+        except RuntimeError as error:
+            if "changed size" not in str(error):
+                raise

@@ -1,0 +1,209 @@
+"""Core, pump and what the core has said: shared by the user's calls and the keeper.
+
+Events are sorted as they come: answers to operations wait for the call that asked, errors for the
+next poll, rebalances for the listener, and the rest goes to the log. Whoever steps the pump
+collects, so nothing is lost while the keeper drives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from math import ceil
+from typing import Any, Protocol
+
+from kcore.clients.futures import OperationFuture
+from kcore.clients.guard import Guard
+from kcore.clients.reporting import Reporter
+from kcore.errors import KafkaError, KafkaTimeoutError, WakeupError
+from kcore.events import (
+    Closed,
+    ErrorRaised,
+    Event,
+    HeartbeatAnswered,
+    OffsetsCommitted,
+    OperationCompleted,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    RecordsFetched,
+)
+from kcore.transports import Step
+
+# The core ends its operations itself; this much later its silence is taken for a failure.
+_GRACE_MS = 2_000
+# A wait of the pump is cut here, so that what depends on wall time in a call is looked at.
+STEP_MAX_MS = 1_000
+# Errors that nobody fetched by polling; more would all say the same.
+_ERRORS_MAX = 100
+
+Rebalance = PartitionsAssigned | PartitionsRevoked | PartitionsLost
+CommitCallback = Callable[[Any, Any], object]
+
+
+class Driver(Protocol):
+    """What is used of `kcore.transports.Pump`."""
+
+    def step(self, timeout_ms: int | None = None) -> Step:
+        """Drain, wait, feed, drain."""
+
+    def drain(self) -> None:
+        """Carry out the core's actions without waiting or reading."""
+
+    def now_ms(self) -> int:
+        """The clock."""
+
+    def wakeup(self) -> None:
+        """End a wait, from anywhere."""
+
+    def close(self) -> None:
+        """Close all sockets."""
+
+
+class Engine:
+    """See the module's text.
+
+    core: a ConsumerCore. stepped_at: when the sockets were last looked at (pump ms).
+    rebalances: what the listener has not been told yet. closing: the Closed event once it came.
+    """
+
+    def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
+        self.core = core
+        self.pump = pump
+        self.guard = guard
+        self.reporter = reporter
+        self.has_listener = False
+        self.rebalances: deque[Rebalance] = deque()
+        self.closing: Closed | None = None
+        self.auto_committed: CommitCallback | None = None
+        self.stepped_at = pump.now_ms()
+        self._errors: deque[KafkaError] = deque(maxlen=_ERRORS_MAX)
+        self._expected: set[int] = set()
+        self._results: dict[int, OperationCompleted] = {}
+        self._futures: dict[int, tuple[OperationFuture, CommitCallback | None, Any]] = {}
+        self._calls: deque[Callable[[], object]] = deque()
+        self._woken = False
+
+    # Driving ---------------------------------------------------------------------------------
+
+    def step(self, timeout_ms: float) -> Step:
+        """One step of the pump, at most `timeout_ms` long, and what came of it."""
+        outcome = self.pump.step(ceil(min(max(timeout_ms, 0), STEP_MAX_MS)))
+        self.stepped_at = self.pump.now_ms()
+        self.collect()
+        return outcome
+
+    def collect(self) -> None:
+        """Sort every event the core has."""
+        next_event = self.core.next_event
+        event: Event | None = next_event()
+        while event is not None:
+            kind = type(event)
+            if kind is not RecordsFetched and kind is not HeartbeatAnswered:
+                self._sort(event)
+            event = next_event()
+
+    def _sort(self, event: Event) -> None:
+        match event:
+            case OperationCompleted():
+                self._complete(event)
+            case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
+                if self.has_listener:
+                    self.rebalances.append(event)
+                else:  # nobody to be told: also while the keeper drives
+                    self.core.acknowledge_rebalance(self.pump.now_ms())
+                    self.pump.drain()
+            case ErrorRaised():
+                self._errors.append(event.error)
+            case OffsetsCommitted() if event.operation is None and self.auto_committed is not None:
+                outcome = event.error or event.offsets
+                self._calls.append(partial(self.auto_committed, event.offsets, outcome))
+            case Closed():
+                self.closing = event
+        self.reporter.report(event, self.pump.now_ms())
+
+    def _complete(self, event: OperationCompleted) -> None:
+        if event.operation in self._expected:
+            self._results[event.operation] = event
+            return
+        entry = self._futures.pop(event.operation, None)
+        if entry is None:
+            return  # the call that asked was interrupted
+        future, callback, offsets = entry
+        if callback is not None:
+            self._calls.append(partial(callback, offsets, event.error or event.result))
+        self._calls.extend(future.finish(event.result, event.error))
+
+    # Waiting ---------------------------------------------------------------------------------
+
+    def run(self, begin: Callable[[int], int], timeout_ms: float) -> Any:
+        """Begin an operation and wait for its end: its result, or its error raised."""
+        self.check_woken()
+        now = self.pump.now_ms()
+        operation = begin(now)
+        self._expected.add(operation)
+        try:
+            if not self.wait(lambda: operation in self._results, timeout_ms + _GRACE_MS):
+                raise KafkaTimeoutError(f"no answer in {timeout_ms:.0f} ms", timeout_ms=timeout_ms)
+            completed = self._results[operation]
+        finally:
+            self._expected.discard(operation)
+            self._results.pop(operation, None)
+        if completed.error is not None:
+            raise completed.error
+        return completed.result
+
+    def wait(
+        self, done: Callable[[], bool], timeout_ms: float, *, interruptible: bool = True
+    ) -> bool:
+        """Step until `done()`; False if the time ends first. WakeupError if woken."""
+        until = self.pump.now_ms() + timeout_ms
+        self.pump.drain()
+        self.collect()
+        while not done():
+            if interruptible:
+                self.check_woken()
+            left = until - self.pump.now_ms()
+            if left <= 0:
+                return False
+            self.step(left)
+        return True
+
+    def later(
+        self, operation: int, callback: CommitCallback | None = None, offsets: Any = None
+    ) -> OperationFuture:
+        """A future for an operation; `callback(offsets, result or error)` runs in a later call."""
+        future = OperationFuture()
+        self._futures[operation] = (future, callback, offsets)
+        self.pump.drain()
+        self.collect()
+        return future
+
+    # What waits for the user's thread ----------------------------------------------------------
+
+    def run_callbacks(self) -> None:
+        """Callbacks of commits that have ended since, in their order."""
+        while self._calls:
+            self._calls.popleft()()
+
+    def wakeup(self) -> None:
+        """Make the blocking call of now, or the next one, raise WakeupError."""
+        self._woken = True  # before the wait is broken: whoever it returns to must see it
+        self.pump.wakeup()
+
+    def check_woken(self) -> None:
+        """Raise WakeupError if `wakeup` was called since the last time."""
+        if self._woken:
+            self._woken = False
+            raise WakeupError("wakeup() was called; the consumer can be used as before")
+
+    def raise_pending(self) -> None:
+        """Raise what waits for the next poll: a wake-up, or an error from the background."""
+        self.check_woken()
+        if self._errors:
+            raise self._errors.popleft()
+
+    def keep(self, error: KafkaError) -> None:
+        """Have the next poll raise this."""
+        self._errors.append(error)

@@ -1,0 +1,112 @@
+"""The keeper drives the pump while the user's code is away: heartbeats go on, answers are read.
+
+It never waits inside the pump and never waits for the lock, so no call of the user's is held up by
+more than one turn of it. It holds the engine by a weak reference between its turns: a consumer that
+is dropped without close ends its keeper.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from typing import Any, Protocol
+
+from kcore.clients.engine import Engine
+from kcore.errors import KafkaError
+from kcore.transports import Step
+
+# A turn reads what has come at most this often: the rest is left to the next tick.
+_STEPS_PER_TURN = 4
+_TICK_MAX_MS = 100
+
+log = logging.getLogger("kcore.consumer")
+
+
+class _Stop(Protocol):
+    """threading.Event, or gevent's."""
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """True once set."""
+
+    def set(self) -> Any:
+        """End every wait."""
+
+
+def tick_ms(heartbeat_interval_ms: int) -> int:
+    """How long the user may be away before the keeper looks in."""
+    return max(1, min(_TICK_MAX_MS, heartbeat_interval_ms // 3))
+
+
+class Keeper:
+    """A daemon thread, or a greenlet for the gevent transport. Started once, stopped once."""
+
+    def __init__(self, engine: Engine, tick: int, *, greenlet: bool) -> None:
+        self._engine = weakref.ref(engine)
+        self._tick = tick
+        self._greenlet = greenlet
+        self._stop: _Stop | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether `start` was called and `stop` was not."""
+        return self._stop is not None
+
+    def start(self) -> None:
+        """Begin; harmless if begun."""
+        if self._stop is not None:
+            return
+        if self._greenlet:
+            import gevent  # noqa: PLC0415 - only if gevent is in use
+            from gevent.event import Event  # noqa: PLC0415
+
+            self._stop = Event()
+            gevent.spawn(_run, self._engine, self._stop, self._tick)
+            return
+        self._stop = threading.Event()
+        threading.Thread(
+            target=_run,
+            args=(self._engine, self._stop, self._tick),
+            name="kcore-keeper",
+            daemon=True,
+        ).start()
+
+    def stop(self) -> None:
+        """Let it end at its next tick or at once; harmless if it never began."""
+        if self._stop is not None:
+            self._stop.set()
+
+    def forked(self) -> None:
+        """In the child of a fork: the thread is not there, its event perhaps half-way through."""
+        self._stop = None
+
+
+def _run(reference: weakref.ref[Engine], stop: _Stop, tick: int) -> None:
+    while not stop.wait(tick / 1000):
+        engine = reference()
+        if engine is None or engine.guard.closed:
+            return
+        turn(engine, tick)
+        del engine  # before the wait: only the user keeps it alive
+
+
+def turn(engine: Engine, tick: int) -> None:
+    """Step the pump for the user, if they have been away for a tick; never waits."""
+    if not engine.guard.visit():
+        return
+    try:
+        if engine.pump.now_ms() - engine.stepped_at < tick:
+            return
+        for _ in range(_STEPS_PER_TURN):
+            if engine.step(0) is not Step.FED:
+                break
+        engine.pump.drain()
+    except KafkaError as error:
+        engine.keep(error)
+    except Exception as error:
+        log.exception("the keeper failed")
+        wrapped = KafkaError(f"the background turn failed: {error!r}")
+        wrapped.__cause__ = error
+        engine.keep(wrapped)
+    finally:
+        engine.guard.leave_visit()

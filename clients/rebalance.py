@@ -1,0 +1,120 @@
+"""Rebalance listeners: what users write, and the bridge that calls them inside poll().
+
+The core waits with each step of a rebalance until it is acknowledged, so a listener can commit
+or save state before partitions go. Whatever the listener raises, the step is acknowledged first and
+the error raised from poll() afterwards: the group must not hang because of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from kcore.clients.engine import Engine, Rebalance
+from kcore.errors import KafkaError
+from kcore.events import PartitionsAssigned, PartitionsRevoked
+from kcore.structs import TopicPartition
+
+
+class ConsumerRebalanceListener:
+    """Subclass it, or hand in anything with these methods. All are called inside poll().
+
+    Sets of TopicPartition; `commit()` and every other call of the consumer may be made inside.
+    """
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """These are about to go, and still this consumer's: commit, flush. May be empty."""
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """These are new: positions can be sought before anything is fetched. May be empty."""
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        """These are gone already, somebody else may have them: commits for them would fail."""
+        self.on_partitions_revoked(lost)
+
+
+def check_listener(listener: Any) -> Any:
+    """`listener`, if it can be one; TypeError otherwise."""
+    for name in ("on_partitions_revoked", "on_partitions_assigned"):
+        method = getattr(listener, name, None)
+        if not callable(method):
+            raise TypeError(
+                f"listener {type(listener).__name__} must have a method {name}(partitions)"
+            )
+        if inspect.iscoroutinefunction(method):
+            raise TypeError(f"listener {type(listener).__name__}.{name} must not be a coroutine")
+    return listener
+
+
+class Bridge:
+    """Tells the listener what the engine has queued, one step at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._listener: Any = None
+        self._inside = False
+
+    @property
+    def inside(self) -> bool:
+        """Whether the listener is being called now."""
+        return self._inside
+
+    @property
+    def listener(self) -> Any:
+        """The user's listener, None if there is none."""
+        return self._listener
+
+    @listener.setter
+    def listener(self, listener: Any) -> None:
+        self._listener = listener
+        self._engine.has_listener = listener is not None
+
+    def serve(self) -> None:
+        """Call the listener for every step queued; then raise the first error of its, if any.
+
+        KafkaError from the listener's exception, as in Java; what is no Exception (Ctrl-C) and
+        WakeupError's kind of interruption comes through as it is.
+        """
+        if self._inside:  # a poll() inside a listener: the outer one goes on when it returns
+            return
+        engine = self._engine
+        first: Exception | None = None
+        self._inside = True
+        try:
+            while engine.rebalances:
+                event = engine.rebalances.popleft()
+                try:
+                    self._call(event)
+                except Exception as error:  # noqa: BLE001 - raised below, when all steps are done
+                    first = first or error
+                finally:
+                    if engine.guard.usable:  # the listener may have closed the consumer
+                        self._acknowledge()
+        finally:
+            self._inside = False
+        if first is not None:
+            raise KafkaError("the rebalance listener raised an error") from first
+
+    def abandon(self) -> None:
+        """A listener closes the consumer: nobody is told of anything any more, nothing waits."""
+        self.listener = None
+        self._engine.rebalances.clear()
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        engine = self._engine
+        engine.core.acknowledge_rebalance(engine.pump.now_ms())
+        engine.pump.drain()
+        engine.collect()
+
+    def _call(self, event: Rebalance) -> None:
+        listener = self._listener
+        if listener is None:
+            return
+        if isinstance(event, PartitionsAssigned):
+            listener.on_partitions_assigned(set(event.added))
+        elif isinstance(event, PartitionsRevoked):
+            listener.on_partitions_revoked(set(event.partitions))
+        else:
+            lost = getattr(listener, "on_partitions_lost", listener.on_partitions_revoked)
+            lost(set(event.partitions))

@@ -1,0 +1,141 @@
+"""The log: a line when an outage begins, one when it ends, a summary now and then between them.
+
+Everything that can repeat is counted and said at most every SUMMARY_MS, so that no outage floods a
+log (logger "kcore.consumer").
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from kcore.events import (
+    Closed,
+    ClusterReachable,
+    ClusterUnreachable,
+    CoordinatorFound,
+    CoordinatorLost,
+    Event,
+    GroupJoined,
+    GroupLeft,
+    LinkClosed,
+    OffsetReset,
+    OffsetsCommitted,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    RebalanceStarted,
+    TopicsMissing,
+)
+from kcore.structs import TopicPartition
+
+SUMMARY_MS = 30_000
+_NAMES_MAX = 10  # partitions spelled out in one line
+
+log = logging.getLogger("kcore.consumer")
+
+
+class Reporter:
+    """Turns events into log lines; also remembers why each address could not be reached."""
+
+    def __init__(self, name: str) -> None:
+        self.attempts: dict[str, str] = {}  # "host:port" -> the last reason
+        self._name = name
+        self._outage = False
+        self._failures = 0
+        self._said_at: dict[str, int] = {}
+
+    def report(self, event: Event, now_ms: int) -> None:
+        """Take one event."""
+        match event:
+            case LinkClosed():
+                self._link_closed(event, now_ms)
+            case ClusterUnreachable():
+                self._outage, self._failures = True, 0
+                self._said_at["outage"] = now_ms
+                log.warning("%s: no broker can be reached: %s", self._name, event.error)
+            case ClusterReachable():
+                self._outage = False
+                self.attempts.clear()
+                log.warning(
+                    "%s: a broker answers again after %.1f s and %d attempts",
+                    self._name,
+                    event.outage_ms / 1000,
+                    event.attempts,
+                )
+            case OffsetsCommitted() if event.error is not None and event.operation is None:
+                if self._due("auto commit", now_ms):
+                    log.warning("%s: auto commit failed: %s", self._name, event.error)
+            case TopicsMissing():
+                if self._due("topics", now_ms):
+                    log.warning("%s: %s", self._name, event)
+            case Closed():
+                for error in event.errors:
+                    log.warning("%s: while closing: %s", self._name, error)
+            case _:
+                self._group(event)
+
+    def _link_closed(self, event: LinkClosed, now_ms: int) -> None:
+        where = f"{event.host}:{event.port}"
+        if where in self.attempts or len(self.attempts) < _NAMES_MAX:
+            self.attempts[where] = str(event.error)
+        if not self._outage:
+            log.debug("%s: connection to %s ended: %s", self._name, where, event.error)
+            return
+        self._failures += 1
+        if self._due("outage", now_ms):
+            log.warning(
+                "%s: still no broker, %d attempts failed since the last word; %s: %s",
+                self._name,
+                self._failures,
+                where,
+                event.error,
+            )
+            self._failures = 0
+
+    def _group(self, event: Event) -> None:
+        match event:
+            case GroupJoined():
+                log.info(
+                    "%s: joined generation %d as %s (%s%s)",
+                    self._name,
+                    event.generation,
+                    event.member_id,
+                    event.protocol,
+                    f", leader of {event.members}" if event.is_leader else "",
+                )
+            case PartitionsAssigned():
+                log.info("%s: assigned %s", self._name, _list(event.added))
+            case PartitionsRevoked():
+                log.info("%s: giving up %s", self._name, _list(event.partitions))
+            case PartitionsLost():
+                log.warning("%s: lost %s", self._name, _list(event.partitions))
+            case GroupLeft():
+                log.info("%s: left the group: %s", self._name, event.reason)
+            case RebalanceStarted():
+                log.info("%s: joining: %s", self._name, event.reason)
+            case CoordinatorFound():
+                log.info("%s: coordinator is node %d", self._name, event.node_id)
+            case CoordinatorLost():
+                log.debug("%s: looking for the coordinator: %s", self._name, event.reason)
+            case OffsetReset():
+                log.info(
+                    "%s: %s starts at %d (%s)",
+                    self._name,
+                    _list([event.partition]),
+                    event.offset,
+                    event.strategy,
+                )
+
+    def _due(self, subject: str, now_ms: int) -> bool:
+        said_at = self._said_at.get(subject)
+        if said_at is not None and now_ms - said_at < SUMMARY_MS:
+            return False
+        self._said_at[subject] = now_ms
+        return True
+
+
+def _list(partitions: Iterable[TopicPartition]) -> str:
+    names = [f"{tp.topic}-{tp.partition}" for tp in partitions]
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    return (", ".join(names[:_NAMES_MAX]) or "nothing") + more

@@ -1,0 +1,26 @@
+"""Deserializers as users write them, made into what the reader calls: `f(topic, headers, data)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Deserialize = Callable[[str, Any, Any], Any]
+
+
+def normal_form(deserializer: Any) -> Deserialize | None:
+    """One call for both kinds; None stays None.
+
+    An object with `deserialize(topic, headers, data)` (kafka.serializer.Deserializer) is asked with
+    all three, a plain callable with the data alone; data is bytes, or None for a null.
+    """
+    if deserializer is None:
+        return None
+    method: Deserialize | None = getattr(deserializer, "deserialize", None)
+    if method is not None:
+        return method
+
+    def call(_topic: str, _headers: Any, data: Any) -> Any:
+        return deserializer(data)
+
+    return call
