@@ -335,9 +335,7 @@ def _expected(partition: Partition, ask: Ask) -> bool:
 
 
 def _aborted(data: FetchResponse.PartitionData) -> list[tuple[int, int]]:
-    # Not every broker sends them in order.
-    found = [(one.first_offset, one.producer_id) for one in data.aborted_transactions or ()]
-    return [(producer_id, first_offset) for first_offset, producer_id in sorted(found)]
+    return [(one.producer_id, one.first_offset) for one in data.aborted_transactions or ()]
 
 
 def _name(code: int) -> str:

@@ -17,6 +17,7 @@ from kcore.errors import (
     KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
+    UnsupportedCodecError,
 )
 from kcore.events import Event
 from kcore.fetch.answers import Answers
@@ -215,7 +216,7 @@ class Fetcher:
     def _cannot_read(self, partition: Partition, error: Exception) -> None:
         """Others first; and behind bytes that never can be read, nothing more is fetched."""
         self._shelf.pass_turn(partition)
-        if isinstance(error, CorruptRecordError):
+        if isinstance(error, (CorruptRecordError, UnsupportedCodecError)):
             partition.stuck = True
             self._shelf.drop(partition, keep=1)
             self._planner.touch(partition)

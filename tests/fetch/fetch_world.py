@@ -1,0 +1,415 @@
+"""A network, a cluster and a clock for the fetch room alone: no sockets, no time, no other rooms.
+
+Requests and answers go through the real codec at the version that was negotiated, so a test that
+passes here has also shown that the messages can be written and read.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import crc32c
+from kcore.connection.calls import Answer, Build, Done, Reach
+from kcore.errors import DisconnectedError, KafkaError
+from kcore.events import Event
+from kcore.fetch.config import FetchConfig
+from kcore.fetch.fetcher import Fetcher
+from kcore.fetch.positions import Positions
+from kcore.records import ConsumerRecord
+from kcore.structs import Leader, Node, TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.codec import decode, encode
+from kcore.wire.messages import (
+    FetchResponse,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochResponse,
+)
+
+RESPONSES: dict[ApiKey, Any] = {
+    ApiKey.FETCH: FetchResponse,
+    ApiKey.LIST_OFFSETS: ListOffsetsResponse,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpochResponse,
+}
+NEWEST = {ApiKey.FETCH: 17, ApiKey.LIST_OFFSETS: 10, ApiKey.OFFSET_FOR_LEADER_EPOCH: 4}
+
+
+def tp(number: int, topic: str = "t") -> TopicPartition:
+    return TopicPartition(topic, number)
+
+
+def topic_id(topic: str) -> bytes:
+    return topic.encode().ljust(16, b".")
+
+
+class Sent:
+    """One request on its way: what was asked, and the way to answer it."""
+
+    def __init__(
+        self, node: int, api: ApiKey, version: int, body: Any, done: Done, timeout_ms: int
+    ) -> None:
+        self.node = node
+        self.api = api
+        self.version = version
+        self.body = body
+        self.done = done
+        self.timeout_ms = timeout_ms
+
+    def __repr__(self) -> str:
+        return f"<{self.api.name} v{self.version} to {self.node}>"
+
+
+class FakeNetwork:
+    """`connection.calls.Network`: every node is connected unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self.unreachable: dict[int, int] = {}  # node -> when it may be tried again
+        self.unknown: set[int] = set()
+        self.versions: dict[int, dict[ApiKey, int]] = {}
+        self.closing: list[Sent] = []
+
+    def send(
+        self,
+        node: int,
+        api: ApiKey,
+        build: Build,
+        done: Done,
+        now_ms: int,
+        *,
+        timeout_ms: int | None = None,
+        max_version: int | None = None,
+    ) -> None:
+        version = self.versions.get(node, NEWEST)[api]
+        if max_version is not None:
+            version = min(version, max_version)
+        body = build(version)
+        body = decode(type(body), version, encode(body, version))
+        assert timeout_ms is None or timeout_ms > 0
+        self.sent.append(Sent(node, api, version, body, done, timeout_ms or 30_000))
+
+    def reach(self, node: int, now_ms: int) -> Reach:
+        if node in self.unknown:
+            return Reach.UNKNOWN
+        if self.unreachable.get(node, 0) > now_ms:
+            return Reach.BACKOFF
+        return Reach.READY
+
+    def retry_at(self, node: int) -> int:
+        return self.unreachable.get(node, 0)
+
+    def version_of(self, node: int, api: ApiKey, max_version: int | None = None) -> int | None:
+        return self.versions.get(node, NEWEST)[api]
+
+    def in_flight(self, node: int) -> int:
+        return sum(one.node == node for one in self.sent)
+
+    def least_loaded(self, now_ms: int) -> int | None:
+        return 1
+
+    def add_coordinator(self, node_id: int, host: str, port: int) -> int:
+        raise NotImplementedError
+
+    def drop(self, node: int, now_ms: int) -> None:
+        raise NotImplementedError
+
+
+class FakeCluster:
+    """`connection.calls.ClusterView`: what the test says; it counts the refreshes asked for."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.updates = 0
+        self.leaders: dict[TopicPartition, Leader] = {}
+        self.epochs: dict[TopicPartition, int] = {}
+        self.ids: dict[str, bytes] = {}
+        self.nodes = {number: Node(number, f"host{number}", 9092) for number in (1, 2, 3)}
+
+    def lead(self, where: TopicPartition, node: int, epoch: int = -1) -> None:
+        self.leaders[where] = Leader(node, epoch)
+        self.epochs[where] = max(epoch, self.epochs.get(where, -1))
+        self.version += 1
+
+    def leader(self, where: TopicPartition) -> Leader | None:
+        leader = self.leaders.get(where)
+        if leader is None or leader.epoch < self.epochs.get(where, -1):
+            return None
+        return leader
+
+    def node(self, node_id: int) -> Node | None:
+        return self.nodes.get(node_id)
+
+    def partitions(self, topic: str) -> list[int] | None:
+        return sorted(where.partition for where in self.leaders if where.topic == topic)
+
+    def topics(self) -> set[str]:
+        return {where.topic for where in self.leaders}
+
+    def is_internal(self, topic: str) -> bool:
+        return False
+
+    def topic_id(self, topic: str) -> bytes | None:
+        return self.ids.get(topic)
+
+    def topic_name(self, wanted: bytes) -> str | None:
+        return next((name for name, one in self.ids.items() if one == wanted), None)
+
+    def replica_racks(self, where: TopicPartition) -> set[str]:
+        return set()
+
+    def request_update(self) -> None:
+        self.updates += 1
+
+    def see_epoch(self, where: TopicPartition, epoch: int) -> bool:
+        if epoch <= self.epochs.get(where, -1):
+            return False
+        self.epochs[where] = epoch
+        self.version += 1
+        self.updates += 1
+        return True
+
+    def learn_leader(self, where: TopicPartition, leader: Leader, node: Node | None) -> bool:
+        if leader.epoch <= self.epochs.get(where, -1):
+            return False
+        if leader.node_id not in self.nodes:
+            if node is None:
+                return False
+            self.nodes[leader.node_id] = node
+        self.lead(where, leader.node_id, leader.epoch)
+        return True
+
+
+class World:
+    """The room under test, everything around it, and words to play the broker with.
+
+    All partitions named are led by node 1 (or `leader`), have a position of 0 unless `start` says
+    otherwise (None: none), and topic ids are known.
+    """
+
+    def __init__(
+        self,
+        *partitions: TopicPartition,
+        policy: str = "latest",
+        start: int | None = 0,
+        leader: Callable[[TopicPartition], int] = lambda _tp: 1,
+        seed: int = 1,
+        **options: Any,
+    ) -> None:
+        self.now_ms = 1_000_000
+        self.events: list[Event] = []
+        self.network = FakeNetwork()
+        self.cluster = FakeCluster()
+        self.positions = Positions(policy)
+        self.config = FetchConfig(**options)
+        for where in partitions:
+            self.cluster.lead(where, leader(where))
+            self.cluster.ids[where.topic] = topic_id(where.topic)
+        self.fetcher = Fetcher(
+            self.config,
+            self.network,
+            self.cluster,
+            self.positions,
+            random.Random(seed),
+            self.events.append,
+        )
+        self.positions.assign(partitions)
+        if start is not None:
+            for where in partitions:
+                self.positions.seek(where, start)
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def tick(self, after_ms: int = 0) -> None:
+        self.now_ms += after_ms
+        self.fetcher.handle_tick(self.now_ms)
+
+    def until_due(self) -> int:
+        """Go on to the next deadline; how long that was."""
+        before = self.now_ms
+        self.now_ms = max(self.now_ms, self.fetcher.deadline())
+        self.tick()
+        return self.now_ms - before
+
+    # -- the broker's side -------------------------------------------------------------------------
+
+    def pending(self, api: ApiKey, node: int | None = None) -> list[Sent]:
+        return [
+            one for one in self.network.sent if one.api is api and node in {None, one.node}
+        ]
+
+    def only(self, api: ApiKey = ApiKey.FETCH, node: int | None = None) -> Sent:
+        """The one request of this kind that is under way."""
+        found = self.pending(api, node)
+        assert len(found) == 1, found
+        return found[0]
+
+    def answer(self, sent: Sent, body: Any, after_ms: int = 0) -> None:
+        """Answer a request, and give the room its turn."""
+        self.network.sent.remove(sent)
+        self.now_ms += after_ms
+        body = decode(type(body), sent.version, memoryview(encode(body, sent.version)))
+        sent.done(Answer(body, None, sent.version, sent.node), self.now_ms)
+        self.tick()
+
+    def fail(self, sent: Sent, error: KafkaError | None = None) -> None:
+        """Let a request end without an answer."""
+        self.network.sent.remove(sent)
+        error = error or DisconnectedError("gone")
+        sent.done(Answer(None, error, -1, sent.node), self.now_ms)
+        self.tick()
+
+    def fetched(
+        self,
+        *parts: tuple[TopicPartition, FetchResponse.PartitionData],
+        node: int | None = None,
+        after_ms: int = 0,
+        session_id: int = 0,
+        error_code: int = 0,
+        pad: bool = True,
+        **fields: Any,
+    ) -> None:
+        """Answer the fetch under way; a full one also gets empty parts for what is not named."""
+        sent = self.only(ApiKey.FETCH, node)
+        named = dict(parts)
+        every = list(parts)
+        if pad and session_id == 0 and not error_code:
+            every += [(where, part()) for where in asked(sent) if where not in named]
+        topics = [
+            FetchResponse.FetchableTopicResponse(
+                topic=where.topic, topic_id=topic_id(where.topic), partitions=[data]
+            )
+            for where, data in every
+        ]
+        body = FetchResponse(
+            session_id=session_id, error_code=error_code, responses=topics, **fields
+        )
+        self.answer(sent, body, after_ms)
+
+    # -- the application's side --------------------------------------------------------------------
+
+    def take(self, count: int = 500) -> dict[TopicPartition, list[int]]:
+        """Take records: their offsets by partition."""
+        taken = self.fetcher.take_records(count, self.now_ms)
+        self.tick()
+        return {where: offsets(records) for where, records in taken.items()}
+
+    def take_error(self, kind: type[Exception] = KafkaError, count: int = 500) -> Any:
+        try:
+            taken = self.fetcher.take_records(count, self.now_ms)
+        except kind as error:
+            self.tick()
+            return error
+        raise AssertionError(f"nothing was raised, but taken: {taken}")
+
+    def at(self, where: TopicPartition) -> int | None:
+        position = self.positions.position(where)
+        return None if position is None else position.offset
+
+
+def asked(sent: Sent) -> dict[TopicPartition, int]:
+    """What a fetch request asks for: offset by partition."""
+    names = {topic_id(name): name for name in ("t", "foo", "bar", "other")}
+    return {
+        TopicPartition(topic.topic or names[topic.topic_id], one.partition): one.fetch_offset
+        for topic in sent.body.topics
+        for one in topic.partitions
+    }
+
+
+def forgotten(sent: Sent) -> list[TopicPartition]:
+    names = {topic_id(name): name for name in ("t", "foo", "bar", "other")}
+    return [
+        TopicPartition(topic.topic or names[topic.topic_id], number)
+        for topic in sent.body.forgotten_topics_data
+        for number in topic.partitions
+    ]
+
+
+def offsets(records: Iterable[ConsumerRecord]) -> list[int]:
+    return [record.offset for record in records]
+
+
+def batch(
+    first: int,
+    count: int = 1,
+    *,
+    size: int = 10,
+    last: int | None = None,
+    epoch: int = -1,
+    producer: int = -1,
+    transactional: bool = False,
+) -> bytes:
+    """A batch of `count` records from offset `first` on; each value begins with its offset.
+
+    last: the batch's last offset, if records at the end are compacted away.
+    """
+    values = [b"%d " % (first + index) + b"." * size for index in range(count)]
+    rows = [_record(index, None, value) for index, value in enumerate(values)]
+    delta = count - 1 if last is None else last - first
+    return _frame(first, rows, delta, epoch, producer, 0x10 if transactional else 0)
+
+
+def marker(at: int, producer: int, *, commit: bool) -> bytes:
+    """A control batch: a transaction's end."""
+    key = struct.pack(">hh", 0, 1 if commit else 0)
+    return _frame(at, [_record(0, key, bytes(6))], 0, -1, producer, 0x30)
+
+
+def empty_control(at: int, producer: int) -> bytes:
+    """A control batch whose record was compacted away."""
+    return _frame(at, [], 0, -1, producer, 0x30)
+
+
+def _frame(
+    first: int, rows: list[bytes], delta: int, epoch: int, producer: int, attributes: int
+) -> bytes:
+    head = struct.pack(
+        ">hiqqqhii", attributes, delta, 1000, 1000, producer, 0 if producer >= 0 else -1, -1,
+        len(rows),
+    )  # fmt: skip
+    checked = head + b"".join(rows)
+    body = struct.pack(">ibI", epoch, 2, crc32c.crc32c(checked)) + checked
+    return struct.pack(">qi", first, len(body)) + body
+
+
+def _record(delta: int, key: bytes | None, value: bytes) -> bytes:
+    packed = _varint(-1) if key is None else _varint(len(key)) + key
+    body = b"\0" + _varint(0) + _varint(delta) + packed + _varint(len(value)) + value + b"\0"
+    return _varint(len(body)) + body
+
+
+def _varint(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def part(records: bytes = b"", **fields: Any) -> FetchResponse.PartitionData:
+    """A partition's part of an answer."""
+    fields.setdefault("high_watermark", 1000)
+    return FetchResponse.PartitionData(records=records, **fields)
+
+
+def data(where: TopicPartition, *batches: bytes, **fields: Any) -> Any:
+    """`(partition, its part)` with these batches, for `World.fetched`."""
+    records = b"".join(batches)
+    return where, _numbered(where, part(records, **fields))
+
+
+def failed(where: TopicPartition, code: int, **fields: Any) -> Any:
+    """`(partition, its part)` with an error."""
+    fields.setdefault("high_watermark", -1)
+    return where, _numbered(where, part(b"", error_code=code, **fields))
+
+
+def _numbered(
+    where: TopicPartition, found: FetchResponse.PartitionData
+) -> FetchResponse.PartitionData:
+    found.partition_index = where.partition
+    return found

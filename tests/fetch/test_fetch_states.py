@@ -1,0 +1,262 @@
+"""Positions and their states (CLIENT_CONSUMER.md section 8): every cell, and who wins when."""
+
+from __future__ import annotations
+
+import pytest
+
+from kcore.errors import IllegalArgumentError, IllegalStateError
+from kcore.fetch.config import ResetStrategy
+from kcore.fetch.partition import Partition, Position
+from kcore.fetch.positions import Positions
+from kcore.fetch.states import TRANSITIONS, WITH_POSITION, PartitionState, PositionInput
+from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
+
+A = TopicPartition("t", 0)
+B = TopicPartition("t", 1)
+S, I = PartitionState, PositionInput
+
+# Written out by hand, so that a cell changed by accident is noticed. None: ignored (P1).
+CELLS = {
+    (S.INITIALIZING, I.SOUGHT): S.FETCHING,
+    (S.INITIALIZING, I.RESET_ASKED): S.AWAIT_RESET,
+    (S.INITIALIZING, I.RESET_ANSWERED): None,
+    (S.INITIALIZING, I.DOUBTED): None,
+    (S.INITIALIZING, I.VALIDATED): None,
+    (S.FETCHING, I.SOUGHT): S.FETCHING,
+    (S.FETCHING, I.RESET_ASKED): S.AWAIT_RESET,
+    (S.FETCHING, I.RESET_ANSWERED): None,
+    (S.FETCHING, I.DOUBTED): S.AWAIT_VALIDATION,
+    (S.FETCHING, I.VALIDATED): None,
+    (S.AWAIT_RESET, I.SOUGHT): S.FETCHING,
+    (S.AWAIT_RESET, I.RESET_ASKED): S.AWAIT_RESET,
+    (S.AWAIT_RESET, I.RESET_ANSWERED): S.FETCHING,
+    (S.AWAIT_RESET, I.DOUBTED): None,
+    (S.AWAIT_RESET, I.VALIDATED): None,
+    (S.AWAIT_VALIDATION, I.SOUGHT): S.FETCHING,
+    (S.AWAIT_VALIDATION, I.RESET_ASKED): S.AWAIT_RESET,
+    (S.AWAIT_VALIDATION, I.RESET_ANSWERED): None,
+    (S.AWAIT_VALIDATION, I.DOUBTED): S.AWAIT_VALIDATION,
+    (S.AWAIT_VALIDATION, I.VALIDATED): S.FETCHING,
+}
+
+# Section 8 of the spec: what each state may go to.
+REACHABLE = {
+    S.INITIALIZING: {S.FETCHING, S.AWAIT_RESET},
+    S.FETCHING: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION},
+    S.AWAIT_RESET: {S.FETCHING, S.AWAIT_RESET},
+    S.AWAIT_VALIDATION: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION},
+}
+
+
+class Watching:
+    """Notes what the positions tell."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, TopicPartition]] = []
+
+    def moved(self, partition: Partition) -> None:
+        self.told.append(("moved", partition.tp))
+
+    def changed(self, partition: Partition) -> None:
+        self.told.append(("changed", partition.tp))
+
+
+def apply(positions: Positions, partition: Partition, what: PositionInput) -> None:
+    tp = partition.tp
+    if what is I.SOUGHT:
+        positions.seek(tp, 7)
+    elif what is I.RESET_ASKED:
+        positions.reset(tp, "earliest")
+    elif what is I.RESET_ANSWERED:
+        positions.reset_answered(partition, 3)
+    elif what is I.DOUBTED:
+        positions.doubt(partition)
+    else:
+        positions.validated(partition)
+
+
+def in_state(positions: Positions, tp: TopicPartition, state: PartitionState) -> Partition:
+    positions.assign([*positions.assigned(), tp])
+    partition = positions.find(tp)
+    assert partition is not None
+    for what in {
+        S.INITIALIZING: [],
+        S.FETCHING: [I.SOUGHT],
+        S.AWAIT_RESET: [I.RESET_ASKED],
+        S.AWAIT_VALIDATION: [I.SOUGHT, I.DOUBTED],
+    }[state]:
+        apply(positions, partition, what)
+    assert partition.state is state
+    return partition
+
+
+@pytest.mark.parametrize("state", PartitionState)
+@pytest.mark.parametrize("what", PositionInput)
+def test_every_cell(state: PartitionState, what: PositionInput) -> None:
+    positions = Positions()
+    partition = in_state(positions, A, state)
+    before = (partition.offset, partition.offset_epoch)
+
+    apply(positions, partition, what)
+
+    expected = CELLS[state, what]
+    assert partition.state is (expected or state)
+    if expected is None:
+        assert (partition.offset, partition.offset_epoch) == before
+    assert (partition.offset >= 0) == (partition.state in WITH_POSITION)
+    assert [p.tp for s in S for p in positions.in_state(s)] == [A]
+
+
+def test_table_is_the_specs() -> None:
+    assert {state: set(row.values()) for state, row in TRANSITIONS.items()} == REACHABLE
+
+
+@pytest.mark.parametrize("what", PositionInput)
+def test_p1_a_partition_given_up_ignores_everything(what: PositionInput) -> None:
+    positions = Positions()
+    partition = in_state(positions, A, S.AWAIT_RESET)
+    positions.assign([])
+    if what is I.RESET_ANSWERED:
+        assert not positions.reset_answered(partition, 3)
+    elif what in {I.SOUGHT, I.RESET_ASKED}:
+        with pytest.raises(IllegalStateError):
+            apply(positions, partition, what)
+    else:
+        apply(positions, partition, what)
+    assert partition.state is S.AWAIT_RESET
+    assert not any(positions.in_state(state) for state in S)
+
+
+def test_p4_what_stays_keeps_its_state_what_goes_loses_it() -> None:
+    positions = Positions()
+    positions.assign([A, B])
+    positions.seek(A, 5)
+    positions.seek(B, 6)
+    positions.pause([A, B])
+    positions.assign([A])
+    positions.assign([B, A])
+    assert positions.position(A) == Position(5, -1, None)
+    assert positions.position(B) is None
+    assert positions.paused() == {A}
+    assert positions.assigned() == [A, B]  # in the order they were assigned
+
+
+def test_p4_assignment_ends_suspension_but_not_pause() -> None:
+    positions = Positions()
+    positions.assign([A])
+    positions.seek(A, 0)
+    positions.pause([A])
+    positions.suspend([A])
+    partition = positions.find(A)
+    assert partition is not None
+    positions.resume([A])
+    assert not partition.deliverable
+    positions.assign([A])
+    assert partition.deliverable
+
+
+def test_hold_and_release() -> None:
+    positions = Positions()
+    positions.assign([A])
+    positions.seek(A, 0)
+    positions.hold([A, B])  # B is not ours: harmless, a rebalance may have overtaken the caller
+    partition = positions.find(A)
+    assert partition is not None
+    assert not partition.deliverable
+    positions.release([A, B])
+    assert partition.deliverable
+
+
+def test_c1_consumed_are_fetching_positions_only() -> None:
+    positions = Positions()
+    for number, state in enumerate(PartitionState):
+        in_state(positions, TopicPartition("t", number), state)
+    assert positions.consumed() == {TopicPartition("t", 1): OffsetAndMetadata(7, "", -1)}
+
+
+def test_p2_committed_offsets_fill_only_what_waits() -> None:
+    positions = Positions()
+    positions.assign([A, B])
+    positions.seek(B, 9)
+    unknown = TopicPartition("gone", 0)
+    positions.apply_committed(
+        {A: OffsetAndMetadata(4, "", 2), B: OffsetAndMetadata(1), unknown: OffsetAndMetadata(1)}
+    )
+    assert positions.position(A) == Position(4, 2, None)
+    assert positions.position(B) == Position(9, -1, None)
+
+
+def test_p2_nothing_committed_goes_by_the_policy() -> None:
+    positions = Positions("earliest")
+    positions.assign([A])
+    positions.apply_committed({A: None})
+    assert positions.initializing() == [A]
+    positions.reset_initializing([A, B])
+    partition = positions.find(A)
+    assert partition is not None
+    assert (partition.state, partition.strategy) == (S.AWAIT_RESET, ResetStrategy.EARLIEST)
+
+
+def test_p2_without_policy_it_stays_undecided_until_a_seek() -> None:
+    positions = Positions("none")
+    positions.assign([A, B])
+    positions.reset_initializing([A, B])
+    assert positions.initializing() == []  # nobody need look them up again
+    assert [partition.tp for partition in positions.undecided] == [A, B]
+    positions.seek(A, 0)
+    assert [partition.tp for partition in positions.undecided] == [B]
+    positions.assign([A])
+    assert not positions.undecided
+
+
+def test_p3_seek_tells_the_watcher_and_pause_does_not_move() -> None:
+    positions = Positions()
+    positions.assign([A])
+    watching = positions.watcher = Watching()
+    positions.seek(A, 1)
+    positions.pause([A])
+    positions.pause([A])
+    positions.resume([A])
+    positions.reset(A, "latest")
+    positions.assign([])
+    assert watching.told == [
+        ("moved", A),
+        ("changed", A),
+        ("changed", A),
+        ("moved", A),
+        ("moved", A),
+    ]
+
+
+def test_p11_truncated_goes_back_and_keeps_the_leader() -> None:
+    positions = Positions()
+    partition = in_state(positions, A, S.AWAIT_VALIDATION)
+    partition.leader = Leader(1, 3)
+    positions.truncated(partition, 2, 1)
+    assert positions.position(A) == Position(2, 1, Leader(1, 3))
+    assert partition.state is S.FETCHING
+
+
+def test_x1_use_of_partitions_that_are_not_assigned() -> None:
+    positions = Positions()
+    for use in (
+        lambda: positions.seek(A, 0),
+        lambda: positions.reset(A, "latest"),
+        lambda: positions.pause([A]),
+        lambda: positions.resume([A]),
+        lambda: positions.position(A),
+        lambda: positions.highwater(A),
+    ):
+        with pytest.raises(IllegalStateError, match="t-0 is not assigned"):
+            use()
+
+
+def test_seek_and_reset_refuse_what_can_never_be() -> None:
+    positions = Positions()
+    positions.assign([A])
+    with pytest.raises(IllegalArgumentError):
+        positions.seek(A, -1)
+    with pytest.raises(IllegalArgumentError):
+        positions.reset(A, "none")
+    with pytest.raises(ValueError, match="newest"):
+        positions.reset(A, "newest")
