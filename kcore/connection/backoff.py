@@ -23,4 +23,4 @@ def exponential(attempts: int, base_ms: int, max_ms: int, rng: Rng) -> int:
     # The exponent is capped before the power is taken: a long outage must not make a huge number.
     exponent = min(attempts, log2(max_ms / base_ms))
     spread = 1 - JITTER + 2 * JITTER * rng.random()
-    return min(max_ms, int(base_ms * 2**exponent * spread))
+    return min(max_ms, round(base_ms * 2**exponent * spread))
