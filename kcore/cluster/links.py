@@ -5,6 +5,9 @@ Rules:
 * Bootstrap addresses stay usable for ever: when no known broker can be asked, they are (KIP-899, without forgetting
   what is known of the cluster).
 * A coordinator has an entry of its own under COORDINATOR_KEY_BASE - node id; it is never the least loaded node.
+* A node that refuses our credentials or certificate fails what is asked of it with that error, and
+  the application is told (ErrorRaised); it is still tried again after its backoff, because a broker
+  may learn of a user late.
 * Answers are collected in `completed`, never run inside `send`: the owner runs them after each input.
 """
 
@@ -16,11 +19,25 @@ from dataclasses import dataclass
 
 from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
+from kcore.connection.authentication import Authentication
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Build, Done, Reach
 from kcore.connection.link import Call, Completed, Link, LinkOptions
-from kcore.errors import DisconnectedError, KafkaError, UnsupportedVersionError
-from kcore.events import ClusterReachable, ClusterUnreachable, Event, LinkClosed, LinkOpened
+from kcore.connection.sasl import Credentials
+from kcore.errors import (
+    AuthenticationFailedError,
+    DisconnectedError,
+    KafkaError,
+    UnsupportedVersionError,
+)
+from kcore.events import (
+    ClusterReachable,
+    ClusterUnreachable,
+    ErrorRaised,
+    Event,
+    LinkClosed,
+    LinkOpened,
+)
 from kcore.structs import Node, Rng
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
@@ -28,9 +45,10 @@ from kcore.wire.apis import ApiKey
 
 @dataclass(frozen=True, slots=True)
 class LinksConfig:
-    """Options of all links; names and defaults as Java's."""
+    """Options of all links; names and defaults as Java's. `credentials`: None without SASL."""
 
     link: LinkOptions
+    credentials: Credentials | None = None
     reconnect_backoff_ms: int = 50
     reconnect_backoff_max_ms: int = 1_000
     setup_timeout_ms: int = 10_000
@@ -139,7 +157,7 @@ class Links:
             return
         if entry.link is None:
             if now_ms < entry.retry_at:
-                error = DisconnectedError(
+                error = entry.refusal or DisconnectedError(
                     f"{entry.host}:{entry.port} failed lately and is not tried before its backoff ends"
                 )
                 self.completed.append((call, Answer(None, error, -1, node)))
@@ -255,10 +273,15 @@ class Links:
             now_ms,
             self.completed,
             self.actions,
+            self._authentication(),
         )
         entry.tried_at = now_ms
         self._by_number[self._numbers] = entry
         self.actions.append(Connect(self._numbers, entry.host, entry.port, entry.address_index))
+
+    def _authentication(self) -> Authentication | None:
+        credentials = self._config.credentials
+        return None if credentials is None else Authentication(credentials, self._rng)
 
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened a link."""
@@ -288,14 +311,16 @@ class Links:
             entry.link.handle_data(data, now_ms)
             self._look(entry, now_ms)
 
-    def handle_closed(self, link: int, why: str, now_ms: int, *, more_addresses: bool) -> None:
-        """The driver lost a link or could not open it."""
+    def handle_closed(
+        self, link: int, why: str, now_ms: int, *, more_addresses: bool, untrusted: bool = False
+    ) -> None:
+        """The driver lost a link or could not open it; `untrusted`: TLS failed for good."""
         entry = self._by_number.get(link)
         if entry is None or entry.link is None:
             return
-        if entry.greeted or not more_addresses:
+        if entry.greeted or untrusted or not more_addresses:
             entry.address_index = 0
-            entry.link.handle_closed(why)
+            entry.link.handle_closed(why, untrusted=untrusted)
             self._look(entry, now_ms)
             return
         # Another address of the same name: tried at once, and what waits goes along.
@@ -353,6 +378,7 @@ class Links:
             entry.greeted = True
             self.changes += 1
             entry.failures = entry.setups = entry.retry_at = 0
+            entry.refusal = None
             self._emit(LinkOpened(self._node_id(entry.key), entry.host, entry.port))
             outage, self._outage = self._outage, _Outage()
             if outage.since is not None:
@@ -376,6 +402,9 @@ class Links:
         if not failed:
             return
         self.disconnects += 1
+        entry.refusal = error if isinstance(error, AuthenticationFailedError) else None
+        if entry.refusal is not None:
+            self._emit(ErrorRaised(error))
         config = self._config
         entry.retry_at = now_ms + exponential(
             entry.failures, config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, self._rng

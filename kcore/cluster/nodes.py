@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kcore.connection.link import Link
+from kcore.errors import AuthenticationFailedError
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class NodeLink:
     failures: int = 0  # attempts and links that failed since the last greeting
     setups: int = 0  # attempts in a row that ran out of the set-up time (KIP-601)
     retry_at: int = 0  # no attempt before this time (ms)
+    refusal: AuthenticationFailedError | None = None  # the last attempt's end, if so
     address_index: int = 0  # which of the name's addresses is next
     tried_at: int = -1  # when the last attempt began, -1 never
 

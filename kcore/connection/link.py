@@ -1,4 +1,4 @@
-"""One link: the greeting, correlation ids, requests in flight in order, their deadlines, and the frames coming back.
+"""One link: set-up, correlation ids, requests in flight in order, their deadlines, and the frames coming back.
 
 Kafka answers the requests of one connection in the order they were sent, so the answer's correlation id must be that of the
 oldest request in flight; anything else means that the two sides disagree, and the link ends. A link answers every call it
@@ -6,6 +6,7 @@ took exactly once: with a body, or with the reason it ended. It gives its answer
 `actions`; both are shared with the owner of all links, who runs the answers' functions after the input.
 
     CONNECTING --connected--> GREETING (ApiVersions) --greeted--> READY --closed, expired, malformed--> ENDED
+    GREETING --challenged--> AUTHENTICATING (SASL) --authenticated--> READY <-> RENEWING (KIP-368)
 """
 
 from __future__ import annotations
@@ -16,24 +17,45 @@ from typing import Any
 
 from kcore import limits
 from kcore.actions import Action, Disconnect, Send
+from kcore.connection.authentication import Authentication
 from kcore.connection.calls import Answer, Build, Done
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
     DisconnectedError,
+    FrameError,
     KafkaError,
     ProtocolError,
     RequestTimedOutError,
+    SslAuthenticationError,
     Unexpected,
     UnsupportedVersionError,
 )
 from kcore.timers import NEVER
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey, negotiate
-from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
+from kcore.wire.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SaslAuthenticateRequest,
+)
 
 _UNSUPPORTED_VERSION = 35
 # The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own range (KIP-511).
 _GREETING_VERSION = 4
+
+# What the link was at when its set-up time ran out.
+_UNFINISHED = {
+    LinkState.CONNECTING: "connect",
+    LinkState.GREETING: "answer the greeting",
+    LinkState.AUTHENTICATING: "answer the authentication",
+}
+# A broker says nothing when what it hears makes no sense to it; it only hangs up.
+_CLOSED_EARLY = {
+    LinkState.GREETING: " before it answered the greeting (does it want TLS, or is it no Kafka?)",
+    LinkState.AUTHENTICATING: " during authentication (some brokers refuse credentials this way)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +95,7 @@ class Link:
 
     __slots__ = (
         "_actions",
+        "_authentication",
         "_completed",
         "_correlation_id",
         "_expires_at",
@@ -101,6 +124,7 @@ class Link:
         now_ms: int,
         completed: Completed,
         actions: deque[Action],
+        authentication: Authentication | None = None,
     ) -> None:
         self.number = number
         self.node = node
@@ -111,13 +135,14 @@ class Link:
         self._options = options
         self._completed = completed
         self._actions = actions
+        self._authentication = authentication
         self._reader = frames.FrameReader(options.max_frame_bytes)
         self._in_flight: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._ranges: dict[int, tuple[int, int]] = {}
         self._correlation_id = 0
         self._muted_until = 0
-        self._expires_at = setup_deadline_ms  # of the set-up: connecting and greeting together
+        self._expires_at = setup_deadline_ms  # of the whole set-up
 
     # -- state ---------------------------------------------------------------------------------------
 
@@ -136,8 +161,8 @@ class Link:
 
     @property
     def ready(self) -> bool:
-        """Greeted: requests go out at once."""
-        return self.state is LinkState.READY
+        """Set up: requests go out at once, or in a moment while the session is renewed."""
+        return self.state in {LinkState.READY, LinkState.RENEWING}
 
     @property
     def ended(self) -> bool:
@@ -186,6 +211,10 @@ class Link:
         if now_ms < self._muted_until:
             return
         self._muted_until = 0
+        authentication = self._authentication
+        if authentication is not None and self._waiting and now_ms >= authentication.renew_at:
+            self._renew(authentication, now_ms)
+            return
         while self._waiting and len(self._in_flight) < self._options.max_in_flight:
             call = self._waiting.popleft()
             try:
@@ -221,21 +250,26 @@ class Link:
         """`size` bytes were put into the buffer lent last."""
         try:
             self._take(self._reader.advance(size), now_ms)
-        except ProtocolError as error:
-            self._end(LinkInput.MALFORMED, error)
+        except (ProtocolError, AuthenticationFailedError) as error:
+            self._fail(error)
 
     def handle_data(self, data: bytes, now_ms: int) -> None:
         """Bytes that arrived elsewhere (in-memory transports, tests)."""
         try:
             self._take(self._reader.feed(data), now_ms)
-        except ProtocolError as error:
-            self._end(LinkInput.MALFORMED, error)
+        except (ProtocolError, AuthenticationFailedError) as error:
+            self._fail(error)
 
-    def handle_closed(self, why: str) -> None:
-        """The peer closed, or the driver could not open or keep the socket."""
+    def handle_closed(self, why: str, *, untrusted: bool = False) -> None:
+        """The driver could not open or keep the socket; `untrusted`: TLS failed for good."""
         where = f"{self.host}:{self.port}"
+        if untrusted:
+            error = SslAuthenticationError(f"TLS with {where} failed: {why}")
+            self._end(LinkInput.REJECTED, error, told=True)
+            return
         verb = "could not connect to" if self.state is LinkState.CONNECTING else "lost"
-        self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}"), told=True)
+        hint = _CLOSED_EARLY.get(self.state, "")
+        self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}{hint}"), told=True)
 
     def close(self, error: KafkaError) -> None:
         """End the link for a reason of our own; the driver is told to disconnect."""
@@ -247,7 +281,7 @@ class Link:
             return
         where = f"{self.host}:{self.port}"
         if now_ms >= self._expires_at:
-            what = "connect" if self.state is LinkState.CONNECTING else "answer the greeting"
+            what = _UNFINISHED[self.state]
             self._end(
                 LinkInput.EXPIRED,
                 RequestTimedOutError(f"{where} did not {what} within the connection set-up timeout"),
@@ -293,8 +327,8 @@ class Link:
                     f"(correlation id {correlation_id})"
                 )
             call = self._in_flight[0]
-            if call.api is ApiKey.API_VERSIONS:
-                self._take_greeting(call, frame, now_ms)
+            if call.done is _never_done:
+                self._take_own(call, frame, now_ms)
                 continue
             body = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
             self._in_flight.popleft()
@@ -305,17 +339,63 @@ class Link:
             if self._waiting:
                 self._flush(now_ms)
 
-    # -- greeting ------------------------------------------------------------------------------------
+    # -- greeting and authentication -----------------------------------------------------------------
+
+    def _write_own(self, message: Any, version: int, expires_at: int, now_ms: int) -> None:
+        """A request of the link itself: its answer goes to no room."""
+        call = Call(ApiKey(message.API_KEY), _never_built, _never_done, expires_at, None)
+        call.version = version
+        self._write(call, message, now_ms)
+
+    def _take_own(self, call: Call, frame: memoryview, now_ms: int) -> None:
+        if call.api is ApiKey.API_VERSIONS:
+            self._take_greeting(call, frame, now_ms)
+            return
+        authentication = self._authentication
+        assert authentication is not None
+        body: Any = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
+        self._in_flight.popleft()
+        step: SaslAuthenticateRequest | None
+        if call.api is ApiKey.SASL_HANDSHAKE:
+            step = authentication.take_handshake(body)
+        else:
+            step = authentication.take_answer(body, now_ms)
+        if step is not None:
+            version = self.version_of(ApiKey.SASL_AUTHENTICATE, None)
+            self._write_own(step, version, call.expires_at, now_ms)
+            return
+        self._move(LinkInput.AUTHENTICATED)
+        self._expires_at = NEVER
+        self._flush(now_ms)
+
+    def _authenticate(self, authentication: Authentication, expires_at: int, now_ms: int) -> None:
+        """Begin the SASL exchange."""
+        handshake = self._ranges.get(ApiKey.SASL_HANDSHAKE, (0, 0))
+        if handshake[1] < 1 or ApiKey.SASL_AUTHENTICATE not in self._ranges:
+            raise AuthenticationMethodNotSupported(
+                f"{self.host}:{self.port} does not serve SaslAuthenticate (brokers since 1.0 do)"
+            )
+        self._move(LinkInput.CHALLENGED)
+        self._write_own(authentication.begin(), 1, expires_at, now_ms)
+
+    def _renew(self, authentication: Authentication, now_ms: int) -> None:
+        """Prove once more who we are, before the broker stops listening (KIP-368).
+
+        Begun when there is something to send, as Java does, so that an idle link stays idle. The
+        answer comes behind those of the requests in flight, one of which may be a JoinGroup that
+        waits for minutes.
+        """
+        last = max((call.expires_at for call in self._in_flight), default=now_ms)
+        expires_at = max(last, now_ms) + self._options.request_timeout_ms
+        self._authenticate(authentication, expires_at, now_ms)
 
     def _greet(self, version: int, now_ms: int) -> None:
-        call = Call(ApiKey.API_VERSIONS, _never_built, _never_done, NEVER, None)
-        call.version = version
         options = self._options
         message = ApiVersionsRequest(
             client_software_name=options.software_name if version >= 3 else "",
             client_software_version=options.software_version if version >= 3 else "",
         )
-        self._write(call, message, now_ms)
+        self._write_own(message, version, NEVER, now_ms)
 
     def _take_greeting(self, call: Call, frame: memoryview, now_ms: int) -> None:
         # The header of this answer is always v0: four bytes of correlation id, then the error code. With
@@ -332,6 +412,9 @@ class Link:
                 f"{self.host}:{self.port} refused ApiVersions with error {body.error_code}"
             )
         self._ranges = {key.api_key: (key.min_version, key.max_version) for key in body.api_keys}
+        if self._authentication is not None:
+            self._authenticate(self._authentication, NEVER, now_ms)
+            return
         self._move(LinkInput.GREETED)
         self._expires_at = NEVER
         self._flush(now_ms)
@@ -347,6 +430,13 @@ class Link:
 
     # -- the end -------------------------------------------------------------------------------------
 
+    def _fail(self, error: ProtocolError | AuthenticationFailedError) -> None:
+        """The peer sent what ends the link."""
+        if isinstance(error, AuthenticationFailedError):
+            self._end(LinkInput.REJECTED, error)
+        else:
+            self._end(LinkInput.MALFORMED, error)
+
     def _end(self, what: LinkInput, error: KafkaError, *, told: bool = False) -> None:
         if not self._move(what):
             return
@@ -355,7 +445,7 @@ class Link:
         if not told:
             self._actions.append(Disconnect(self.number))
         for call in (*self._in_flight, *self._waiting):
-            if call.api is not ApiKey.API_VERSIONS:
+            if call.done is not _never_done:
                 self._completed.append((call, Answer(None, error, call.version, self.node)))
         self._in_flight.clear()
         self._waiting.clear()

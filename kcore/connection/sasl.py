@@ -1,11 +1,13 @@
 """SASL mechanisms as pure steps: bytes of the broker in, bytes for the broker out.
 
-A mechanism is good for one exchange: `first()` opens it, each answer of the broker goes into `step()`, and None means
-that both sides are satisfied. What a broker says here is not trusted: SCRAM demands its proof of the password, refuses
-iteration counts that are weak or would keep us busy, and every violation is a SaslAuthenticationFailedError.
+A mechanism is good for one exchange: `first()` opens it, each answer of the broker goes into
+`step()`, and None means that both sides are satisfied. What a broker says here is not trusted:
+SCRAM demands its proof of the password, refuses iteration counts that are weak or would keep us
+busy, and every violation is a SaslAuthenticationFailedError.
 
-Users and passwords are sent as UTF-8 as they are, not passed through SASLprep (RFC 4013): Apache Kafka stores and
-compares them so (Java: ScramFormatter), and prepared ones would not match. Sources: RFC 4616, RFC 5802, RFC 7677.
+Users and passwords are sent as UTF-8 as they are, not passed through SASLprep (RFC 4013): Apache
+Kafka stores and compares them so (Java: ScramFormatter), and prepared ones would not match.
+Sources: RFC 4616, RFC 5802, RFC 7677.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from typing import Final, Protocol
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng
 
-# RFC 7677 asks for 4096 at least, which is also Kafka's own minimum; a broker may not lower it to make guessing cheap.
+# RFC 7677 asks for 4096 at least, which is also Kafka's own minimum; a broker may not lower it to
+# make guessing cheap.
 ITERATIONS_MIN: Final = 4_096
-# Kafka's tools store at most 16384. A million take under a second; more is a broker that wants us stuck.
+# Kafka's tools store at most 16384. A million take under a second; more is a broker that wants us
+# stuck.
 ITERATIONS_MAX: Final = 1_000_000
 # The longest honest message is a nonce, a salt and a count: some hundred bytes.
 MESSAGE_BYTES_MAX: Final = 8_192
@@ -112,7 +116,8 @@ class Scram:
     def _verify(self, server_final: str, expected: bytes) -> None:
         kind, _, value = server_final.partition(",")[0].partition("=")
         if kind == "e":
-            raise SaslAuthenticationFailedError(f"the broker refused the SCRAM proof: {value[:200]!r}")
+            said = repr(value[:200])
+            raise SaslAuthenticationFailedError(f"the broker refused the SCRAM proof: {said}")
         if kind != "v":
             raise _broken("a last message that is neither a signature nor an error")
         if not hmac.compare_digest(_from_base64(value), expected):
@@ -122,7 +127,7 @@ class Scram:
 
 
 def _parse_first(message: str) -> tuple[str, bytes, int]:
-    """Nonce, salt and iteration count of a server-first message; extensions after them are ignored."""
+    """Nonce, salt and iterations of a server-first message; extensions after them are ignored."""
     parts = message.split(",")
     if [part[:2] for part in parts[:3]] != ["r=", "s=", "i="]:
         raise _broken("a challenge that is not r=,s=,i=")

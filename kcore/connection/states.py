@@ -14,7 +14,9 @@ class LinkState(Enum):
 
     CONNECTING = "connecting"  # Connect was given. CONNECTED -> GREETING; CLOSED, EXPIRED -> ENDED; requests wait.
     GREETING = "greeting"  # ApiVersions is out. GREETED -> READY; REFUSED (v0 answer) stays and asks again.
+    AUTHENTICATING = "authenticating"  # SASL is under way. AUTHENTICATED -> READY; REJECTED -> ENDED.
     READY = "ready"  # requests are written at once, unless throttled. CLOSED, EXPIRED, MALFORMED -> ENDED.
+    RENEWING = "renewing"  # SASL again (KIP-368): answers still come, new requests wait.
     ENDED = "ended"  # nothing is taken any more; every request was answered with the reason.
 
 
@@ -22,8 +24,11 @@ class LinkInput(Enum):
     """What can happen to a link."""
 
     CONNECTED = "connected"  # the driver opened the socket
-    GREETED = "greeted"  # ApiVersions was answered with ranges
+    GREETED = "greeted"  # ApiVersions was answered with ranges, and nobody has to prove anything
     REFUSED = "refused"  # ApiVersions was answered UNSUPPORTED_VERSION: ask again lower
+    CHALLENGED = "challenged"  # time for SASL: after the greeting, or because a session ends
+    AUTHENTICATED = "authenticated"  # both sides are satisfied
+    REJECTED = "rejected"  # one side is not, or TLS was refused; trying again will not help
     CLOSED = "closed"  # the peer or the driver ended it, or the core asked for that
     EXPIRED = "expired"  # set-up or a request took too long
     MALFORMED = "malformed"  # bytes that are not Kafka's, or an answer nobody asked for
@@ -32,6 +37,7 @@ class LinkInput(Enum):
 TRANSITIONS: dict[LinkState, dict[LinkInput, LinkState]] = {
     LinkState.CONNECTING: {
         LinkInput.CONNECTED: LinkState.GREETING,
+        LinkInput.REJECTED: LinkState.ENDED,
         LinkInput.CLOSED: LinkState.ENDED,
         LinkInput.EXPIRED: LinkState.ENDED,
         LinkInput.MALFORMED: LinkState.ENDED,
@@ -39,11 +45,29 @@ TRANSITIONS: dict[LinkState, dict[LinkInput, LinkState]] = {
     LinkState.GREETING: {
         LinkInput.GREETED: LinkState.READY,
         LinkInput.REFUSED: LinkState.GREETING,
+        LinkInput.CHALLENGED: LinkState.AUTHENTICATING,
+        LinkInput.REJECTED: LinkState.ENDED,
+        LinkInput.CLOSED: LinkState.ENDED,
+        LinkInput.EXPIRED: LinkState.ENDED,
+        LinkInput.MALFORMED: LinkState.ENDED,
+    },
+    LinkState.AUTHENTICATING: {
+        LinkInput.AUTHENTICATED: LinkState.READY,
+        LinkInput.REJECTED: LinkState.ENDED,
         LinkInput.CLOSED: LinkState.ENDED,
         LinkInput.EXPIRED: LinkState.ENDED,
         LinkInput.MALFORMED: LinkState.ENDED,
     },
     LinkState.READY: {
+        LinkInput.CHALLENGED: LinkState.RENEWING,
+        LinkInput.REJECTED: LinkState.ENDED,
+        LinkInput.CLOSED: LinkState.ENDED,
+        LinkInput.EXPIRED: LinkState.ENDED,
+        LinkInput.MALFORMED: LinkState.ENDED,
+    },
+    LinkState.RENEWING: {
+        LinkInput.AUTHENTICATED: LinkState.READY,
+        LinkInput.REJECTED: LinkState.ENDED,
         LinkInput.CLOSED: LinkState.ENDED,
         LinkInput.EXPIRED: LinkState.ENDED,
         LinkInput.MALFORMED: LinkState.ENDED,

@@ -90,10 +90,18 @@ class ConsumerCore:
         self._settle(now_ms)
 
     def handle_closed(
-        self, link: int, why: str, now_ms: int, *, more_addresses: bool = False
+        self,
+        link: int,
+        why: str,
+        now_ms: int,
+        *,
+        more_addresses: bool = False,
+        untrusted: bool = False,
     ) -> None:
-        """The driver lost `link`, or could not open it."""
-        self._links.handle_closed(link, why, now_ms, more_addresses=more_addresses)
+        """The driver lost `link`, or could not open it; `untrusted`: TLS failed for good."""
+        self._links.handle_closed(
+            link, why, now_ms, more_addresses=more_addresses, untrusted=untrusted
+        )
         self._settle(now_ms)
 
     def handle_deadline(self, now_ms: int) -> None:

@@ -1,0 +1,98 @@
+"""The SASL exchange of one link as messages: what to send, and what to make of each answer.
+
+    begin() -> SaslHandshake --answer--> SaslAuthenticate --answer--> ... --answer--> None: done
+
+SaslHandshake names the mechanism, SaslAuthenticate carries its steps. `begin()` is called again on
+the same link when the session is about to end (KIP-368). SaslHandshake is v1: v0 means unframed
+tokens, as brokers before 1.0 speak. Every refusal is an AuthenticationFailedError, none retriable.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kcore import limits
+from kcore.connection.sasl import MECHANISMS, Credentials, Mechanism
+from kcore.errors import (
+    AuthenticationFailedError,
+    IllegalSaslStateError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+    for_code,
+)
+from kcore.structs import Rng
+from kcore.timers import NEVER
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+# Java renews after 85 to 95 % of a session, too: early enough for a slow answer, and spread over
+# many clients.
+RENEW_FROM: Final = 0.85
+RENEW_SPREAD: Final = 0.10
+# A broker refuses a second handshake within a second (Java: KafkaChannel).
+RENEW_MS_MIN: Final = 1_100
+_MECHANISMS_SHOWN: Final = 20
+
+
+class Authentication:
+    """See the module's text. `renew_at`: when to begin again (ms); NEVER: the session has no end."""
+
+    __slots__ = ("_credentials", "_exchange", "_rng", "renew_at")
+
+    def __init__(self, credentials: Credentials, rng: Rng) -> None:
+        self._credentials = credentials
+        self._rng = rng
+        self._exchange = self._begun()
+        self.renew_at = NEVER
+
+    def _begun(self) -> Mechanism:
+        return MECHANISMS[self._credentials.mechanism](self._credentials, self._rng)
+
+    def begin(self) -> SaslHandshakeRequest:
+        """Start over: what to send first."""
+        self._exchange = self._begun()  # a mechanism and its nonce are good for one exchange
+        self.renew_at = NEVER
+        return SaslHandshakeRequest(mechanism=self._credentials.mechanism)
+
+    def take_handshake(self, body: SaslHandshakeResponse) -> SaslAuthenticateRequest:
+        """The broker's answer to the mechanism's name. AuthenticationFailedError."""
+        mechanism = self._credentials.mechanism
+        offered = tuple(body.mechanisms[:_MECHANISMS_SHOWN])
+        if body.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+            raise UnsupportedSaslMechanismError(
+                f"the broker does not offer {mechanism} here; it offers {', '.join(offered)}",
+                offered=offered,
+            )
+        if body.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            raise IllegalSaslStateError("the listener does not use SASL: check security_protocol")
+        if body.error_code:
+            raise _refusal(body.error_code, None)
+        return SaslAuthenticateRequest(auth_bytes=self._exchange.first())
+
+    def take_answer(
+        self, body: SaslAuthenticateResponse, now_ms: int
+    ) -> SaslAuthenticateRequest | None:
+        """The broker's side of a step: what to send next; None: done. AuthenticationFailedError."""
+        if body.error_code:
+            raise _refusal(body.error_code, body.error_message)
+        reply = self._exchange.step(body.auth_bytes)
+        if reply is not None:
+            return SaslAuthenticateRequest(auth_bytes=reply)
+        lifetime_ms = min(body.session_lifetime_ms, limits.MAX_TIMEOUT_MS)
+        if lifetime_ms > 0:
+            share = RENEW_FROM + RENEW_SPREAD * self._rng.random()
+            self.renew_at = now_ms + max(RENEW_MS_MIN, int(lifetime_ms * share))
+        return None
+
+
+def _refusal(code: int, said: str | None) -> AuthenticationFailedError:
+    kind = for_code(code)
+    text = said or kind.description
+    if issubclass(kind, AuthenticationFailedError):
+        return kind(text)
+    return SaslAuthenticationFailedError(f"{kind.name}: {text}")

@@ -1,0 +1,143 @@
+"""A real Kafka with a listener of each kind: SASL, TLS, both, TLS with client certificates, short sessions.
+
+    with SecureKafka() as kafka:
+        kafka.address("SASL"), kafka.certificates.ca
+
+Certificates are made by the openssl command: a CA, a broker, a client, and a stranger's CA.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from kcore.cli.demo.kafka_cluster import KafkaCluster
+from kcore.cli.demo.kafka_node import HOST, free_ports
+
+USER, PASSWORD = "alice", "alice-secret"
+# What SASLprep (RFC 4013) would change: a compatibility character, a decomposed one, a soft hyphen.
+UNPREPARED = "p\u00aass-e\u0301-\u00adx"
+SESSION_MS = 4_000  # of the SHORT listener
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+PROTOCOLS = {
+    "SASL": "SASL_PLAINTEXT",
+    "SHORT": "SASL_PLAINTEXT",
+    "TLS": "SSL",
+    "MTLS": "SSL",
+    "SASLTLS": "SASL_SSL",
+}
+
+
+class Certificates:
+    """PEM files in `folder`; the broker's is for 127.0.0.1 and localhost."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ca = self._authority("ca")
+        self.stranger = self._authority("stranger")
+        self.broker = self._signed("broker", f"IP:{HOST},DNS:localhost")
+        self.elsewhere = self._signed("elsewhere", "DNS:kafka.example")
+        self.client = self._signed("client", "DNS:client")
+
+    def key(self, name: str) -> Path:
+        return self.folder / f"{name}.key"
+
+    def with_key(self, name: str) -> Path:
+        """Key and certificate in one file, as Kafka's PEM stores have them."""
+        both = self.folder / f"{name}.both.pem"
+        both.write_text(self.key(name).read_text() + (self.folder / f"{name}.pem").read_text())
+        return both
+
+    def _authority(self, name: str) -> Path:
+        return self._request(name, "-addext", "basicConstraints=critical,CA:TRUE")
+
+    def _signed(self, name: str, alternatives: str) -> Path:
+        signer = ("-CA", str(self.ca), "-CAkey", str(self.key("ca")))
+        return self._request(name, *signer, "-addext", f"subjectAltName={alternatives}")
+
+    def _request(self, name: str, *more: str) -> Path:
+        made = self.folder / f"{name}.pem"
+        kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        files = ("-keyout", str(self.key(name)), "-out", str(made))
+        subject = ("-subj", f"/CN={name}", "-days", "2")
+        subprocess.run(
+            ["openssl", "req", "-x509", *kind, *files, *subject, *more],
+            check=True,
+            capture_output=True,
+        )
+        return made
+
+
+class SecureKafka(KafkaCluster):
+    """One node. USER has PASSWORD in every mechanism."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.certificates = Certificates(self.folder)
+        self._ports = dict(zip(PROTOCOLS, free_ports(len(PROTOCOLS)), strict=True))
+
+    def start(self, timeout_s: float = 90.0) -> None:
+        super().start(timeout_s)
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        for kind in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            info = ScramCredentialInfo(kind, 4096)
+            change = UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
+            # One request each: Kafka takes two mechanisms of one user for a repetition.
+            admin.alter_user_scram_credentials([change])[USER].result(30)
+
+    def add_user(self, user: str, password: str) -> None:
+        """A SCRAM-SHA-256 user, made by Kafka's own tool, so hashed as Java does."""
+        config = self.folder / "user.properties"
+        value = f"[password={password}]".encode("unicode_escape").decode()
+        config.write_text("SCRAM-SHA-256=" + value.replace("\\x", "\\u00"))
+        self.tool(
+            "kafka-configs",
+            *("--alter", "--entity-type", "users", "--entity-name", user),
+            *("--add-config-file", str(config)),
+        )
+
+    def address(self, listener: str) -> str:
+        return f"{HOST}:{self._ports[listener]}"
+
+    def broker_settings(self, index: int) -> dict[str, str]:
+        settings = super().broker_settings(index)
+        more = [f"{name}://{self.address(name)}" for name in PROTOCOLS]
+        settings["listeners"] = ",".join([settings["listeners"], *more])
+        settings["advertised.listeners"] = ",".join([settings["advertised.listeners"], *more])
+        kinds = [f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()]
+        settings["listener.security.protocol.map"] += "," + ",".join(kinds)
+        settings["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
+        for name, protocol in PROTOCOLS.items():
+            if protocol.startswith("SASL"):
+                settings |= self._sasl(name.lower())
+        settings["listener.name.short.connections.max.reauth.ms"] = str(SESSION_MS)
+        settings |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.certificates.with_key("broker")),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.certificates.ca),
+            "listener.name.mtls.ssl.client.auth": "required",
+        }
+        return settings
+
+    def _sasl(self, listener: str) -> dict[str, str]:
+        module = "org.apache.kafka.common.security"
+        plain = f'{module}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+        settings = {f"listener.name.{listener}.plain.sasl.jaas.config": plain}
+        for mechanism in MECHANISMS[1:]:
+            key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
+            settings[key] = f"{module}.scram.ScramLoginModule required;"
+        return settings
+
+
+def available() -> bool:
+    """Whether certificates can be made here."""
+    return shutil.which("openssl") is not None
