@@ -1,6 +1,7 @@
 """Record batches: reading them as `ConsumerRecord` objects, and writing them."""
 
+from kcore.records.builder import BatchBuilder, encode_batch
 from kcore.records.reader import RecordReader
 from kcore.records.record import ConsumerRecord
 
-__all__ = ["ConsumerRecord", "RecordReader"]
+__all__ = ["BatchBuilder", "ConsumerRecord", "RecordReader", "encode_batch"]

@@ -1,7 +1,7 @@
 """Which transactional batches read_committed passes over (Java: CompletedFetch; rule I3).
 
-The broker names the aborted transactions that touch the fetched range: producer id and first offset. A
-producer's batches are aborted from that offset to its next abort marker.
+The broker names the aborted transactions that touch the fetched range: producer id and first
+offset. A producer's batches are aborted from that offset to its next abort marker.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ class AbortedTransactions:
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
         """`transactions` are (producer_id, first_offset), in any order."""
-        self._queue = sorted(
-            ((first_offset, producer) for producer, first_offset in transactions)
-        )
+        self._queue = sorted(((first_offset, producer) for producer, first_offset in transactions))
         self._next = 0
         self._current: set[int] = set()
 

@@ -1,10 +1,10 @@
 """Compression codecs of record batches, bounded in what they may produce.
 
-Sizes are checked before and while decompressing: a result above the caller's bound is refused without
-being built. A stream has to end exactly where its bytes end.
+Sizes are checked before and while decompressing: a result above the caller's bound is refused
+without being built. A stream has to end exactly where its bytes end.
 
-Layouts: gzip is RFC 1952, one member or several in a row; lz4 is the frame format, one frame, as written by
-Java's Lz4BlockOutputStream and by every other client for v2 batches.
+Layouts: gzip is RFC 1952, one member or several in a row; lz4 is the frame format, one frame, as
+written by Java's Lz4BlockOutputStream and by every other client for v2 batches.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def name_of(codec: int) -> str:
 
 
 def decompress_gzip(data: memoryview, max_bytes: int) -> bytes:
-    """Decompress all members in `data`; CodecError if it is malformed or holds more than `max_bytes`."""
+    """All members of `data`; CodecError if they are malformed or hold more than `max_bytes`."""
     parts: list[bytes] = []
     room = max_bytes
     rest: memoryview | bytes = data
@@ -67,7 +67,7 @@ def decompress_gzip(data: memoryview, max_bytes: int) -> bytes:
 
 
 def decompress_lz4(data: memoryview, max_bytes: int) -> bytes:
-    """Decompress the frame in `data`; CodecError if it is malformed or holds more than `max_bytes`."""
+    """The frame in `data`; CodecError if it is malformed or holds more than `max_bytes`."""
     # One byte more than allowed shows that there is more, and lets the decoder see the end mark.
     room = min(_lz4_bound(data), max_bytes) + 1
     context = lz4.frame.create_decompression_context()
@@ -85,7 +85,8 @@ def decompress_lz4(data: memoryview, max_bytes: int) -> bytes:
 def _lz4_bound(data: memoryview) -> int:
     """At most how many bytes the frame holds, by its block headers.
 
-    A producer's batch is some ten kilobytes; asking the library for `max_bytes` would make it allocate them.
+    A producer's batch is some ten kilobytes; asking the library for `max_bytes` would make it
+    allocate them.
     """
     if len(data) < _LZ4_SHORTEST or int.from_bytes(data[:4], "little") != _LZ4_MAGIC:
         raise CodecError("lz4: not an lz4 frame")

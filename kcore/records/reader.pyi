@@ -1,9 +1,9 @@
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from kcore.records.record import ConsumerRecord, Header
 
-Deserializer = Callable[[str, list[Header], bytes | None], Any]
+Deserializer: TypeAlias = Callable[[str, list[Header], bytes | None], Any]
 
 @final
 class RecordReader:

@@ -1,7 +1,7 @@
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Final, SupportsIndex, final, overload
+from typing import Any, ClassVar, Final, SupportsIndex, TypeAlias, final, overload
 
-Header = tuple[str, bytes | None]
+Header: TypeAlias = tuple[str, bytes | None]
 
 @final
 class Origin:
@@ -19,9 +19,23 @@ class Origin:
 
 @final
 class ConsumerRecord:
-    _fields: Final[tuple[str, ...]]
+    _fields: ClassVar[tuple[str, ...]]
     _field_defaults: ClassVar[dict[str, Any]]
-    __match_args__: Final[tuple[str, ...]]  # type: ignore[assignment]
+    __match_args__: Final = (
+        "topic",
+        "partition",
+        "leader_epoch",
+        "offset",
+        "timestamp",
+        "timestamp_type",
+        "key",
+        "value",
+        "headers",
+        "checksum",
+        "serialized_key_size",
+        "serialized_value_size",
+        "serialized_header_size",
+    )
     def __init__(
         self,
         topic: str,

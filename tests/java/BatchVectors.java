@@ -25,7 +25,7 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
 public class BatchVectors {
     static final HexFormat HEX = HexFormat.of();
     static final long TIME = 1_700_000_000_000L;
-    static final int LONG_VALUE = 64;
+    static final int LONG_VALUE = 320;
 
     static StringBuilder out = new StringBuilder();
 
@@ -81,7 +81,7 @@ public class BatchVectors {
 
     static void many(MemoryRecordsBuilder b) {
         for (int i = 0; i < 400; i++) {
-            b.append(TIME + i, utf8("k" + i % 7), utf8("value ".repeat(40) + i));
+            b.append(TIME + i, utf8("k" + i % 7), utf8("value ".repeat(60) + i));
         }
     }
 

@@ -1,0 +1,247 @@
+"""Writing v2 record batches: byte for byte what Java's encoder writes (compressed bodies may differ).
+
+Java: MemoryRecordsBuilder, DefaultRecord.writeTo. The layout is in layout.pxd.
+"""
+
+cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from kcore.records cimport layout
+from kcore.records.layout cimport store16, store32, store64
+from kcore.records.varint cimport varint_size, varlong_size, write_varlong
+
+import crc32c
+
+from kcore.records import codecs
+
+cdef object checksum = crc32c.crc32c
+
+cdef enum:
+    FIRST_CAPACITY = 4096
+    MAX_RECORD_OVERHEAD = 32  # length, attributes and the five other numbers at their longest
+
+
+@cython.final
+cdef class BatchBuilder:
+    """One batch, record by record; the options are those of `encode_batch`."""
+
+    cdef bytearray body  # the header's place, then the records; longer than what is used
+    cdef Py_ssize_t used
+    cdef readonly int32_t record_count
+    cdef int32_t last_delta
+    cdef int64_t base_offset
+    cdef int64_t base_timestamp
+    cdef int64_t max_timestamp
+    cdef int64_t append_time
+    cdef int64_t producer_id
+    cdef int16_t producer_epoch
+    cdef int32_t base_sequence
+    cdef int32_t leader_epoch
+    cdef int16_t attributes
+    cdef int codec
+    cdef object level
+
+    def __init__(
+        self,
+        *,
+        int64_t base_offset=0,
+        codec="none",
+        level=None,
+        int32_t leader_epoch=-1,
+        append_time_ms=None,
+        int64_t producer_id=-1,
+        int16_t producer_epoch=-1,
+        int32_t base_sequence=-1,
+        bint transactional=False,
+        bint control=False,
+        delete_horizon_ms=None,
+    ) -> None:
+        if codec not in codecs.NAMES:
+            raise ValueError(f"unknown codec {codec!r}; known are {', '.join(codecs.NAMES)}")
+        self.codec = codecs.NAMES.index(codec)
+        if self.codec and self.codec not in codecs.COMPRESS:
+            raise ValueError(f"{codec} cannot be written by this version")
+        self.level = level
+        self.base_offset = base_offset
+        self.leader_epoch = leader_epoch
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        self.attributes = <int16_t> self.codec
+        self.base_timestamp = self.max_timestamp = self.append_time = -1
+        if append_time_ms is not None:
+            self.append_time = append_time_ms
+            self.attributes |= layout.APPEND_TIME
+        if transactional:
+            self.attributes |= layout.TRANSACTIONAL
+        if control:
+            self.attributes |= layout.CONTROL
+        if delete_horizon_ms is not None:
+            self.base_timestamp = delete_horizon_ms
+            self.attributes |= layout.DELETE_HORIZON
+        self.last_delta = -1
+        self.used = layout.HEADER_SIZE
+        self.body = bytearray(FIRST_CAPACITY)
+
+    @property
+    def size_bytes(self) -> int:
+        """The batch's size so far, before compression."""
+        return self.used
+
+    def append(self, int64_t timestamp, key, value, headers=(), offset=None) -> None:
+        """Add a record: time in ms, bytes or None, bytes or None, (str, bytes or None) pairs.
+
+        Offsets follow each other; `offset` leaves a gap, as compaction does. ValueError if it goes back, or
+        if the batch grows too large.
+        """
+        cdef bytes key_bytes = as_bytes(key)
+        cdef bytes value_bytes = as_bytes(value)
+        cdef bytes packed_headers = pack_headers(headers) if headers else None
+        cdef int64_t delta = self.last_delta + 1
+        if offset is not None:
+            delta = <int64_t> offset - self.base_offset
+        if delta <= self.last_delta or delta > INT32_MAX:
+            raise ValueError(f"offset {offset} after {self.base_offset + self.last_delta}")
+        if self.record_count == 0 and not self.attributes & layout.DELETE_HORIZON:
+            self.base_timestamp = timestamp
+        self.write(
+            <int64_t> (<uint64_t> timestamp - <uint64_t> self.base_timestamp),
+            <int32_t> delta,
+            key_bytes,
+            value_bytes,
+            packed_headers,
+        )
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.last_delta = <int32_t> delta
+        self.record_count += 1
+
+    cdef int write(
+        self, int64_t timestamp_delta, int32_t offset_delta, bytes key, bytes value, bytes headers
+    ) except -1:
+        cdef Py_ssize_t size = 1 + varlong_size(timestamp_delta) + varint_size(offset_delta)
+        cdef uint8_t* at
+        cdef uint8_t* begin
+        size += sized(key) + sized(value) + (1 if headers is None else PyBytes_GET_SIZE(headers))
+        if size > INT32_MAX - self.used - MAX_RECORD_OVERHEAD:
+            raise ValueError("a batch cannot be larger than 2 GiB")
+        if self.used + size + MAX_RECORD_OVERHEAD > PyByteArray_GET_SIZE(self.body):
+            PyByteArray_Resize(self.body, 2 * self.used + size + MAX_RECORD_OVERHEAD)
+        begin = <uint8_t*> PyByteArray_AS_STRING(self.body)
+        at = write_varlong(begin + self.used, size)
+        at[0] = 0  # attributes, unused
+        at = write_varlong(at + 1, timestamp_delta)
+        at = write_varlong(at, offset_delta)
+        at = write_sized(at, key)
+        at = write_sized(at, value)
+        if headers is None:
+            at[0] = 0
+            at += 1
+        else:
+            memcpy(at, PyBytes_AS_STRING(headers), PyBytes_GET_SIZE(headers))
+            at += PyBytes_GET_SIZE(headers)
+        self.used = at - begin
+        return 0
+
+    def finish(self, last_offset=None) -> bytes:
+        """The batch's bytes. `last_offset`: the header's, if records after the last one are compacted away."""
+        cdef int64_t delta = max(self.last_delta, 0)
+        cdef bytearray body = self.body
+        cdef bytes packed
+        if last_offset is not None:
+            delta = <int64_t> last_offset - self.base_offset
+            if delta < self.last_delta or delta < 0 or delta > INT32_MAX:
+                raise ValueError(f"last offset {last_offset} of records that end later")
+        if self.codec:
+            packed = codecs.COMPRESS[self.codec](
+                memoryview(body)[layout.HEADER_SIZE:self.used], self.level
+            )
+            body = bytearray(layout.HEADER_SIZE) + packed
+        cdef Py_ssize_t size = self.used if not self.codec else len(body)
+        cdef uint8_t* at = <uint8_t*> PyByteArray_AS_STRING(body)
+        self.write_header(at, <int32_t> (size - layout.PREFIX_SIZE), <int32_t> delta)
+        store32(at + layout.CRC_AT, <int32_t> <uint32_t> checksum(memoryview(body)[layout.CHECKED_AT:size]))
+        return PyBytes_FromStringAndSize(<const char*> at, size)
+
+    cdef int write_header(self, uint8_t* at, int32_t length, int32_t last_delta) except -1:
+        cdef bint append_time = self.attributes & layout.APPEND_TIME
+        at = store64(at, self.base_offset)
+        at = store32(at, length)
+        at = store32(at, self.leader_epoch)
+        at[0] = 2
+        at = store32(at + 1, 0)  # the checksum follows
+        at = store16(at, self.attributes)
+        at = store32(at, last_delta)
+        at = store64(at, self.base_timestamp)
+        at = store64(at, self.append_time if append_time else self.max_timestamp)
+        at = store64(at, self.producer_id)
+        at = store16(at, self.producer_epoch)
+        at = store32(at, self.base_sequence)
+        store32(at, self.record_count)
+        return 0
+
+
+cdef bytes as_bytes(item):
+    if item is None or type(item) is bytes:
+        return <bytes> item
+    if isinstance(item, (bytes, bytearray, memoryview)):
+        return bytes(item)
+    raise TypeError(f"keys and values are bytes or None, not {type(item).__name__}")
+
+
+cdef inline Py_ssize_t sized(bytes item) except -1:
+    """Bytes of a nullable field with its length in front."""
+    if item is None:
+        return 1
+    if PyBytes_GET_SIZE(item) > INT32_MAX - layout.HEADER_SIZE:
+        raise ValueError("a field cannot be larger than 2 GiB")
+    return varint_size(<int32_t> PyBytes_GET_SIZE(item)) + PyBytes_GET_SIZE(item)
+
+
+cdef inline uint8_t* write_sized(uint8_t* at, bytes item) noexcept:
+    if item is None:
+        return write_varlong(at, -1)
+    at = write_varlong(at, PyBytes_GET_SIZE(item))
+    memcpy(at, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item))
+    return at + PyBytes_GET_SIZE(item)
+
+
+cdef bytes pack_headers(headers):
+    """The header count and the headers."""
+    cdef list fields = []
+    cdef int32_t count = 0
+    for name, item in headers:
+        fields.append((<str?> name).encode())
+        fields.append(as_bytes(item))
+        count += 1
+    cdef Py_ssize_t size = varint_size(count)
+    for field in fields:
+        size += sized(field)
+    cdef bytes packed = PyBytes_FromStringAndSize(NULL, size)
+    cdef uint8_t* at = write_varlong(<uint8_t*> PyBytes_AS_STRING(packed), count)
+    for field in fields:
+        at = write_sized(at, field)
+    return packed
+
+
+def encode_batch(records, *, offsets=None, last_offset=None, **options) -> bytes:
+    """One v2 batch of `records`: (timestamp, key, value) or (timestamp, key, value, headers) tuples.
+
+    timestamp: ms. key, value: bytes or None. headers: (str, bytes or None) pairs.
+    offsets: of each record, ascending, where they do not follow each other (compaction). last_offset: what the
+        header says, default the last record's.
+    options: base_offset (0), codec ("none", "gzip", "lz4"), level (of the codec), leader_epoch, producer_id,
+        producer_epoch, base_sequence (all -1), transactional, control, append_time_ms (makes the batch
+        log-append time), delete_horizon_ms.
+    """
+    builder = BatchBuilder(**options)
+    if offsets is None:
+        for record in records:
+            builder.append(*record)
+    else:
+        for record, offset in zip(records, offsets, strict=True):
+            builder.append(*record, offset=offset)
+    return builder.finish(last_offset)
