@@ -43,12 +43,6 @@ MAX_THROTTLE_MS: Final = 60_000
 # Timeouts above it are taken as "for ever": a year, far below what int64 arithmetic can hold.
 MAX_TIMEOUT_MS: Final = 31_536_000_000
 
-# Events ------------------------------------------------------------------------------------------
-
-# News nobody takes is dropped beyond this, oldest first: a consumer that polls and never looks at
-# events must not grow. A busy consumer makes some hundred a second.
-MAX_UNREAD_EVENTS: Final = 4_096
-
 # Queues ------------------------------------------------------------------------------------------
 
 # Events nobody has taken. Answers to verbs are never dropped; news is, oldest first.

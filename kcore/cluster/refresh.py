@@ -55,6 +55,7 @@ class Refresher:
         self._topics: set[str] | None = set()
         self._transient: dict[str, int] = {}
         self._in_flight = False
+        self._asked: set[str] | None = set()  # by the request in flight, or the last one
         self._failures = 0
         self._equivalent = 0
         self._backoff_until = 0
@@ -137,6 +138,7 @@ class Refresher:
             self._equivalent = 0  # asked because of its age
         self._view.requested = False
         self._in_flight = True
+        self._asked = self._wanted()
         self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
 
     def _wanted(self) -> set[str] | None:
@@ -168,6 +170,8 @@ class Refresher:
         # Even a good answer is followed by a pause; answers without news by longer and longer ones.
         self._equivalent = 0 if taken.newer else self._equivalent + 1
         self._backoff_until = now_ms + self._backoff(max(0, self._equivalent - 1))
+        if self._asked is not None and (wanted is None or not wanted <= self._asked):
+            self._hurry()  # topics were added while this request was under way
         self._emit(MetadataUpdated(self._view.version))
 
     def _failed(self, now_ms: int) -> None:

@@ -123,6 +123,18 @@ def test_m1_new_topics_do_not_wait_for_the_backoff():
     assert world.refresher.deadline() > 100_000  # nothing new: nothing to ask
 
 
+def test_m1_topics_added_while_a_request_is_under_way_are_asked_for_at_once():
+    world = World()
+    world.tick(0)
+    world.refresher.set_topics({"t"})
+    world.answer(7)
+    assert world.next_ask(7) == 7
+    world.refresher.set_topics(None)
+    world.answer(8, topic())
+    assert world.next_ask(8) == 8
+    assert world.asked[-1][1].topics is None
+
+
 def test_m5_all_topics_transient_topics_and_none():
     assert metadata_request(None, 12, allow_auto_create=False).topics is None
     assert metadata_request(set(), 12, allow_auto_create=False).topics == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -390,6 +391,7 @@ class Client:
         self.links: dict[int, int] = {}  # link -> node, once connected
         self.events: list[Event] = []
         self.readers: dict[int, Any] = {}
+        self.slots: dict[int, deque[list[Any]]] = {}  # requests of a link in order, with their answers
         self.drain()
 
     def drain(self) -> None:
@@ -471,13 +473,24 @@ class World:
         for frame in client.readers[link].feed(data):
             request = frames.decode_request(frame)
 
-            def reply(answer: Any, delay_ms: int = 0, request: Any = request) -> None:
-                self.later(1 + delay_ms, lambda: self._answer(client, link, request, answer))
+            # Like Kafka, answer the requests of one connection in their order: a parked one holds up the rest.
+            slot: list[Any] = [request, None]
+            client.slots.setdefault(link, deque()).append(slot)
+
+            def reply(answer: Any, delay_ms: int = 0, slot: list[Any] = slot) -> None:
+                self.later(1 + delay_ms, lambda: self._fill(client, link, slot, answer))
 
             self.cluster.handle(node, request, reply)
 
+    def _fill(self, client: Client, link: int, slot: list[Any], answer: Any) -> None:
+        slot[1] = answer
+        slots = client.slots[link]
+        while slots and slots[0][1] is not None and slots[0][1] is not SILENT:
+            request, ready = slots.popleft()
+            self._answer(client, link, request, ready)
+
     def _answer(self, client: Client, link: int, request: Any, answer: Any) -> None:
-        if link not in client.links or answer is SILENT:
+        if link not in client.links:
             return
         if answer is CUT:
             self.cut(client, link)
@@ -521,11 +534,13 @@ class World:
             while self._queue and self._queue[0][0] <= self.now:
                 heapq.heappop(self._queue)[2]()
             for client in self.clients:
-                if client.core.deadline() <= self.now:
+                turns = 0
+                while client.core.deadline() <= self.now:
+                    turns += 1
+                    assert turns < 5, "the core's deadline does not move on"
                     self.inputs += 1
                     client.core.handle_deadline(self.now)
                     client.drain()
-                    assert client.core.deadline() > self.now, "the core's deadline does not move on"
                 if polls_ms is not None and next_poll <= self.now:
                     client.poll()
             if polls_ms is not None and next_poll <= self.now:
