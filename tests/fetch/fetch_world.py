@@ -235,9 +235,7 @@ class World:
     # -- the broker's side -------------------------------------------------------------------------
 
     def pending(self, api: ApiKey, node: int | None = None) -> list[Sent]:
-        return [
-            one for one in self.network.sent if one.api is api and node in {None, one.node}
-        ]
+        return [one for one in self.network.sent if one.api is api and node in {None, one.node}]
 
     def only(self, api: ApiKey = ApiKey.FETCH, node: int | None = None) -> Sent:
         """The one request of this kind that is under way."""
@@ -270,12 +268,13 @@ class World:
         pad: bool = True,
         **fields: Any,
     ) -> None:
-        """Answer the fetch under way; a full one also gets empty parts for what is not named."""
+        """Answer the fetch under way; a full one also has empty parts for what is not named."""
         sent = self.only(ApiKey.FETCH, node)
         named = dict(parts)
         every = list(parts)
-        if pad and session_id == 0 and not error_code:
-            every += [(where, part()) for where in asked(sent) if where not in named]
+        full = sent.body.session_epoch <= 0
+        if pad and full and not error_code:
+            every += [data(where) for where in asked(sent) if where not in named]
         topics = [
             FetchResponse.FetchableTopicResponse(
                 topic=where.topic, topic_id=topic_id(where.topic), partitions=[data]
@@ -390,10 +389,16 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def part(records: bytes = b"", **fields: Any) -> FetchResponse.PartitionData:
-    """A partition's part of an answer."""
+def part(
+    records: bytes = b"", aborted: Iterable[tuple[int, int]] = (), **fields: Any
+) -> FetchResponse.PartitionData:
+    """A partition's part of an answer; `aborted` are (producer id, first offset)."""
     fields.setdefault("high_watermark", 1000)
-    return FetchResponse.PartitionData(records=records, **fields)
+    transactions = [
+        FetchResponse.AbortedTransaction(producer_id=producer, first_offset=first)
+        for producer, first in aborted
+    ]
+    return FetchResponse.PartitionData(records=records, aborted_transactions=transactions, **fields)
 
 
 def data(where: TopicPartition, *batches: bytes, **fields: Any) -> Any:
@@ -413,3 +418,42 @@ def _numbered(
 ) -> FetchResponse.PartitionData:
     found.partition_index = where.partition
     return found
+
+
+def listed(*found: tuple[TopicPartition, int], **fields: Any) -> ListOffsetsResponse:
+    """A ListOffsets answer: (partition, offset), with the same other fields for all."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsResponse.ListOffsetsTopicResponse(
+                name=where.topic,
+                partitions=[
+                    ListOffsetsResponse.ListOffsetsPartitionResponse(
+                        partition_index=where.partition, offset=offset, **fields
+                    )
+                ],
+            )
+            for where, offset in found
+        ]
+    )
+
+
+def validated(
+    *found: tuple[TopicPartition, int, int], error_code: int = 0
+) -> OffsetForLeaderEpochResponse:
+    """An OffsetForLeaderEpoch answer: (partition, epoch, end offset)."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
+                topic=where.topic,
+                partitions=[
+                    OffsetForLeaderEpochResponse.EpochEndOffset(
+                        error_code=error_code,
+                        partition=where.partition,
+                        leader_epoch=epoch,
+                        end_offset=end,
+                    )
+                ],
+            )
+            for where, epoch, end in found
+        ]
+    )

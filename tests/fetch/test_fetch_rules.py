@@ -1,0 +1,903 @@
+"""Rules of sections 8 and 9 one by one: positions, planning, sessions, errors, hostile answers."""
+
+from __future__ import annotations
+
+
+import pytest
+from fetch_world import World, asked, batch, data, failed, forgotten, listed, tp, validated
+
+from kcore.errors import (
+    CorruptRecordError,
+    DeserializationError,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+    Unexpected,
+    UnsupportedVersionError,
+)
+from kcore.events import OffsetReset, RecordsFetched
+from kcore.fetch.config import IsolationLevel
+from kcore.structs import Leader, OffsetAndMetadata, OffsetAndTimestamp
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import FetchResponse
+
+T0, T1, T2 = tp(0), tp(1), tp(2)
+OTHER = tp(0, "other")
+EPOCHS = ApiKey.OFFSET_FOR_LEADER_EPOCH
+SESSION = 55
+
+
+# -- what is asked (F1-F3) -------------------------------------------------------------------------
+
+
+def test_f1_paused_suspended_and_held_partitions_are_not_fetched() -> None:
+    world = World(T0, T1, T2)
+    world.positions.pause([T0])
+    world.positions.suspend([T1])
+    world.positions.hold([T2])
+    world.tick()
+    assert world.network.sent == []
+    world.positions.release([T2])
+    world.tick()
+    assert asked(world.only()) == {T2: 0}
+
+
+def test_f1_suspended_partitions_are_not_handed_over_until_the_assignment_changes() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T0, batch(0, 2)), data(T1, batch(0, 2)))
+    world.positions.suspend([T0])
+    assert world.take() == {T1: [0, 1]}
+    world.positions.assign([T0])
+    assert world.take() == {T0: [0, 1]}
+
+
+def test_f2_without_a_leader_metadata_is_asked_for_again_and_again() -> None:
+    world = World(T0)
+    del world.cluster.leaders[T0]
+    world.positions.seek(T0, 3)
+    world.tick()
+    assert (world.network.sent, world.cluster.updates) == ([], 1)
+    assert "no leader known" in world.fetcher.health(T0)
+    assert world.until_due() == 100
+    assert world.cluster.updates == 2
+    world.cluster.lead(T0, 2)
+    world.tick()
+    assert asked(world.only(node=2)) == {T0: 3}
+
+
+def test_f2_a_node_in_backoff_is_left_alone() -> None:
+    world = World(T0)
+    world.network.unreachable[1] = world.now_ms + 700
+    world.tick()
+    assert world.network.sent == []
+    assert world.until_due() == 700
+    world.only()
+
+
+def test_f2_an_unknown_node_is_looked_up() -> None:
+    world = World(T0)
+    world.network.unknown.add(1)
+    world.tick()
+    assert (world.network.sent, world.cluster.updates) == ([], 1)
+    world.network.unknown.clear()
+    world.until_due()
+    world.only()
+
+
+def test_f2_a_leader_that_moves_takes_the_partition_along() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.cluster.lead(T1, 2)
+    world.tick()
+    assert asked(world.only(node=2)) == {T1: 0}
+    world.fetched(data(T0, batch(0)), node=1, session_id=SESSION, pad=False)
+    # The answer lacks T1, which was asked: not what was asked for, so nothing of it is used.
+    assert world.take() == {}
+
+
+def test_f2_an_unreachable_replica_hands_back_to_the_leader() -> None:
+    world = World(T0, leader=lambda _tp: 2)
+    world.tick()
+    world.network.unreachable[1] = world.now_ms + 60_000
+    turns = 0
+    for _ in range(20):  # the leader insists on the replica: no progress, and no spinning
+        for sent in world.pending(ApiKey.FETCH):
+            world.fetched(data(T0, preferred_read_replica=1), node=sent.node)
+            turns += 1
+        world.until_due()
+    assert turns <= 20
+    assert world.now_ms > 1_000_000 + 5_000
+
+
+def test_f3_the_request() -> None:
+    world = World(
+        T0,
+        fetch_min_bytes=7,
+        fetch_max_wait_ms=250,
+        max_partition_fetch_bytes=999,
+        client_rack="r1",
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout_ms=2_000,
+    )
+    world.cluster.lead(T0, 1, 4)
+    world.tick()
+    sent = world.only()
+    body = sent.body
+    assert (body.min_bytes, body.max_wait_ms, body.rack_id) == (7, 250, "r1")
+    assert (body.isolation_level, body.session_id, body.session_epoch) == (1, 0, 0)
+    one = body.topics[0].partitions[0]
+    assert (one.current_leader_epoch, one.partition_max_bytes, one.log_start_offset) == (4, 999, -1)
+    assert one.last_fetched_epoch == -1
+    assert sent.timeout_ms == 5_250  # the wait at the broker and then some
+
+
+def test_f3_topic_ids_only_if_all_have_one() -> None:
+    world = World(T0)
+    world.tick()
+    assert world.only().version == 17
+    world.fetched(session_id=SESSION, after_ms=500)
+    world.cluster.lead(OTHER, 1)
+    world.positions.assign([T0, OTHER])
+    world.positions.seek(OTHER, 0)
+    world.fetched(session_id=SESSION, after_ms=500)
+    sent = world.only()
+    assert sent.version == 12
+    # Names and ids never share a session.
+    assert (sent.body.session_id, sent.body.session_epoch) == (SESSION, 0)
+    assert asked(sent) == {T0: 0, OTHER: 0}
+    world.cluster.ids["other"] = b"o" * 16
+    world.cluster.version += 1
+    world.fetched(data(T0), data(OTHER), session_id=SESSION, after_ms=500)
+    assert world.only().version == 17
+
+
+def test_f3_brokers_of_every_version() -> None:
+    for version in range(4, 18):
+        world = World(T0, T1)
+        world.network.versions[1] = {ApiKey.FETCH: version}
+        world.tick()
+        world.fetched(data(T0, batch(0, 2)), session_id=SESSION if version >= 7 else 0)
+        full = version < 7
+        assert asked(world.only()) == ({T1: 0, T0: 2} if full else {T0: 2}), version
+        assert world.take() == {T0: [0, 1]}
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+def test_s1_only_what_changed_is_sent() -> None:
+    world = World(T0, T1, T2)
+    world.tick()
+    world.fetched(data(T0, batch(0)), data(T1), data(T2), session_id=SESSION)
+    assert (asked(world.only()), forgotten(world.only())) == ({T0: 1}, [])
+    world.positions.pause([T2])
+    world.fetched(session_id=SESSION, after_ms=500)
+    sent = world.only()
+    assert (asked(sent), forgotten(sent)) == ({}, [T2])
+    assert (sent.body.session_id, sent.body.session_epoch) == (SESSION, 2)
+
+
+def test_s1_buffered_partitions_stay_in_the_session() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T0, batch(0, 5)), data(T1), session_id=SESSION)
+    sent = world.only()
+    assert (asked(sent), forgotten(sent)) == ({T0: 5}, [])
+
+
+def test_s2_a_lost_session_is_opened_anew_at_once_but_not_for_ever() -> None:
+    world = World(T0)
+    world.tick()
+    rounds, began = 0, world.now_ms
+    while world.now_ms - began < 2_000:
+        while world.pending(ApiKey.FETCH):
+            world.fetched(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            rounds += 1
+        world.until_due()
+    assert 3 <= rounds <= 12
+
+
+def test_s5_disconnect_renews_the_session() -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(data(T0), session_id=SESSION)
+    world.fail(world.only())
+    assert world.network.sent == []
+    world.until_due()
+    sent = world.only()
+    assert (sent.body.session_id, sent.body.session_epoch) == (SESSION, 0)
+    assert asked(sent) == {T0: 0}
+
+
+def test_s6_close_ends_sessions_and_is_quiet_afterwards() -> None:
+    world = World(T0, T1, leader=lambda where: where.partition + 1)
+    world.tick()
+    world.fetched(data(T0, batch(0)), node=1, session_id=SESSION)
+    late = world.only(node=1)
+    world.fetcher.close(world.now_ms)
+    world.fetcher.close(world.now_ms)
+    closing = [sent for sent in world.pending(ApiKey.FETCH) if sent.body.session_epoch == -1]
+    assert [(sent.node, sent.body.session_id) for sent in closing] == [(1, SESSION)]
+    world.network.sent.remove(closing[0])
+    closing[0].done(None, world.now_ms)  # type: ignore[arg-type]  # ignored, whatever it is
+    assert late in world.network.sent
+    world.fetched(data(T0, batch(1)), node=1, session_id=SESSION)
+    assert (world.fetcher.buffered_bytes, world.fetcher.has_records) == (0, False)
+
+
+# -- hostile answers (S3, S4, S7) ------------------------------------------------------------------
+
+HOSTILE = {
+    "a partition never asked": [data(T0, batch(0)), data(T2, batch(0))],
+    "a topic never asked": [data(T0, batch(0)), data(OTHER, batch(0))],
+    "a partition twice": [data(T0, batch(0)), data(T0, batch(0))],
+    "a partition missing": [],
+    "a negative high watermark": [data(T0, batch(0), high_watermark=-2)],
+    "a negative stable offset": [data(T0, batch(0), last_stable_offset=-2)],
+    "a negative partition": [data(tp(-1), batch(0))],
+}
+
+
+@pytest.mark.parametrize("parts", HOSTILE.values(), ids=HOSTILE)
+def test_s7_a_hostile_answer_costs_that_answer(parts: list[object]) -> None:
+    world = World(T0)
+    world.tick()
+    for _ in range(8):  # answered at once, over and over
+        world.fetched(*parts, pad=False, session_id=9)  # type: ignore[arg-type]
+        assert world.network.sent == []
+        assert world.until_due() >= 80
+    assert (world.take(), world.at(T0)) == ({}, 0)
+    world.fetched(data(T0, batch(0)), session_id=9)
+    assert world.take() == {T0: [0]}
+
+
+def test_garbage_makes_a_node_wait_and_the_others_flow() -> None:
+    world = World(T0, T1, leader=lambda where: where.partition + 1)
+    world.tick()
+    garbage = 0
+    for offset in range(50):
+        for sent in world.pending(ApiKey.FETCH, 1):
+            world.fail(sent, Unexpected("garbage"))
+            garbage += 1
+        world.fetched(data(T1, batch(offset)), node=2, after_ms=10)
+        assert world.take() == {T1: [offset]}
+    assert garbage <= 4
+
+
+def test_an_answer_that_holds_nothing_new_does_not_spin() -> None:
+    world = World(T0, start=5)
+    world.tick()
+    for _ in range(5):
+        world.fetched(data(T0, batch(0, 3)), session_id=SESSION)
+        assert world.take() == {}
+        assert world.network.sent == []
+        assert world.until_due() >= 80
+
+
+def test_a_broker_that_does_not_wait_does_not_make_us_spin() -> None:
+    world = World(T0)
+    world.tick()
+    began, answers = world.now_ms, 0
+    while world.now_ms - began < 3_000:
+        while world.pending(ApiKey.FETCH):
+            world.fetched()
+            answers += 1
+        world.until_due()
+    assert answers <= 15
+    # And once it behaves, it is asked as before.
+    world.fetched(data(T0, batch(0)))
+    assert asked(world.only()) == {T0: 1}
+
+
+def test_a_sound_idle_partition_is_asked_again_at_once() -> None:
+    world = World(T0)
+    world.tick()
+    for _ in range(10):
+        world.fetched(session_id=SESSION, after_ms=500)
+        world.only()
+
+
+def test_f2_an_unsupported_fetch_is_raised_and_does_not_spin() -> None:
+    world = World(T0)
+    world.tick()
+    for _ in range(3):
+        world.fail(world.only(), UnsupportedVersionError("too old"))
+        world.take_error(UnsupportedVersionError)
+        assert world.until_due() >= 80
+
+
+# -- errors of partitions (9.4) --------------------------------------------------------------------
+
+ELSEWHERE = [
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+]
+
+
+@pytest.mark.parametrize("code", ELSEWHERE)
+def test_9_4_leader_errors_refresh_metadata_and_wait(code: ErrorCode) -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(failed(T0, code), data(T1, batch(0)), session_id=SESSION)
+    assert world.cluster.updates == 1
+    assert (asked(world.only()), forgotten(world.only())) == ({T1: 1}, [T0])
+    assert code.name in world.fetcher.health(T0)
+    assert world.take() == {T1: [0]}
+    # A new leader ends the wait.
+    world.cluster.lead(T0, 2, 1)
+    world.tick()
+    assert asked(world.only(node=2)) == {T0: 0}
+
+
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR])
+def test_9_4_passing_errors_are_retried(code: ErrorCode) -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(failed(T0, code))
+    assert (world.take(), world.cluster.updates, world.network.sent) == ({}, 0, [])
+    assert world.until_due() >= 80
+    assert asked(world.only()) == {T0: 0}
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CORRUPT_MESSAGE, 12_345]
+)
+def test_9_4_other_errors_are_raised_once_an_answer(code: int) -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(failed(T0, code), data(T1, batch(0)))
+    error = world.take_error(KafkaError)
+    assert error.errno == code
+    assert world.take() == {T1: [0]}
+    assert world.take() == {}
+    world.until_due()
+    world.fetched(data(T1), after_ms=500, pad=False)
+    assert T0 in asked(world.only())
+
+
+def test_9_4_authorization_names_the_topic() -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    assert world.take_error(TopicAuthorizationFailedError).topics == {"t"}
+
+
+def test_9_4_out_of_range_resets_by_the_policy() -> None:
+    world = World(T0, policy="earliest", start=50)
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 70)))
+    assert world.events == [OffsetReset(T0, 70, "earliest")]
+    assert asked(world.only()) == {T0: 70}
+
+
+def test_9_4_out_of_range_ahead_of_the_application_waits_for_it() -> None:
+    world = World(T0, policy="latest")
+    world.tick()
+    world.fetched(data(T0, batch(0, 3)))
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert world.at(T0) == 0
+    assert world.take(2) == {T0: [0, 1]}
+    assert world.take() == {T0: [2]}
+    assert world.take() == {}
+    assert world.at(T0) is None
+    assert world.pending(ApiKey.LIST_OFFSETS)
+
+
+def test_9_4_out_of_range_says_what_there_is() -> None:
+    world = World(T0, policy="none")
+    world.tick()
+    world.fetched(data(T0, batch(0, 1), log_start_offset=0, high_watermark=90))
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    world.take()
+    error = world.take_error(KafkaError)
+    assert (error.offset, error.log_start, error.high_watermark) == (1, 0, 90)
+    assert "offset 1 is out of range" in str(error)
+
+
+def test_f6_a_leader_hint_is_followed_at_once() -> None:
+    world = World(T0)
+    world.cluster.lead(T0, 1, 3)
+    world.tick()
+    hint = FetchResponse.LeaderIdAndEpoch(leader_id=7, leader_epoch=4)
+    end = FetchResponse.NodeEndpoint(node_id=7, host="seven", port=9097)
+    world.fetched(
+        failed(T0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint), node_endpoints=[end]
+    )
+    assert world.cluster.nodes[7].host == "seven"
+    assert asked(world.only(node=7)) == {T0: 0}
+
+
+def test_f6_a_hint_that_is_not_newer_is_not_followed() -> None:
+    world = World(T0)
+    world.cluster.lead(T0, 1, 3)
+    world.tick()
+    hint = FetchResponse.LeaderIdAndEpoch(leader_id=2, leader_epoch=3)
+    world.fetched(failed(T0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint))
+    assert world.network.sent == []
+    assert world.cluster.leaders[T0] == Leader(1, 3)
+
+
+def test_a_diverging_epoch_in_an_answer_is_a_truncation() -> None:
+    world = World(T0, policy="earliest", start=20)
+    world.tick()
+    cut = FetchResponse.EpochEndOffset(epoch=2, end_offset=15)
+    world.fetched(data(T0, diverging_epoch=cut))
+    assert world.positions.position(T0) == (15, 2, Leader(1, -1))
+    assert asked(world.only()) == {T0: 15}
+
+
+# -- collecting (F7-F11) ---------------------------------------------------------------------------
+
+
+def test_f7_the_count_is_kept_over_partitions() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T1, batch(0, 3)), data(T0, batch(0, 3)))
+    assert world.take(5) == {T1: [0, 1, 2], T0: [0, 1]}
+    assert world.take(5) == {T0: [2]}
+    assert world.take(0) == {}
+
+
+def test_f7_a_paused_partition_does_not_block_the_others() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T0, batch(0, 3)), data(T1, batch(0, 3)), session_id=SESSION)
+    world.positions.pause([T0])
+    for first in range(3, 30, 3):
+        assert len(world.take(3)[T1]) == 3
+        world.fetched(data(T1, batch(first, 3)), session_id=SESSION)
+    world.positions.resume([T0])
+    taken = world.take(100)
+    assert taken[T0] == [0, 1, 2]
+
+
+def test_pause_and_resume_fetch_nothing_again() -> None:
+    """PAINS 5: toggling costs no bytes and leaves nothing behind."""
+    world = World(T0)
+    world.tick()
+    world.fetched(data(T0, batch(0, 3)), session_id=SESSION)
+    held = world.fetcher.buffered_bytes
+    for _ in range(1000):
+        world.positions.pause([T0])
+        world.positions.resume([T0])
+    world.tick()
+    assert world.fetcher.buffered_bytes == held
+    assert asked(world.only()) == {T0: 3}
+    assert world.take() == {T0: [0, 1, 2]}
+
+
+def test_f8_marks_are_taken_when_the_broker_knows_them() -> None:
+    world = World(T0)
+    assert world.positions.highwater(T0) is None
+    world.tick()
+    world.fetched(data(T0, high_watermark=30, last_stable_offset=20, log_start_offset=10))
+    world.fetched(data(T0, high_watermark=-1), after_ms=500)
+    assert world.positions.highwater(T0) == 30
+    assert world.positions.last_stable_offset(T0) == 20
+    assert world.positions.log_start(T0) == 10
+
+
+def test_f9_the_position_carries_the_epoch_of_the_last_batch() -> None:
+    world = World(T0)
+    world.cluster.lead(T0, 1, 6)
+    world.tick()
+    world.fetched(data(T0, batch(0, 2, epoch=5), batch(2, 2, epoch=6)))
+    world.take(2)
+    assert world.positions.position(T0) == (2, 5, Leader(1, 6))
+    world.take(2)
+    assert world.positions.consumed() == {T0: OffsetAndMetadata(4, "", 6)}
+
+
+def test_f10_corrupt_data_is_raised_at_every_call_and_others_flow() -> None:
+    world = World(T0, T1)
+    world.tick()
+    bad = bytearray(batch(2, 2))
+    bad[-1] ^= 1
+    world.fetched(data(T0, batch(0, 2), bytes(bad)), data(T1, batch(0, 2)))
+    assert world.take() == {T0: [0, 1]}
+    seen: list[int] = []
+    raised = 0
+    world.take_error(CorruptRecordError)
+    world.fetched(data(T0, batch(4, 2)), data(T1))  # was on its way already
+    for first in range(2, 12, 2):
+        # Behind what cannot be read nothing is fetched.
+        assert asked(world.only()) == {T1: first}
+        world.fetched(data(T1, batch(first, 2)))
+        for _ in range(3):
+            try:
+                seen += world.take().get(T1, [])
+            except CorruptRecordError as error:
+                assert error.partition == T0
+                raised += 1
+    assert seen == list(range(12))
+    assert raised >= 3
+    assert world.at(T0) == 2
+    world.positions.seek(T0, 4)
+    world.take()
+    world.fetched(data(T1, batch(12, 1)))
+    assert asked(world.only())[T0] == 4
+
+
+def test_f10_a_failing_deserializer_is_retried_in_place() -> None:
+    poison = {b"1 .........."}
+
+    def value(topic: str, headers: object, raw: bytes) -> bytes:
+        if raw in poison:
+            raise ValueError("no")
+        return raw
+
+    world = World(T0, value_deserializer=value)
+    world.tick()
+    world.fetched(data(T0, batch(0, 3)))
+    assert world.take() == {T0: [0]}
+    world.take_error(DeserializationError)
+    world.take_error(DeserializationError)
+    assert world.at(T0) == 1
+    world.fetched(data(T0, batch(3)))  # fetched ahead meanwhile, and still in order
+    poison.clear()
+    assert world.take() == {T0: [1, 2, 3]}
+
+
+def test_f11_partitions_that_had_data_are_served_last() -> None:
+    world = World(T0, T1, T2)
+    world.network.versions[1] = {ApiKey.FETCH: 6}  # without sessions, the order is in every request
+    world.tick()
+    assert list(asked(world.only())) == [T0, T1, T2]
+    world.fetched(data(T0, batch(0)))
+    assert list(asked(world.only())) == [T1, T2, T0]
+
+
+def test_records_fetched_says_what_came() -> None:
+    world = World(T0, T1)
+    world.tick()
+    records = batch(0, 2)
+    world.fetched(data(T0, records))
+    assert world.events == [RecordsFetched(1, (T0,), len(records))]
+
+
+def test_x2_what_is_outside_the_subscription_is_dropped() -> None:
+    world = World(T0, OTHER)
+    world.tick()
+    world.fetched(data(T0, batch(0)), data(OTHER, batch(0)))
+    world.fetcher.drop_outside(lambda topic: topic == "t")
+    assert world.take() == {T0: [0]}
+    assert world.at(OTHER) == 0
+
+
+# -- resets and look-ups (P5-P8) -------------------------------------------------------------------
+
+
+def test_p5_resets_go_to_each_leader_in_one_request() -> None:
+    world = World(T0, T1, T2, start=None, leader=lambda where: 1 + where.partition % 2)
+    world.cluster.lead(T0, 1, 3)
+    for where in (T0, T1, T2):
+        world.positions.reset(where, "latest")
+    world.tick()
+    first, second = world.pending(ApiKey.LIST_OFFSETS)
+    assert (first.node, second.node) == (1, 2)
+    rows = first.body.topics[0].partitions
+    assert [(one.partition_index, one.timestamp, one.current_leader_epoch) for one in rows] == [
+        (0, -1, 3),
+        (2, -1, -1),
+    ]
+
+
+def test_p7_a_reset_waits_for_a_leader_and_goes_out_when_it_is_known() -> None:
+    world = World(T0, start=None)
+    leader = world.cluster.leaders.pop(T0)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    assert (world.network.sent, world.cluster.updates) == ([], 1)
+    assert "no leader known" in world.fetcher.health(T0)
+    world.cluster.leaders[T0] = leader
+    world.cluster.version += 1
+    world.tick()
+    world.only(ApiKey.LIST_OFFSETS)
+
+
+@pytest.mark.parametrize("how", ["disconnect", "left out", "negative offset", "unknown code"])
+def test_p7_resets_are_retried(how: str) -> None:
+    world = World(T0, start=None)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    sent = world.only(ApiKey.LIST_OFFSETS)
+    if how == "disconnect":
+        world.fail(sent)
+    elif how == "left out":
+        world.answer(sent, listed((T1, 4)))
+    elif how == "negative offset":
+        world.answer(sent, listed((T0, -1)))
+    else:
+        world.answer(sent, listed((T0, 4), error_code=12_345))
+    assert (world.at(T0), world.network.sent) == (None, [])
+    assert world.cluster.updates
+    assert 80 <= world.until_due() <= 120
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 4), (T0, 9)))
+    assert world.at(T0) == 4  # the first answer for a partition counts
+
+
+def test_p7_a_reset_in_flight_is_not_sent_twice() -> None:
+    world = World(T0, start=None)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    world.positions.pause([T0])
+    world.positions.resume([T0])
+    world.tick(10)
+    world.only(ApiKey.LIST_OFFSETS)
+
+
+class Outcome:
+    """Takes the end of one look-up."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[object, KafkaError | None]] = []
+
+    def __call__(self, result: object, error: KafkaError | None) -> None:
+        self.ended.append((result, error))
+
+
+def look_up(world: World, timestamps: dict[object, int], timeout_ms: int = 5_000) -> Outcome:
+    outcome = Outcome()
+    world.fetcher.list_offsets(
+        timestamps,  # type: ignore[arg-type]
+        world.now_ms,
+        outcome,
+        deadline_ms=world.now_ms + timeout_ms,
+    )
+    assert outcome.ended == []  # never inside the call
+    world.tick()
+    return outcome
+
+
+def test_p8_a_look_up_over_two_leaders() -> None:
+    world = World(T0, T1, start=None, leader=lambda where: where.partition + 1)
+    outcome = look_up(world, {T0: 1_000, T1: 1_000})
+    first, second = world.pending(ApiKey.LIST_OFFSETS)
+    world.answer(first, listed((T0, 5), timestamp=1_001, leader_epoch=2))
+    assert outcome.ended == []
+    world.answer(second, listed((T1, -1)))
+    assert outcome.ended == [({T0: OffsetAndTimestamp(5, 1_001, 2), T1: None}, None)]
+    assert world.fetcher.deadline() == NEVER
+
+
+def test_p8_retried_until_the_deadline() -> None:
+    world = World(T0, start=None)
+    outcome = look_up(world, {T0: -1}, timeout_ms=1_000)
+    began = world.now_ms
+    rounds = 0
+    while not outcome.ended:
+        for sent in world.pending(ApiKey.LIST_OFFSETS):
+            world.answer(sent, listed((T0, -1), error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            rounds += 1
+        world.until_due()
+    assert world.now_ms - began == 1_000
+    assert 2 <= rounds <= 6
+    result, error = outcome.ended[0]
+    assert result is None
+    assert isinstance(error, KafkaTimeoutError)
+    assert "t-0" in str(error)
+
+
+def test_p8_without_time_it_is_empty_at_once() -> None:
+    outcome = look_up(World(T0, start=None), {T0: -1}, timeout_ms=0)
+    assert outcome.ended == [({}, None)]
+
+
+def test_p8_a_silent_broker_does_not_hold_it_past_the_deadline() -> None:
+    world = World(T0, start=None)
+    outcome = look_up(world, {T0: -1}, timeout_ms=700)
+    assert world.only(ApiKey.LIST_OFFSETS).timeout_ms == 700
+    world.tick(700)
+    assert isinstance(outcome.ended[0][1], KafkaTimeoutError)
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))  # too late
+    assert len(outcome.ended) == 1
+
+
+def test_p8_authorization_ends_it() -> None:
+    world = World(T0, start=None)
+    outcome = look_up(world, {T0: -1})
+    denied = listed((T0, -1), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    world.answer(world.only(ApiKey.LIST_OFFSETS), denied)
+    assert isinstance(outcome.ended[0][1], TopicAuthorizationFailedError)
+
+
+def test_p8_an_old_broker_knows_no_newest_timestamp() -> None:
+    world = World(T0, start=None)
+    world.network.versions[1] = {ApiKey.LIST_OFFSETS: 6}
+    outcome = look_up(world, {T0: -3})
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))
+    assert isinstance(outcome.ended[0][1], UnsupportedVersionError)
+
+
+def test_p8_an_unknown_leader_is_waited_for() -> None:
+    world = World(T0, start=None)
+    leader = world.cluster.leaders.pop(T0)
+    outcome = look_up(world, {T0: -2})
+    assert (world.network.sent, world.cluster.updates) == ([], 1)
+    world.cluster.leaders[T0] = leader
+    world.cluster.version += 1
+    world.tick()
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))
+    assert outcome.ended == [({T0: OffsetAndTimestamp(5, -1, -1)}, None)]
+
+
+def test_p8_close_ends_look_ups() -> None:
+    world = World(T0, start=None)
+    outcome = look_up(world, {T0: -1})
+    world.fetcher.close(world.now_ms)
+    assert outcome.ended[0][0] is None
+    assert outcome.ended[0][1] is not None
+
+
+@pytest.mark.parametrize(
+    ("level", "high", "stable"),
+    [(IsolationLevel.READ_UNCOMMITTED, 9, None), (IsolationLevel.READ_COMMITTED, None, 9)],
+)
+def test_i5_look_ups_tell_how_far_there_is_to_go(
+    level: IsolationLevel, high: int | None, stable: int | None
+) -> None:
+    world = World(T0, isolation_level=level)
+    look_up(world, {T0: -1})
+    assert world.only(ApiKey.LIST_OFFSETS).body.isolation_level == level.value
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 9)))
+    assert world.positions.highwater(T0) == high
+    assert world.positions.last_stable_offset(T0) == stable
+    look_up(world, {T0: -2})
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 4)))
+    assert world.positions.log_start(T0) == 4
+
+
+# -- validation (P9-P12) ---------------------------------------------------------------------------
+
+
+def consumed(epoch: int = 1, policy: str = "earliest") -> World:
+    """Three records read under an epoch; more are buffered."""
+    world = World(T0, policy=policy)
+    world.cluster.lead(T0, 1, epoch)
+    world.tick()
+    world.fetched(data(T0, batch(0, 5, epoch=epoch)), session_id=SESSION)
+    world.take(3)
+    return world
+
+
+def test_p9_a_new_leader_puts_the_position_in_doubt() -> None:
+    world = consumed()
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    sent = world.only(EPOCHS)
+    assert sent.node == 2
+    # What was buffered may be gone from the new leader's log: not handed over.
+    assert world.take() == {}
+    world.answer(sent, validated((T0, 1, 100)))
+    assert asked(world.only(ApiKey.FETCH, 2)) == {T0: 3}
+
+
+def test_p9_the_same_leader_changes_nothing() -> None:
+    world = consumed()
+    world.cluster.version += 1
+    world.tick()
+    assert world.pending(EPOCHS) == []
+    assert world.take() == {T0: [3, 4]}
+
+
+def test_p9_without_epochs_the_new_leader_is_just_asked() -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(data(T0, batch(0, 5)), session_id=SESSION)
+    world.cluster.lead(T0, 2)
+    world.tick()
+    assert world.pending(EPOCHS) == []
+    assert asked(world.only(node=2)) == {T0: 5}
+    assert world.take() == {T0: [0, 1, 2, 3, 4]}
+
+
+@pytest.mark.parametrize("how", ["version 2", "unsupported"])
+def test_p10_brokers_that_cannot_tell_are_believed(how: str) -> None:
+    world = consumed()
+    world.network.versions[1] = {EPOCHS: 2, ApiKey.FETCH: 17}
+    world.cluster.lead(T0, 1, 2)
+    world.tick()
+    if how == "version 2":
+        world.answer(world.only(EPOCHS), validated((T0, -1, -1), error_code=29))
+    else:
+        world.fail(world.only(EPOCHS), UnsupportedVersionError("no"))
+    world.fetched(session_id=SESSION, pad=False, after_ms=500)
+    assert asked(world.only()) == {T0: 3}
+    assert not world.fetcher.has_records
+
+
+def test_p11_a_seek_overtakes_validation() -> None:
+    world = consumed()
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    sent = world.only(EPOCHS)
+    world.positions.seek(T0, 40)
+    world.answer(sent, validated((T0, 1, 1)))
+    assert world.at(T0) == 40
+    assert asked(world.only(node=2)) == {T0: 40}
+
+
+@pytest.mark.parametrize("code", [ErrorCode.FENCED_LEADER_EPOCH, 12_345])
+def test_p12_validation_is_retried(code: int) -> None:
+    world = consumed()
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    updates = world.cluster.updates
+    world.answer(world.only(EPOCHS), validated((T0, -1, -1), error_code=code))
+    assert world.cluster.updates > updates
+    assert world.at(T0) == 3
+    assert 80 <= world.until_due() <= 120
+    world.only(EPOCHS)
+
+
+def test_p12_authorization_is_raised_once() -> None:
+    world = consumed()
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    world.answer(world.only(EPOCHS), validated((T0, -1, -1), error_code=29))
+    world.take_error(TopicAuthorizationFailedError)
+    assert world.take() == {}
+
+
+# -- turns, health ---------------------------------------------------------------------------------
+
+
+def test_idle_turns_do_nothing() -> None:
+    """Called after every input: while nothing changed, partitions are not even looked at."""
+    world = World(*(tp(number) for number in range(500)))
+    world.tick()
+
+    class Loud(dict):  # type: ignore[type-arg]
+        def __iter__(self) -> object:  # type: ignore[override]
+            raise AssertionError("partitions were looked through")
+
+        values = items = keys = __iter__  # type: ignore[assignment]
+
+    world.positions._all = Loud(world.positions._all)
+    for _ in range(10):
+        world.tick(1)
+    assert world.fetcher.deadline() == NEVER
+
+
+def test_raise_later_says_each_thing_once() -> None:
+    world = World(T0)
+    world.fetcher.raise_later(KafkaError("one"))
+    world.fetcher.raise_later(KafkaError("one"))
+    world.fetcher.raise_later(KafkaError("two"))
+    assert world.fetcher.has_records
+    assert [str(world.take_error(KafkaError)) for _ in range(2)] == ["one", "two"]
+    assert world.take() == {}
+
+
+def test_health_says_why() -> None:
+    world = World(T0, start=None)
+    health = lambda: world.fetcher.health(T0)  # noqa: E731
+    assert health() == "position unknown: waiting for committed offset"
+    world.positions.reset(T0, "latest")
+    assert "looking up the latest offset" in health()
+    world.positions.seek(T0, 0)
+    world.tick()
+    assert health() == "fetching"
+    world.positions.pause([T0])
+    assert health() == "paused"
+    world.positions.suspend([T0])
+    assert "rebalance" in health()
+    world.positions.assign([T0])
+    world.positions.resume([T0])
+    world.positions.hold([T0])
+    assert "take note" in health()
+    world.positions.release([T0])
+    world.fail(world.only())
+    assert "failed to answer" in health()
+    world.positions.assign([])
+    assert health() == "not assigned"
