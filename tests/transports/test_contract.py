@@ -12,6 +12,7 @@ import struct
 import threading
 import time
 
+import gevent
 import pytest
 from tcp_proxy import TcpProxy
 from toy_core import frame
@@ -550,8 +551,6 @@ def test_a_forked_child_can_have_a_pump_of_its_own(rig, driver, serve):
 
     def child() -> bool:
         if driver == "gevent":
-            import gevent
-
             gevent.reinit()
         pump = Pump(rig.core, create(driver))
         link = rig.core.connect("127.0.0.1", server.port)
