@@ -80,8 +80,12 @@ class Calls:
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:
         """None (the core knows best), unless a loop is in the middle of a batch."""
+        core = self._engine.core
         ahead = {} if self._batch is None else self._batch.positions(finished=True)
-        return {**self._engine.core.consumed_offsets(), **ahead} if ahead else None
+        if not ahead:
+            return None
+        mine = core.assignment()  # never commit for what has gone meanwhile
+        return core.consumed_offsets() | {tp: at for tp, at in ahead.items() if tp in mine}
 
     def committed(
         self, partition: Any, metadata: bool = False, timeout_ms: float | None = None

@@ -52,7 +52,11 @@ def _commit(
     engine: Engine, unfinished: Mapping[TopicPartition, OffsetAndMetadata], until: float
 ) -> None:
     left = max(until - engine.pump.now_ms(), 0)
-    offsets = {**engine.core.consumed_offsets(), **unfinished}
+    mine = engine.core.assignment()  # never commit for what has gone meanwhile
+    offsets = {
+        **engine.core.consumed_offsets(),
+        **{tp: at for tp, at in unfinished.items() if tp in mine},
+    }
     operation = engine.core.commit(offsets, engine.pump.now_ms(), int(left))
     future = engine.later(operation)
     engine.wait(lambda: future.is_done, left, interruptible=False)

@@ -1,0 +1,384 @@
+"""Close, the keeper, threads, forks, commits with callbacks."""
+
+import gc
+import os
+import threading
+import time
+import weakref
+
+import pytest
+from scripted_consumer import T0, assigned, make, records
+
+from kcore import errors
+from kcore.clients import keeper
+from kcore.clients.futures import OperationFuture
+from kcore.events import Closed, ErrorRaised, OffsetsCommitted
+from kcore.structs import OffsetAndMetadata
+
+# Close ------------------------------------------------------------------------------------------
+
+
+def test_close_twice_and_then_every_call_is_refused():
+    consumer = assigned(group_id="g")
+    consumer.close()
+    consumer.close()
+    assert len(consumer.core.verbs("close")) == 1
+    assert consumer.pump.closed
+    for call in (
+        consumer.poll,
+        consumer.commit,
+        consumer.topics,
+        consumer.wakeup,
+        consumer.unsubscribe,
+        lambda: consumer.subscribe(["t"]),
+        lambda: consumer.seek(T0, 1),
+    ):
+        with pytest.raises(errors.ConsumerStoppedError) as caught:
+            call()
+        assert isinstance(caught.value, errors.IllegalStateError)
+
+
+def test_close_keeps_its_time():
+    consumer = assigned(group_id="g")
+    consumer.core.answers["close"] = False
+    before = consumer.pump.now
+    consumer.close(timeout_ms=70)
+    assert consumer.pump.now - before == 70
+    assert consumer.core.verbs("close") == [("close", 70, True)]
+
+
+def test_close_is_never_longer_than_a_request():
+    consumer = assigned(request_timeout_ms=2_000)
+    consumer.close(timeout_ms=99_999)
+    assert consumer.core.verbs("close") == [("close", 2_000, False)]
+
+
+def test_the_commit_at_close_may_fail(caplog):
+    consumer = assigned(group_id="g")
+    consumer.core.batches.append(records(T0, 1, 2))
+    next(consumer)
+    consumer.core.answers["commit"] = errors.CommitFailedError("late")
+    consumer.close()
+    assert "late" in caplog.text
+    assert consumer.pump.closed
+
+
+def test_close_without_autocommit_commits_nothing():
+    consumer = assigned(group_id="g")
+    consumer.core.batches.append(records(T0, 1, 2))
+    next(consumer)
+    consumer.close(autocommit=False)
+    assert consumer.core.verbs("commit", "close") == [("close", 30000, False)]
+
+
+def test_context_manager_commits_only_without_an_error():
+    with assigned(group_id="g") as consumer:
+        pass
+    assert consumer.core.verbs("close")[0][2] is True
+    with pytest.raises(ZeroDivisionError), assigned(group_id="g") as consumer:
+        _ = 1 / 0
+    assert consumer.core.verbs("close")[0][2] is False
+
+
+def test_what_the_core_could_not_do_is_logged(caplog):
+    consumer = assigned()
+    consumer.core.answers["close"] = False
+    consumer.core.pending.append(Closed((errors.CommitFailedError("no time"),)))
+    consumer.close()
+    assert "no time" in caplog.text
+
+
+def test_deserializers_are_closed():
+    class Closing:
+        closed = False
+
+        def deserialize(self, topic, headers, data):
+            return data
+
+        def close(self):
+            self.closed = True
+
+    deserializer = Closing()
+    make(value_deserializer=deserializer).close()
+    assert deserializer.closed
+
+
+def test_a_pump_that_fails_in_close_is_closed_all_the_same():
+    consumer = assigned()
+
+    def strike(_):
+        raise KeyboardInterrupt
+
+    consumer.pump.on_step = strike
+    with pytest.raises(KeyboardInterrupt):
+        consumer.close()
+    assert consumer.pump.closed
+    consumer.close()
+
+
+# Keeper -----------------------------------------------------------------------------------------
+
+
+def test_tick():
+    assert keeper.tick_ms(3_000) == 100
+    assert keeper.tick_ms(90) == 30
+    assert keeper.tick_ms(1) == 1
+
+
+def test_the_keeper_steps_only_if_the_user_is_away():
+    consumer = assigned(group_id="g")
+    engine = consumer._engine
+    keeper.turn(engine, 100)
+    assert consumer.pump.steps == []
+    consumer.pump.now += 100
+    keeper.turn(engine, 100)
+    assert consumer.pump.steps == [0]
+    keeper.turn(engine, 100)
+    assert consumer.pump.steps == [0]
+
+
+def test_a_turn_of_the_keeper_is_bounded():
+    consumer = assigned(group_id="g")
+    consumer.pump.now += 100
+    consumer.pump.on_step = lambda _: consumer.core.pending.append(
+        ErrorRaised(errors.KafkaError("x"))
+    )
+    keeper.turn(consumer._engine, 100)
+    assert 1 < len(consumer.pump.steps) <= 4
+
+
+def test_the_keeper_stays_out_while_a_call_is_under_way():
+    consumer = assigned(group_id="g")
+    steps = []
+
+    def visit(_):
+        consumer.pump.now += 1000
+        other = threading.Thread(target=keeper.turn, args=(consumer._engine, 1))
+        other.start()
+        other.join()
+        steps.append(len(consumer.pump.steps))
+
+    consumer.pump.on_step = visit
+    consumer.poll()
+    assert steps == [1]
+
+
+@pytest.mark.parametrize("error", [errors.KafkaTimeoutError("x"), ZeroDivisionError("x")])
+def test_what_fails_in_the_keeper_is_raised_by_poll(error, caplog):
+    consumer = assigned(group_id="g")
+    consumer.pump.now += 100
+
+    def strike(_):
+        consumer.pump.on_step = None
+        raise error
+
+    consumer.pump.on_step = strike
+    keeper.turn(consumer._engine, 100)
+    with pytest.raises(errors.KafkaError) as caught:
+        consumer.poll()
+    assert error in (caught.value, caught.value.__cause__)
+    assert consumer.poll() == {}
+
+
+def keepers():
+    return [t for t in threading.enumerate() if t.name == "kcore-keeper"]
+
+
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_the_keeper_begins_with_a_subscription_and_ends_with_close():
+    before = len(keepers())
+    consumer = make(group_id="g", heartbeat_interval_ms=15)
+    assert len(keepers()) == before
+    consumer.subscribe(["t"])
+    consumer.subscribe(["t", "u"])
+    assert len(keepers()) == before + 1
+    consumer.pump.now += 1_000_000
+    until(lambda: consumer.pump.steps)
+    consumer.close()
+    until(lambda: len(keepers()) == before)
+
+
+def test_dropping_a_consumer_ends_its_keeper():
+    before = len(keepers())
+    consumer = make("t", group_id="g", heartbeat_interval_ms=15)
+    gone = weakref.ref(consumer._engine)
+    del consumer
+    gc.collect()
+    until(lambda: gone() is None and len(keepers()) == before)
+
+
+def test_a_manual_assignment_needs_no_keeper():
+    assert not assigned(group_id="g")._keeper.running
+
+
+# Threads ----------------------------------------------------------------------------------------
+
+
+def in_another_thread(call):
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(call())
+        except BaseException as error:  # noqa: BLE001
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return outcome[0]
+
+
+def test_a_second_thread_is_told_so():
+    consumer = assigned(group_id="g")
+    outcomes = []
+
+    def meanwhile(_):
+        consumer.pump.on_step = None
+        outcomes.extend(
+            in_another_thread(call)
+            for call in (
+                consumer.poll,
+                consumer.commit,
+                consumer.close,
+                consumer.assignment,
+                consumer.group_metadata,
+                consumer.subscription,
+                consumer.paused,
+            )
+        )
+
+    consumer.pump.on_step = meanwhile
+    consumer.poll()
+    assert [type(o) for o in outcomes[:3]] == [errors.ConcurrentUseError] * 3
+    assert outcomes[3] == {T0}
+    assert outcomes[4].generation_id == 5
+    assert outcomes[5] is None
+    assert outcomes[6] == set()
+
+
+def test_a_second_thread_may_have_its_turn_afterwards():
+    consumer = assigned()
+    assert in_another_thread(consumer.poll) == {}
+    assert consumer.poll() == {}
+
+
+def test_a_call_waits_for_the_keepers_turn():
+    consumer = assigned()
+    assert consumer._engine.guard.visit()
+    threading.Timer(0.02, lambda: None).start()
+    result = []
+    thread = threading.Thread(target=lambda: result.append(consumer.poll()))
+    thread.start()
+    thread.join(0.1)
+    assert result == []
+    consumer._engine.guard.leave_visit()
+    thread.join()
+    assert result == [{}]
+
+
+# Forks ------------------------------------------------------------------------------------------
+
+
+def test_after_a_fork_every_call_is_refused():
+    consumer = make("t", group_id="g", heartbeat_interval_ms=15)
+    assert consumer._engine.guard.visit()  # as if the keeper were inside when the fork happens
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        outcome = b"nothing"
+        try:
+            consumer.poll()
+        except errors.ForkedError:
+            outcome = b"forked"
+        except BaseException as error:  # noqa: BLE001
+            outcome = repr(error).encode()
+        consumer.close()  # harmless
+        del consumer
+        os.write(writer, outcome)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 100) == b"forked"
+    os.close(reader)
+    os.close(writer)
+    consumer._engine.guard.leave_visit()
+    consumer.close()
+
+
+# Asynchronous commits ---------------------------------------------------------------------------
+
+
+def test_commit_async_tells_later_in_the_users_thread():
+    consumer = assigned(group_id="g")
+    told = []
+    consumer.core.answers["commit"] = {T0: OffsetAndMetadata(5)}
+    future = consumer.commit_async(
+        {T0: OffsetAndMetadata(5)},
+        callback=lambda offsets, outcome: told.append((offsets, outcome)),
+    )
+    assert (future.is_done, told) == (False, [])
+    consumer._engine.step(0)  # as the keeper does
+    assert (future.succeeded(), told) == (True, [])
+    consumer.poll()
+    assert told == [({T0: OffsetAndMetadata(5)}, {T0: OffsetAndMetadata(5)})]
+
+
+def test_commit_async_failures_are_told():
+    told = []
+    consumer = assigned(
+        group_id="g", default_offset_commit_callback=lambda offsets, outcome: told.append(outcome)
+    )
+    consumer.core.answers["commit"] = errors.RetriableCommitFailedError("later")
+    future = consumer.commit_async()
+    consumer.poll()
+    consumer.poll()
+    assert future.failed()
+    assert future.retriable()
+    assert future.exception is told[0]
+
+
+def test_auto_commits_are_told_to_the_default_callback():
+    told = []
+    consumer = assigned(
+        group_id="g", default_offset_commit_callback=lambda *args: told.append(args)
+    )
+    offsets = {T0: OffsetAndMetadata(5)}
+    consumer.core.events.append(OffsetsCommitted(None, offsets))
+    consumer.poll()
+    assert told == [(offsets, offsets)]
+
+
+def test_callbacks_of_earlier_commits_run_before_commit_returns():
+    consumer = assigned(group_id="g")
+    told = []
+    consumer.commit_async(callback=lambda offsets, outcome: told.append("async"))
+    consumer.commit()
+    assert told == ["async"]
+
+
+def test_futures_call_back():
+    told = []
+    future = OperationFuture()
+    future.add_callback(told.append).add_errback(told.append)
+    future.add_both(lambda tag, outcome: told.append((tag, outcome)), "both")
+    for call in future.finish(7, None):
+        call()
+    assert told == [7, ("both", 7)]
+    future.add_callback(told.append)
+    future.add_errback(told.append)
+    assert told[-1] == 7
+    assert len(told) == 3
+    failed = OperationFuture()
+    error = errors.CommitFailedError("x")
+    failed.add_both(told.append)
+    for call in failed.finish(None, error):
+        call()
+    failed.add_both(told.append)
+    assert told[3:] == [error, error]
+    assert not failed.retriable()

@@ -1,0 +1,70 @@
+"""The log in an outage: a line when it begins, one when it ends, a summary between."""
+
+import logging
+
+import pytest
+
+from kcore import errors
+from kcore.clients.reporting import SUMMARY_MS, Reporter
+from kcore.events import (
+    ClusterReachable,
+    ClusterUnreachable,
+    GroupJoined,
+    LinkClosed,
+    OffsetsCommitted,
+    PartitionsAssigned,
+)
+from kcore.structs import TopicPartition
+
+REFUSED = errors.KafkaConnectionError("connection refused")
+
+
+@pytest.fixture
+def lines(caplog):
+    caplog.set_level(logging.INFO, logger="kcore.consumer")
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def test_an_outage_of_two_minutes_makes_few_lines(lines):
+    reporter = Reporter("g")
+    reporter.report(ClusterUnreachable(REFUSED), 0)
+    for now in range(0, 120_000, 250):
+        reporter.report(LinkClosed(1, "a", 9092, REFUSED), now)
+    reporter.report(ClusterReachable(120_000, 480), 120_000)
+    said = lines()
+    assert len(said) == 2 + 120_000 // SUMMARY_MS - 1
+    assert "no broker can be reached" in said[0]
+    assert "120 attempts" in said[1] or "121 attempts" in said[1]
+    assert "answers again after 120.0 s" in said[-1]
+
+
+def test_links_that_end_by_themselves_are_no_news(lines):
+    reporter = Reporter("g")
+    reporter.report(LinkClosed(1, "a", 9092, REFUSED), 0)
+    assert lines() == []
+    assert reporter.attempts == {"a:9092": "connection refused"}
+
+
+def test_reasons_are_kept_for_few_addresses_only():
+    reporter = Reporter("g")
+    for number in range(1000):
+        reporter.report(LinkClosed(number, f"h{number}", 1, REFUSED), 0)
+    assert len(reporter.attempts) <= 10
+
+
+def test_failing_auto_commits_do_not_flood(lines):
+    reporter = Reporter("g")
+    for now in range(0, 60_000, 100):
+        reporter.report(OffsetsCommitted(None, {}, errors.CommitFailedError("x")), now)
+    assert len(lines()) == 2
+
+
+def test_joins_are_told(lines):
+    reporter = Reporter("g")
+    reporter.report(GroupJoined(3, "m-1", "m-1", "range", True, 4), 0)
+    many = tuple(TopicPartition("t", n) for n in range(500))
+    reporter.report(PartitionsAssigned(many, many, 3), 0)
+    joined, assigned = lines()
+    assert "generation 3" in joined
+    assert "leader of 4" in joined
+    assert "and 490 more" in assigned
