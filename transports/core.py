@@ -39,9 +39,17 @@ class Core(Protocol):
         """The connection asked for stands."""
 
     def handle_closed(
-        self, link: int, why: str, now_ms: int, *, more_addresses: bool = False
+        self,
+        link: int,
+        why: str,
+        now_ms: int,
+        *,
+        more_addresses: bool = False,
+        untrusted: bool = False,
     ) -> None:
-        """The connection ended or could not be made; `why` is for people."""
+        """The connection ended or could not be made; `why` is for people. `untrusted`: TLS failed
+        in a way that trying again will not cure, such as a certificate of an unknown authority.
+        """
 
     def handle_deadline(self, now_ms: int) -> None:
         """The time `deadline()` named has come. Harmless when it has not."""
@@ -90,7 +98,7 @@ class Transport(Protocol):
         """
 
     def established(self, sock: socket.socket, host: str, /) -> socket.socket:
-        """The connection stands: the socket to go on with (room for a wrapper such as TLS)."""
+        """The connection stands: the socket to go on with (TLS, if any, is the pump's)."""
 
     def watch(self, fd: int, events: int) -> None:
         """Report READABLE and/or WRITABLE of `fd` from now on; called again, changes which."""

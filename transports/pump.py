@@ -3,6 +3,7 @@
 Rules:
 * One input, drain the actions to empty, next input. What goes wrong while an action is obeyed (a
   refused connection, a broken pipe) becomes an input of its own, fed when the actions are drained.
+* With TLS, a connection stands when its handshake is done; the core's set-up timeout covers both.
 * Whatever a socket or the resolver does, `step` does not raise: it ends as `handle_closed` of that
   link.
 * Data comes before deadlines: an answer that has arrived is not timed out because the application
@@ -17,10 +18,11 @@ Rules:
 from __future__ import annotations
 
 import socket
+import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from kcore.actions import Action, Connect, Disconnect, Send
 from kcore.errors import ForkedError, IllegalStateError
@@ -36,6 +38,7 @@ from kcore.transports.core import (
 )
 from kcore.transports.forking import release_in_child
 from kcore.transports.sockets import connect_fault, describe
+from kcore.transports.tls import TlsSocket, UntrustedError
 from kcore.transports.waker import Waker
 
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
@@ -53,35 +56,59 @@ _NOT_READABLE: Final = ~READABLE
 class _Link:
     """A connection of the core: its socket and what is not written yet."""
 
-    __slots__ = ("connected", "fd", "host", "more", "number", "out", "since", "sock")
+    __slots__ = ("connected", "fd", "host", "more", "number", "out", "raw", "since", "sock", "tls")
 
     def __init__(self, connect: Connect, sock: socket.socket, more: bool, since: int) -> None:
         self.number = connect.link
         self.host = connect.host
-        self.sock = sock
+        self.raw = sock
+        self.sock: socket.socket | TlsSocket = sock  # what is read and written: `raw` or `tls`
+        self.tls: TlsSocket | None = None
         self.fd = sock.fileno()
         self.connected = False
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
         self.out: deque[memoryview] = deque()
 
+    @property
+    def unsent(self) -> bool:
+        """Whether anything waits for the socket to be writable."""
+        return bool(self.out) or (self.tls is not None and self.tls.unsent)
+
+
+class _Ending(NamedTuple):
+    """How a connection ended, as the core will be told."""
+
+    link: int
+    why: str
+    more: bool = False
+    untrusted: bool = False
+
 
 class Pump:
     """Drives one core over one transport. It has no lock: one thread (or greenlet) at a time, save
     for `wakeup`.
 
+    tls: what every connection is encrypted with; None: nothing.
     Events are left in the core for the application: pop `core.next_event()` after each step.
     """
 
     def __init__(
-        self, core: Core, transport: Transport, clock: Callable[[], int] = monotonic_ms
+        self,
+        core: Core,
+        transport: Transport,
+        clock: Callable[[], int] = monotonic_ms,
+        *,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.core = core
         self.transport = transport
         self.now_ms = clock
         self._links: dict[int, _Link] = {}  # by link number
         self._by_fd: dict[int, _Link] = {}
-        self._inputs: deque[tuple[int, str | None, bool]] = deque()  # link, why closed, more
+        self._inputs: deque[_Ending] = deque()
+        self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
+        self._tls = tls
         self._names: dict[tuple[str, int], list[Address]] = {}
         self._io_flags = transport.io_flags
         self._round = 0
@@ -108,17 +135,12 @@ class Pump:
         fed = self._feed_inputs(now)
         while True:
             deadline = core.deadline()
-            wait_ms = 0 if fed else _time_to(min(deadline, until), now)
+            wait_ms = 0 if fed or self._unread else _time_to(min(deadline, until), now)
             ready = self.transport.wait(wait_ms)
             now = self.now_ms()
             self._round += 1
-            woken = False
-            for fd, events in ready:
-                link = self._by_fd.get(fd)
-                if link is not None:
-                    fed |= self._serve(link, events, now)
-                elif fd == self._waker.fd:
-                    woken = self._waker.take()
+            woken = any(fd == self._waker.fd and self._waker.take() for fd, _ in ready)
+            fed |= self._serve_all(ready, now)
             fed |= self._feed_inputs(now)
             if deadline <= now and core.deadline() <= now:  # what was fed may have moved it
                 core.handle_deadline(now)
@@ -187,6 +209,7 @@ class Pump:
             _close(link.sock)
         self._links.clear()
         self._by_fd.clear()
+        self._unread.clear()
         self._inputs.clear()
         self._waker.close()
 
@@ -217,7 +240,7 @@ class Pump:
         if link is not None:
             self._drop(link, "interrupted")
         elif not isinstance(action, Disconnect):
-            self._inputs.append((action.link, "interrupted", False))
+            self._inputs.append(_Ending(action.link, "interrupted"))
 
     def _connect(self, action: Connect) -> None:
         more = False
@@ -227,7 +250,7 @@ class Pump:
             more = action.address_index + 1 < len(found)
             sock = self.transport.connect(found[index])
         except (OSError, ValueError, OverflowError) as error:
-            self._inputs.append((action.link, describe(error), more))
+            self._inputs.append(_Ending(action.link, describe(error), more))
             return
         link = _Link(action, sock, more, self._round)
         self._links[link.number] = self._by_fd[link.fd] = link
@@ -264,13 +287,28 @@ class Pump:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except (OSError, ValueError) as error:
-            self._drop(link, describe(error))
+            self._fail(link, error)
             return
         if sent < len(data):
             link.out.append(memoryview(data)[sent:])
+        if link.unsent:
             self.transport.watch(link.fd, READABLE | WRITABLE)
 
     # What the sockets say ---------------------------------------------------------------------
+
+    def _serve_all(self, ready: Sequence[tuple[int, int]], now: int) -> bool:
+        """Act on what is ready, and on decrypted bytes at hand; True if the core was fed."""
+        fed = False
+        for fd, events in ready:
+            link = self._by_fd.get(fd)
+            if link is not None:
+                fed |= self._serve(link, events, now)
+        if self._unread:
+            served = {fd for fd, _ in ready}
+            for link in [*self._unread.values()]:
+                if link.fd not in served and link.number in self._unread:
+                    fed |= self._serve(link, READABLE, now)
+        return fed
 
     def _serve(self, link: _Link, events: int, now: int) -> bool:
         """Act on the readiness of one link; True if the core was fed."""
@@ -281,7 +319,7 @@ class Pump:
         try:
             if not link.connected:
                 return self._establish(link, now)
-            if link.out and events & _NOT_READABLE:
+            if events & _NOT_READABLE:
                 self._flush(link)
             if events & _NOT_WRITABLE:
                 return self._receive(link, now)
@@ -292,18 +330,25 @@ class Pump:
         return False
 
     def _establish(self, link: _Link, now: int) -> bool:
-        """The attempt is decided: tell the core how."""
-        fault = connect_fault(link.sock)
-        if fault is None:
-            try:
-                link.sock = self.transport.established(link.sock, link.host)
-            except (OSError, ValueError) as error:
-                fault = describe(error)
-        if fault is not None:
-            self._drop(link, fault)
-            return False  # fed with the other inputs of this round
-        link.connected = True
-        self.transport.watch(link.fd, READABLE | WRITABLE if link.out else READABLE)
+        """Something came of the attempt: go on, and tell the core when it is decided."""
+        try:
+            if link.tls is None:
+                fault = connect_fault(link.raw)
+                if fault is not None:
+                    self._drop(link, fault)
+                    return False  # fed with the other inputs of this round
+                link.sock = link.raw = self.transport.established(link.raw, link.host)
+                if self._tls is not None:
+                    link.sock = link.tls = TlsSocket(link.raw, self._tls, link.host, self._io_flags)
+            link.connected = link.tls is None or link.tls.handshake()
+        except (OSError, ValueError) as error:
+            self._fail(link, error)
+            return False
+        self.transport.watch(link.fd, READABLE | WRITABLE if link.unsent else READABLE)
+        if not link.connected:
+            return False  # the peer's turn in the handshake
+        if link.tls is not None:
+            self._unread[link.number] = link  # its first words may have come with the handshake
         self.core.handle_connected(link.number, now)
         self._obey()
         return True
@@ -319,10 +364,12 @@ class Pump:
                     out[0] = head[sent:]
                 else:
                     out.popleft()
+            if link.tls is not None and not link.tls.flush():
+                return
         except (BlockingIOError, InterruptedError):
             return
         except (OSError, ValueError) as error:
-            self._drop(link, describe(error))
+            self._fail(link, error)
             return
         self.transport.watch(link.fd, READABLE)
 
@@ -345,7 +392,7 @@ class Pump:
             except (BlockingIOError, InterruptedError):
                 break
             except (OSError, ValueError) as error:
-                self._drop(link, describe(error))
+                self._fail(link, error)
                 break
             if not count:
                 self._drop(link, "closed by the peer")
@@ -357,25 +404,42 @@ class Pump:
             fed = True
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
+        if link.tls is not None and number in self._links:
+            self._note_unread(link, link.tls)
         return fed
+
+    def _note_unread(self, link: _Link, tls: TlsSocket) -> None:
+        """What the kernel cannot know: bytes already decrypted, and ciphertext of TLS's own."""
+        if tls.unread:
+            self._unread[link.number] = link
+        else:
+            self._unread.pop(link.number, None)
+        if tls.unsent:
+            self.transport.watch(link.fd, READABLE | WRITABLE)
 
     def _feed_inputs(self, now: int) -> bool:
         """Tell the core of closures found meanwhile; those found by this wait for the next step."""
         count = len(self._inputs)
         for _ in range(count):
-            number, why, more = self._inputs.popleft()
-            self.core.handle_closed(number, why or "", now, more_addresses=more)
+            link, why, more, untrusted = self._inputs.popleft()
+            self.core.handle_closed(link, why, now, more_addresses=more, untrusted=untrusted)
             self._obey()
         return count > 0
 
-    def _drop(self, link: _Link, why: str) -> None:
+    def _fail(self, link: _Link, error: Exception) -> None:
+        """The socket raised."""
+        self._drop(link, describe(error), untrusted=isinstance(error, UntrustedError))
+
+    def _drop(self, link: _Link, why: str, *, untrusted: bool = False) -> None:
         """The socket ended by itself: forget it, and tell the core when its actions are drained."""
         self._forget(link)
-        self._inputs.append((link.number, why, link.more and not link.connected))
+        more = link.more and not link.connected
+        self._inputs.append(_Ending(link.number, why, more, untrusted))
 
     def _forget(self, link: _Link) -> None:
         if self._links.pop(link.number, None) is not None:
             del self._by_fd[link.fd]
+            self._unread.pop(link.number, None)
             self.transport.unwatch(link.fd)
             _close(link.sock)
 
@@ -387,6 +451,6 @@ def _time_to(at: int, now: int) -> int | None:
     return min(max(at - now, 0), WAIT_MS_MAX)
 
 
-def _close(sock: socket.socket) -> None:
+def _close(sock: socket.socket | TlsSocket) -> None:
     with suppress(OSError):  # a reset that was pending: the fd is free all the same
         sock.close()

@@ -42,6 +42,7 @@ class ToyCore:
         self.actions: deque[Action] = deque()
         self.connected: list[int] = []
         self.closed: list[tuple[int, str, bool]] = []
+        self.untrusted: list[int] = []
         self.deadlines: list[int] = []
         self.frames: list[tuple[int, bytes]] = []
         self.inputs = 0
@@ -82,10 +83,18 @@ class ToyCore:
         raise ContractError("the pump reads in place")
 
     def handle_closed(
-        self, link: int, why: str, now_ms: int, *, more_addresses: bool = False
+        self,
+        link: int,
+        why: str,
+        now_ms: int,
+        *,
+        more_addresses: bool = False,
+        untrusted: bool = False,
     ) -> None:
         self._begin(now_ms)
         self.closed.append((link, why, more_addresses))
+        if untrusted:
+            self.untrusted.append(link)
         self._streams.pop(link, None)
         if self.when_closed:
             self.when_closed(link)

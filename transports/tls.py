@@ -1,0 +1,271 @@
+"""TLS between a driver's socket and the pump, in memory, so that it is the same under every driver.
+
+The socket carries ciphertext; an `ssl.SSLObject` with two memory buffers turns it into plain bytes
+and back. Nothing here blocks or waits: what a socket would block for is a BlockingIOError, as of
+the socket itself. So gevent, patched or not, needs no TLS of its own, and a read of the kernel may
+bring many records at once.
+
+No close_notify is sent: Kafka's frames say themselves whether one is whole, and the child of a fork
+must be able to let go of a link in silence.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from kcore.errors import KafkaConfigurationError
+
+# A read of the kernel: some TLS records (16 KiB each) at a time.
+_CIPHERTEXT_BYTES: Final = 262_144
+# What one write encrypts at most: a huge request is not to be held twice.
+_PLAINTEXT_BYTES: Final = 262_144
+
+Password = str | bytes | Callable[[], str | bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """kafka-python's ssl_* options without the prefix. `context` stands for all others.
+
+    check_hostname: whether the certificate must be for the host that was connected to.
+    cafile: PEM of the authorities to trust; None: the system's.
+    certfile, keyfile, password: our own certificate, for brokers that ask for one.
+    ciphers: OpenSSL's list for TLS 1.2. crlfile: revoked certificates (PEM); then every broker's is
+    looked up there.
+    """
+
+    context: ssl.SSLContext | None = None
+    check_hostname: bool = True
+    cafile: str | None = None
+    certfile: str | None = None
+    keyfile: str | None = None
+    password: Password | None = field(default=None, repr=False)
+    ciphers: str | None = None
+    crlfile: str | None = None
+
+    def make_context(self) -> ssl.SSLContext:
+        """What to connect with: TLS 1.2 at least, certificates always verified.
+
+        KafkaConfigurationError: a file that cannot be read or is not what it should be.
+        """
+        if self.context is not None:
+            return self.context
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.check_hostname = self.check_hostname
+        for option, load in (
+            ("ssl_cafile", self._load_authorities),
+            ("ssl_certfile", self._load_own),
+            ("ssl_ciphers", self._set_ciphers),
+            ("ssl_crlfile", self._load_revoked),
+        ):
+            try:
+                load(context)
+            except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+                value = getattr(self, option.removeprefix("ssl_"))
+                raise KafkaConfigurationError(
+                    f"{option}={value!r}: {_reason(error)}", option=option
+                ) from error
+        return context
+
+    def _load_authorities(self, context: ssl.SSLContext) -> None:
+        if self.cafile is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(self.cafile)
+
+    def _load_own(self, context: ssl.SSLContext) -> None:
+        if self.certfile is not None:
+            # Without a password OpenSSL would ask the terminal for one.
+            password = self.password if self.password is not None else _no_password
+            context.load_cert_chain(self.certfile, self.keyfile, password)
+
+    def _set_ciphers(self, context: ssl.SSLContext) -> None:
+        if self.ciphers is not None:
+            context.set_ciphers(self.ciphers)
+
+    def _load_revoked(self, context: ssl.SSLContext) -> None:
+        if self.crlfile is not None:
+            context.load_verify_locations(self.crlfile)
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+
+
+class UntrustedError(OSError):
+    """TLS failed in a way that trying again will not cure."""
+
+
+class TlsSocket:
+    """A socket's `send`, `recv_into` and `close`, with TLS in between. `flags` go to the socket.
+
+    unsent: ciphertext waits for the socket to be writable: then call `flush`.
+    unread: plain bytes may be at hand although the socket is not readable.
+    OSError from the socket; UntrustedError; ValueError for a host that cannot be one.
+    """
+
+    __slots__ = (
+        "_decrypt",
+        "_fault",
+        "_flags",
+        "_incoming",
+        "_outgoing",
+        "_rest",
+        "_scratch",
+        "_sock",
+        "_tls",
+        "unread",
+    )
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str, flags: int) -> None:
+        self._sock = sock
+        self._flags = flags
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        name = host.removesuffix(".")  # a name from the root on: certificates have no such dot
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
+        # Given a buffer it answers with a count, which its annotation does not know.
+        self._decrypt = cast("Callable[[int, memoryview], int]", self._tls.read)
+        self._fault: OSError | None = None
+        self._rest = memoryview(b"")
+        self._scratch = memoryview(bytearray(_CIPHERTEXT_BYTES))
+        self.unread = False
+
+    @property
+    def unsent(self) -> bool:
+        """See the class."""
+        return bool(self._rest) or self._outgoing.pending > 0
+
+    def handshake(self) -> bool:
+        """Go on with it as far as the socket allows; True when it is done."""
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self.flush()
+                try:
+                    more = self._fill()
+                except BlockingIOError:
+                    return False
+                if not more:
+                    raise ConnectionResetError(
+                        "closed by the peer during the TLS handshake: is TLS spoken on this port?"
+                    ) from None
+            except ssl.SSLError as error:
+                self._say_why()
+                raise UntrustedError(_reason(error)) from error
+            else:
+                self.flush()
+                self.unread = True  # the peer's first words may have come along
+                return True
+
+    def send(self, data: bytes | memoryview, _flags: int = 0) -> int:
+        """Take a part of `data`, at least one byte; BlockingIOError while earlier bytes wait."""
+        if not self.flush():
+            raise BlockingIOError
+        with memoryview(data) as view, view[:_PLAINTEXT_BYTES] as part:
+            taken = self._tls.write(part)
+        self.flush()
+        return taken
+
+    def flush(self) -> bool:
+        """Write ciphertext until the socket takes no more; True when nothing is left."""
+        while self.unsent:
+            if not self._rest:
+                self._rest = memoryview(self._outgoing.read())
+            try:
+                self._rest = self._rest[self._sock.send(self._rest, self._flags) :]
+            except (BlockingIOError, InterruptedError):
+                return False
+        return True
+
+    def recv_into(self, room: memoryview, _size: int = 0, _flags: int = 0) -> int:
+        """Fill `room` with as much as there is; 0 at the end; BlockingIOError if nothing came."""
+        filled = 0
+        self.unread = False
+        try:
+            while filled < len(room):
+                count = self._read(room[filled:])
+                if not count:
+                    break
+                filled += count
+        except BlockingIOError:
+            if not filled:
+                raise
+            return filled
+        except OSError as fault:
+            if not filled:
+                raise
+            self._fault = fault  # what came before it counts
+        self.unread = filled > 0  # more records, or the end that was just seen
+        return filled
+
+    def _read(self, room: memoryview) -> int:
+        """One record, or a part of it."""
+        if self._fault is not None:
+            raise self._fault
+        while True:
+            try:
+                return self._decrypt(len(room), room)
+            except ssl.SSLWantReadError:
+                self.flush()  # TLS has something to say by itself now and then (new keys)
+                self._fill()
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return 0
+            except ssl.SSLError as error:
+                raise _after_handshake(error) from error
+
+    def close(self) -> None:
+        """Close the socket, without a word."""
+        self._sock.close()
+
+    def _fill(self) -> bool:
+        """Take ciphertext from the socket; False at its end. BlockingIOError."""
+        try:
+            count = self._sock.recv_into(self._scratch, 0, self._flags)
+        except InterruptedError:
+            raise BlockingIOError from None
+        if count:
+            self._incoming.write(self._scratch[:count])
+        else:
+            self._incoming.write_eof()
+        return count > 0
+
+    def _say_why(self) -> None:
+        """Send the alert that tells the peer why, if the socket takes it."""
+        try:
+            self.flush()
+        except OSError:
+            return
+
+
+def _after_handshake(error: ssl.SSLError) -> OSError:
+    # TLS 1.3 lets a client finish before the broker has looked at the client's certificate: the
+    # refusal is an alert, read in place of the first answer.
+    if error.reason is not None and "ALERT" in error.reason:
+        return UntrustedError(_reason(error))
+    return ConnectionResetError(f"TLS: {_reason(error)}")
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the broker's certificate is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        hint = _HINTS.get(error.reason, "")
+        return error.reason.lower().replace("_", " ") + hint
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+_HINTS: Final = {
+    "WRONG_VERSION_NUMBER": " (the port does not speak TLS)",
+    "PACKET_LENGTH_TOO_LONG": " (the port does not speak TLS)",
+    "RECORD_LAYER_FAILURE": " (the port does not speak TLS)",
+}
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted: give ssl_password")
