@@ -39,6 +39,15 @@ TOOLS: Final = {
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
 SERVER: Final = "kafka.Kafka"
+# Of a broker's log: groups, elections and what goes wrong.
+LOGGING: Final = {
+    "showDateTime": "true",
+    "dateTimeFormat": "HH:mm:ss.SSS",
+    "defaultLogLevel": "warn",
+    "log.kafka.server.KafkaRaftServer": "info",
+    "log.org.apache.kafka.coordinator.group": "info",
+    "log.org.apache.kafka.raft": "info",
+}
 
 
 class KafkaUnavailableError(RuntimeError):
@@ -54,10 +63,7 @@ class KafkaInstallation:
 
     def command(self, main: str, *args: str, jvm: tuple[str, ...] = ()) -> list[str]:
         """The command line that runs the class `main` with `args`."""
-        logging = (
-            "-Dorg.slf4j.simpleLogger.showDateTime=true",
-            "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-        )
+        logging = [f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in LOGGING.items()]
         return [self.java, *jvm, *logging, "-cp", f"{self.jars}/*", main, *args]
 
 

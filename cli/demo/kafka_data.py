@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 TIMEOUT_S: Final = 30.0
+QUIET: Final = {"log_level": 0}  # librdkafka writes to standard error when a broker goes away
 POLL_EVERY: Final = 10_000  # records between two looks at the producer's deliveries
 LEADER_POLL_S: Final = 0.05
 
@@ -29,7 +30,7 @@ def create_topic(
     configs: Mapping[str, str] | None = None,
 ) -> None:
     """Create a topic and wait until every partition has a leader. Raises KafkaDataError."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
     topic = NewTopic(
         name, num_partitions=partitions, replication_factor=replication, config=dict(configs or {})
     )
@@ -67,7 +68,7 @@ def produce(
         if error is not None:
             refused.append(str(error))
 
-    settings = {
+    settings: dict[str, str | int] = QUIET | {
         "bootstrap.servers": bootstrap,
         "linger.ms": 20,
         "batch.num.messages": 10_000,
@@ -98,7 +99,7 @@ def produce(
 
 def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
     """Partition -> the offset that its next record will get. Raises KafkaDataError."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
     try:
         found = admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
         if found.error is not None:

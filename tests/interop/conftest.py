@@ -1,0 +1,64 @@
+"""What the suites against a real Kafka share."""
+
+import itertools
+import threading
+
+import pytest
+from member_group import GroupOfMembers
+
+VALUE = b"x" * 100
+
+
+class Writer:
+    """Writes to a topic until it is stopped, a little at a time, while members come and go."""
+
+    BATCH = 200
+    PAUSE_S = 0.05
+
+    def __init__(self, kafka, topic):
+        self._kafka = kafka
+        self._topic = topic
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.stop()
+
+    def stop(self):
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self):
+        numbers = itertools.count()
+        while not self._stopped.wait(self.PAUSE_S):
+            batch = [(b"%d" % next(numbers), VALUE) for _ in range(self.BATCH)]
+            self._kafka.produce(self._topic, batch)
+
+
+@pytest.fixture
+def writer():
+    return Writer
+
+
+@pytest.fixture
+def group_on(names, tmp_path):
+    """Make a group of members on a cluster, for the topic and group of this test."""
+    made = []
+
+    def make(cluster):
+        made.append(GroupOfMembers(cluster.bootstrap, names.topic, names.group, tmp_path))
+        return made[-1]
+
+    yield make
+    for group in made:
+        group.stop()
+
+
+@pytest.fixture
+def records():
+    """A number of records, keyed by their number."""
+    return lambda count, value=VALUE: ((b"%d" % number, value) for number in range(count))
