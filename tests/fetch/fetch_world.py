@@ -11,14 +11,13 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import crc32c
 from kcore.connection.calls import Answer, Build, Done, Reach
 from kcore.errors import DisconnectedError, KafkaError
 from kcore.events import Event
 from kcore.fetch.config import FetchConfig
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
-from kcore.records import ConsumerRecord
+from kcore.records import ConsumerRecord, encode_batch
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codec import decode, encode
@@ -344,49 +343,38 @@ def batch(
 
     last: the batch's last offset, if records at the end are compacted away.
     """
-    values = [b"%d " % (first + index) + b"." * size for index in range(count)]
-    rows = [_record(index, None, value) for index, value in enumerate(values)]
-    delta = count - 1 if last is None else last - first
-    return _frame(first, rows, delta, epoch, producer, 0x10 if transactional else 0)
+    rows = [(1000, None, b"%d " % (first + index) + b"." * size) for index in range(count)]
+    return encode_batch(
+        rows,
+        base_offset=first,
+        last_offset=last,
+        leader_epoch=epoch,
+        producer_id=producer,
+        producer_epoch=0 if producer >= 0 else -1,
+        transactional=transactional,
+    )
 
 
 def marker(at: int, producer: int, *, commit: bool) -> bytes:
     """A control batch: a transaction's end."""
-    key = struct.pack(">hh", 0, 1 if commit else 0)
-    return _frame(at, [_record(0, key, bytes(6))], 0, -1, producer, 0x30)
+    return _control([(1000, struct.pack(">hh", 0, 1 if commit else 0), bytes(6))], at, producer)
 
 
 def empty_control(at: int, producer: int) -> bytes:
     """A control batch whose record was compacted away."""
-    return _frame(at, [], 0, -1, producer, 0x30)
+    return _control([], at, producer)
 
 
-def _frame(
-    first: int, rows: list[bytes], delta: int, epoch: int, producer: int, attributes: int
-) -> bytes:
-    head = struct.pack(
-        ">hiqqqhii", attributes, delta, 1000, 1000, producer, 0 if producer >= 0 else -1, -1,
-        len(rows),
-    )  # fmt: skip
-    checked = head + b"".join(rows)
-    body = struct.pack(">ibI", epoch, 2, crc32c.crc32c(checked)) + checked
-    return struct.pack(">qi", first, len(body)) + body
-
-
-def _record(delta: int, key: bytes | None, value: bytes) -> bytes:
-    packed = _varint(-1) if key is None else _varint(len(key)) + key
-    body = b"\0" + _varint(0) + _varint(delta) + packed + _varint(len(value)) + value + b"\0"
-    return _varint(len(body)) + body
-
-
-def _varint(value: int) -> bytes:
-    value = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+def _control(rows: list[tuple[int, bytes, bytes]], at: int, producer: int) -> bytes:
+    return encode_batch(
+        rows,
+        base_offset=at,
+        last_offset=at,
+        producer_id=producer,
+        producer_epoch=0,
+        transactional=True,
+        control=True,
+    )
 
 
 def part(

@@ -13,30 +13,30 @@ from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
-S, I = PartitionState, PositionInput
+S, In = PartitionState, PositionInput
 
 # Written out by hand, so that a cell changed by accident is noticed. None: ignored (P1).
 CELLS = {
-    (S.INITIALIZING, I.SOUGHT): S.FETCHING,
-    (S.INITIALIZING, I.RESET_ASKED): S.AWAIT_RESET,
-    (S.INITIALIZING, I.RESET_ANSWERED): None,
-    (S.INITIALIZING, I.DOUBTED): None,
-    (S.INITIALIZING, I.VALIDATED): None,
-    (S.FETCHING, I.SOUGHT): S.FETCHING,
-    (S.FETCHING, I.RESET_ASKED): S.AWAIT_RESET,
-    (S.FETCHING, I.RESET_ANSWERED): None,
-    (S.FETCHING, I.DOUBTED): S.AWAIT_VALIDATION,
-    (S.FETCHING, I.VALIDATED): None,
-    (S.AWAIT_RESET, I.SOUGHT): S.FETCHING,
-    (S.AWAIT_RESET, I.RESET_ASKED): S.AWAIT_RESET,
-    (S.AWAIT_RESET, I.RESET_ANSWERED): S.FETCHING,
-    (S.AWAIT_RESET, I.DOUBTED): None,
-    (S.AWAIT_RESET, I.VALIDATED): None,
-    (S.AWAIT_VALIDATION, I.SOUGHT): S.FETCHING,
-    (S.AWAIT_VALIDATION, I.RESET_ASKED): S.AWAIT_RESET,
-    (S.AWAIT_VALIDATION, I.RESET_ANSWERED): None,
-    (S.AWAIT_VALIDATION, I.DOUBTED): S.AWAIT_VALIDATION,
-    (S.AWAIT_VALIDATION, I.VALIDATED): S.FETCHING,
+    (S.INITIALIZING, In.SOUGHT): S.FETCHING,
+    (S.INITIALIZING, In.RESET_ASKED): S.AWAIT_RESET,
+    (S.INITIALIZING, In.RESET_ANSWERED): None,
+    (S.INITIALIZING, In.DOUBTED): None,
+    (S.INITIALIZING, In.VALIDATED): None,
+    (S.FETCHING, In.SOUGHT): S.FETCHING,
+    (S.FETCHING, In.RESET_ASKED): S.AWAIT_RESET,
+    (S.FETCHING, In.RESET_ANSWERED): None,
+    (S.FETCHING, In.DOUBTED): S.AWAIT_VALIDATION,
+    (S.FETCHING, In.VALIDATED): None,
+    (S.AWAIT_RESET, In.SOUGHT): S.FETCHING,
+    (S.AWAIT_RESET, In.RESET_ASKED): S.AWAIT_RESET,
+    (S.AWAIT_RESET, In.RESET_ANSWERED): S.FETCHING,
+    (S.AWAIT_RESET, In.DOUBTED): None,
+    (S.AWAIT_RESET, In.VALIDATED): None,
+    (S.AWAIT_VALIDATION, In.SOUGHT): S.FETCHING,
+    (S.AWAIT_VALIDATION, In.RESET_ASKED): S.AWAIT_RESET,
+    (S.AWAIT_VALIDATION, In.RESET_ANSWERED): None,
+    (S.AWAIT_VALIDATION, In.DOUBTED): S.AWAIT_VALIDATION,
+    (S.AWAIT_VALIDATION, In.VALIDATED): S.FETCHING,
 }
 
 # Section 8 of the spec: what each state may go to.
@@ -63,13 +63,13 @@ class Watching:
 
 def apply(positions: Positions, partition: Partition, what: PositionInput) -> None:
     tp = partition.tp
-    if what is I.SOUGHT:
+    if what is In.SOUGHT:
         positions.seek(tp, 7)
-    elif what is I.RESET_ASKED:
+    elif what is In.RESET_ASKED:
         positions.reset(tp, "earliest")
-    elif what is I.RESET_ANSWERED:
+    elif what is In.RESET_ANSWERED:
         positions.reset_answered(partition, 3)
-    elif what is I.DOUBTED:
+    elif what is In.DOUBTED:
         positions.doubt(partition)
     else:
         positions.validated(partition)
@@ -81,9 +81,9 @@ def in_state(positions: Positions, tp: TopicPartition, state: PartitionState) ->
     assert partition is not None
     for what in {
         S.INITIALIZING: [],
-        S.FETCHING: [I.SOUGHT],
-        S.AWAIT_RESET: [I.RESET_ASKED],
-        S.AWAIT_VALIDATION: [I.SOUGHT, I.DOUBTED],
+        S.FETCHING: [In.SOUGHT],
+        S.AWAIT_RESET: [In.RESET_ASKED],
+        S.AWAIT_VALIDATION: [In.SOUGHT, In.DOUBTED],
     }[state]:
         apply(positions, partition, what)
     assert partition.state is state
@@ -116,9 +116,9 @@ def test_p1_a_partition_given_up_ignores_everything(what: PositionInput) -> None
     positions = Positions()
     partition = in_state(positions, A, S.AWAIT_RESET)
     positions.assign([])
-    if what is I.RESET_ANSWERED:
+    if what is In.RESET_ANSWERED:
         assert not positions.reset_answered(partition, 3)
-    elif what in {I.SOUGHT, I.RESET_ASKED}:
+    elif what in {In.SOUGHT, In.RESET_ASKED}:
         with pytest.raises(IllegalStateError):
             apply(positions, partition, what)
     else:
