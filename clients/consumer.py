@@ -36,6 +36,7 @@ from kcore.structs import (
 from kcore.transports.forking import release_in_child
 
 if TYPE_CHECKING:
+    from kcore.events import Event
     from kcore.records import ConsumerRecord
 
 # With records at hand a poll only looks at the sockets when they have waited this long.
@@ -150,6 +151,13 @@ class Consumer(Calls):
                 )
         finally:
             guard.leave()
+
+    def observe(self, observer: Callable[[Event], object] | None) -> None:
+        """Have `observer` called with every event of the core (see kcore.events); None: no more.
+
+        It runs in whichever thread drives the consumer, must be quick, and must not call it.
+        """
+        self._engine.observer = observer
 
     def wakeup(self) -> None:
         """End a blocking call with WakeupError; if none is going on, the next one.

@@ -78,6 +78,7 @@ class Engine:
         self.closing: Closed | None = None
         self.auto_committed: CommitCallback | None = None
         self.stepped_at = pump.now_ms()
+        self.observer: Callable[[Event], object] | None = None
         self._errors: deque[KafkaError] = deque(maxlen=_ERRORS_MAX)
         self._expected: set[int] = set()
         self._results: dict[int, OperationCompleted] = {}
@@ -100,6 +101,8 @@ class Engine:
         event: Event | None = next_event()
         while event is not None:
             kind = type(event)
+            if self.observer is not None:
+                self.observer(event)
             if kind is not RecordsFetched and kind is not HeartbeatAnswered:
                 self._sort(event)
             event = next_event()

@@ -138,7 +138,7 @@ def _member_states(board: Board) -> Table:
 
 def final_table(board: Board, committed: dict[int, int | None]) -> Table:
     """The end result: by partition, with the committed offsets that the broker itself answers."""
-    table = Table(title=None, pad_edge=False)
+    table = Table()
     for column in ("partition", "member", "records", "bytes", "committed offset", "lag"):
         table.add_column(column, justify="right")
     for number, row in board.partitions.items():

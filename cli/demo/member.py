@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from kcore import Consumer, ConsumerRebalanceListener, ConsumerRecord
 from kcore.errors import CommitFailedError, KafkaError, KafkaTimeoutError, WakeupError
+from kcore.events import Event, GroupJoined
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 POLL_MS: Final = 100
@@ -48,6 +49,7 @@ class Member(ConsumerRebalanceListener):
     def run(self, stopped: threading.Event) -> None:
         """Read until `stopped`. Raises KafkaError."""
         self._say({"said": "joining"})
+        self._consumer.observe(self._observe)
         self._consumer.subscribe([self._topic], listener=self)
         commit_at_s = time.monotonic()
         while not stopped.is_set():
@@ -80,6 +82,18 @@ class Member(ConsumerRebalanceListener):
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         """Someone else may have them already: what is not committed is theirs to read again."""
         self._forget("lost", set(lost))
+
+    def _observe(self, event: Event) -> None:
+        if isinstance(event, GroupJoined):
+            self._say(
+                {
+                    "said": "joined",
+                    "generation": event.generation,
+                    "is_leader": event.is_leader,
+                    "members": event.members,
+                    "protocol": event.protocol,
+                }
+            )
 
     def _forget(self, said: str, gone: set[TopicPartition]) -> None:
         for partition in gone:
