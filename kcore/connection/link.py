@@ -45,6 +45,9 @@ _UNSUPPORTED_VERSION = 35
 # The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own range (KIP-511).
 _GREETING_VERSION = 4
 
+# How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
+_TLS_ALERT = b"\x15\x03"
+
 # What the link was at when its set-up time ran out.
 _UNFINISHED = {
     LinkState.CONNECTING: "connect",
@@ -434,6 +437,9 @@ class Link:
         """The peer sent what ends the link."""
         if isinstance(error, AuthenticationFailedError):
             self._end(LinkInput.REJECTED, error)
+        elif isinstance(error, FrameError) and error.start.startswith(_TLS_ALERT):
+            needs_tls = f"{self.host}:{self.port} speaks TLS: use security_protocol SSL or SASL_SSL"
+            self._end(LinkInput.REJECTED, AuthenticationMethodNotSupported(needs_tls))
         else:
             self._end(LinkInput.MALFORMED, error)
 

@@ -39,7 +39,12 @@ class Unexpected(ProtocolError):
 
 
 class FrameError(ProtocolError):
-    """A frame of impossible length: the peer is no Kafka broker, or the stream is out of step."""
+    """A frame of impossible length: the peer is no Kafka broker, or the stream is out of step.
+
+    start: the bytes where the length should be.
+    """
+
+    start: bytes = b""
 
 
 class CorrelationIdError(RetriableError, ProtocolError):

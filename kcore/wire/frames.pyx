@@ -295,5 +295,7 @@ cdef class FrameReader:
         for greeting, meaning in GREETINGS:
             if start.startswith(greeting):
                 peer = meaning
-        self._error = FrameError(f"a frame of {length} bytes ({start!r}), which is {why}: {peer}")
+        self._error = FrameError(
+            f"a frame of {length} bytes ({start!r}), which is {why}: {peer}", start=start
+        )
         raise self._error
