@@ -29,16 +29,16 @@ from kcore.assignors import BY_NAME as ASSIGNORS
 from kcore.cluster.links import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.link import LinkOptions
+from kcore.connection.sasl import Credentials
 from kcore.consumer.addresses import format_server
 from kcore.consumer.deserializers import normal_form
 from kcore.consumer.options import (
     LATER,
     PARSERS,
-    SECURITY_DEFAULTS,
-    SECURITY_PROTOCOLS_LATER,
     WITHOUT_EFFECT,
     canonical,
 )
+from kcore.consumer.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
 from kcore.errors import IllegalStateError, KafkaConfigurationError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import GroupConfig
@@ -58,6 +58,8 @@ class ConsumerConfig:
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
     api_version: the broker release the user states; None: found out by asking.
+    ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
+    sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
     transport: a driver's name or a driver (only the clients use it).
     await_acknowledgement: a rebalance waits for `acknowledge_rebalance()` (set by the clients).
     extras: options that are known and have no effect in this version, as given.
@@ -110,6 +112,17 @@ class ConsumerConfig:
     receive_buffer_bytes: int | None = None
     socket_options: tuple[tuple[int, int, int | bytes], ...] = ()
     security_protocol: str = "PLAINTEXT"
+    ssl_context: Any = None
+    ssl_check_hostname: bool = True
+    ssl_cafile: str | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_password: Any = field(default=None, repr=False)
+    ssl_ciphers: str | None = None
+    ssl_crlfile: str | None = None
+    sasl_mechanism: str | None = None
+    sasl_plain_username: str | None = None
+    sasl_plain_password: str | None = field(default=None, repr=False)
     api_version: tuple[int, ...] | None = None
     transport: Any = "blocking"
     await_acknowledgement: bool = False
@@ -126,7 +139,6 @@ class ConsumerConfig:
         does not have yet.
         """
         given = _by_canonical_name(options)
-        _refuse_security(given)
         _refuse_later(given)
         values: dict[str, Any] = {
             name: PARSERS[name](name, value) for name, value in given.items() if name in PARSERS
@@ -139,7 +151,7 @@ class ConsumerConfig:
         return config
 
     def as_mapping(self) -> dict[str, object]:
-        """Every option by kafka-python's name, with the value in use."""
+        """Every option by kafka-python's name, with the value in use; passwords as "[hidden]"."""
         mapping: dict[str, object] = {
             entry.name: getattr(self, entry.name)
             for entry in fields(self)
@@ -148,7 +160,10 @@ class ConsumerConfig:
         mapping["bootstrap_servers"] = [
             format_server(host, port) for host, port in self.bootstrap_servers
         ]
-        return {**SECURITY_DEFAULTS, **self.extras, **mapping}
+        for name in SECRETS:
+            if mapping[name] is not None:
+                mapping[name] = HIDDEN
+        return {**self.extras, **mapping}
 
     # What the rooms take -------------------------------------------------------------------------
 
@@ -165,6 +180,7 @@ class ConsumerConfig:
                 max_in_flight=self.max_in_flight_requests_per_connection,
                 software_version=__version__,
             ),
+            credentials=self.credentials,
             reconnect_backoff_ms=self.reconnect_backoff_ms,
             reconnect_backoff_max_ms=self.reconnect_backoff_max_ms,
             setup_timeout_ms=self.socket_connection_setup_timeout_ms,
@@ -221,6 +237,14 @@ class ConsumerConfig:
         )
 
     @property
+    def credentials(self) -> Credentials | None:
+        """What SASL proves; None without it."""
+        if not uses_sasl(self.security_protocol):
+            return None
+        mechanism, user = self.sasl_mechanism or "", self.sasl_plain_username or ""
+        return Credentials(mechanism, user, self.sasl_plain_password or "")
+
+    @property
     def reset_strategy(self) -> ResetStrategy:
         """`auto_offset_reset` as the positions take it."""
         return ResetStrategy(self.auto_offset_reset)
@@ -240,24 +264,6 @@ def _by_canonical_name(options: Mapping[str, object]) -> dict[str, object]:
             )
         given[name], sources[name] = value, option
     return given
-
-
-def _refuse_security(given: Mapping[str, object]) -> None:
-    """TLS and SASL are known by name and not there yet."""
-    protocol = given.get("security_protocol", "PLAINTEXT")
-    parsed = PARSERS["security_protocol"]("security_protocol", protocol)
-    if parsed in SECURITY_PROTOCOLS_LATER:
-        raise KafkaConfigurationError(
-            f"security_protocol={parsed!r} is not available yet in this version; "
-            "only 'PLAINTEXT' is",
-            option="security_protocol",
-        )
-    for name, value in given.items():
-        if name.startswith(("ssl_", "sasl_")) and value != SECURITY_DEFAULTS.get(name, ...):
-            raise KafkaConfigurationError(
-                f"{name} is not available yet in this version, which speaks PLAINTEXT only",
-                option=name,
-            )
 
 
 def _refuse_later(given: Mapping[str, object]) -> None:
@@ -328,6 +334,7 @@ def _contradictions(
             f"is above fetch_max_bytes={c.fetch_max_bytes}",
         ),
     )
+    yield from security_contradictions(config)
     for broken, option, why in rules:
         if broken:
             yield option, f"{option}={getattr(c, option)!r} {why}"

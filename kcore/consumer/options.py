@@ -14,6 +14,7 @@ from enum import Enum
 from math import isnan
 from typing import Final
 
+from kcore.connection.sasl import MECHANISMS
 from kcore.consumer.addresses import parse_servers
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
@@ -211,6 +212,56 @@ def transport(option: str, value: object) -> object:
     return value
 
 
+# Security ---------------------------------------------------------------------------------------
+
+
+def path(option: str, value: object) -> str:
+    """The name of a file; whether it is there is seen when it is read."""
+    if not isinstance(value, str) and hasattr(value, "__fspath__"):
+        value = value.__fspath__()
+    if not isinstance(value, str) or not value:
+        raise refuse(option, value, "the name of a PEM file")
+    return value
+
+
+def username(option: str, value: object) -> str:
+    """A name that SASL can carry."""
+    if not _is_sasl_text(value) or not value:
+        raise refuse(option, value, "a string, not empty and without NUL")
+    return str(value)
+
+
+def password(option: str, value: object) -> str:
+    """Like a name; the error does not say it."""
+    if not _is_sasl_text(value):
+        raise KafkaConfigurationError(f"{option}: must be a string without NUL", option=option)
+    return str(value)
+
+
+def _is_sasl_text(value: object) -> bool:
+    # NUL separates the parts of PLAIN; a lone surrogate has no UTF-8.
+    return (
+        isinstance(value, str)
+        and "\0" not in value
+        and value == value.encode("utf-8", "replace").decode()
+        and len(value.encode()) <= MAX_STRING_BYTES
+    )
+
+
+def key_password(option: str, value: object) -> object:
+    """What opens a private key: text, bytes, or a function that gives either."""
+    if not isinstance(value, (str, bytes)) and not callable(value):
+        raise KafkaConfigurationError(f"{option}: must be a string, bytes or a callable")
+    return value
+
+
+def ssl_context(option: str, value: object) -> object:
+    """An ssl.SSLContext, or what can stand for one."""
+    if not callable(getattr(value, "wrap_bio", None)):
+        raise refuse(option, value, "an ssl.SSLContext")
+    return value
+
+
 # What this version has, and what it knows the name of ------------------------------------------
 
 _ms = integer(0)
@@ -267,6 +318,17 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "receive_buffer_bytes": optional(integer(-1)),
     "socket_options": socket_options,
     "security_protocol": choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "ssl_context": optional(ssl_context),
+    "ssl_check_hostname": truth,
+    "ssl_cafile": optional(path),
+    "ssl_certfile": optional(path),
+    "ssl_keyfile": optional(path),
+    "ssl_password": optional(key_password),
+    "ssl_ciphers": optional(text),
+    "ssl_crlfile": optional(path),
+    "sasl_mechanism": optional(choice(*MECHANISMS)),
+    "sasl_plain_username": optional(username),
+    "sasl_plain_password": optional(password),
     "api_version": version,
     "transport": transport,
 }
@@ -274,25 +336,21 @@ PARSERS: Final[Mapping[str, Parser]] = {
 # Other clients' words for options above.
 ALIASES: Final[Mapping[str, str]] = {"api_version_auto_timeout_ms": "bootstrap_timeout_ms"}
 
-# Security: the one place that says what is not there yet. To lift a line of it, give the option a
-# parser and a field; to lift SSL or SASL as a whole, shorten SECURITY_PROTOCOLS_LATER.
-SECURITY_PROTOCOLS_LATER: Final = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SECURITY_DEFAULTS: Final[Mapping[str, object]] = {
-    "ssl_context": None,
-    "ssl_check_hostname": True,
-    "ssl_cafile": None,
-    "ssl_certfile": None,
-    "ssl_keyfile": None,
-    "ssl_crlfile": None,
-    "ssl_password": None,
-    "ssl_ciphers": None,
-    "sasl_mechanism": None,
-    "sasl_plain_username": None,
-    "sasl_plain_password": None,
-    "sasl_kerberos_name": None,
-    "sasl_kerberos_service_name": "kafka",
-    "sasl_kerberos_domain_name": None,
-    "sasl_oauth_token_provider": None,
+# Java's ssl.* and sasl.* names say the same in other terms: what to give in their place.
+_SASL_USER: Final = "give sasl_plain_username and sasl_plain_password"
+_CERTIFICATE: Final = "give ssl_certfile and ssl_keyfile (PEM)"
+_AUTHORITIES: Final = "give ssl_cafile (PEM)"
+_CONTEXT: Final = "give an ssl_context made as you need it"
+_MECHANISMS_ARE: Final = f"the mechanisms are {', '.join(MECHANISMS)}"
+JAVA_SECURITY: Final[Mapping[str, str]] = {
+    "sasl_jaas_config": _SASL_USER,
+    "ssl_truststore_": _AUTHORITIES,
+    "ssl_keystore_": _CERTIFICATE,
+    "ssl_key_password": "give ssl_password",
+    "ssl_endpoint_identification_algorithm": "give ssl_check_hostname",
+    "ssl_cipher_suites": "give ssl_ciphers, in OpenSSL's names",
+    "ssl_": _CONTEXT,
+    "sasl_": _MECHANISMS_ARE,
 }
 
 # Known names whose default is taken and anything else refused, with what to do instead.
@@ -305,6 +363,10 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "interceptor_classes": (None, "interceptors are not available"),
     "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
     "security_providers": (None, "it is an option of the JVM"),
+    "sasl_kerberos_name": (None, _MECHANISMS_ARE),
+    "sasl_kerberos_service_name": ("kafka", _MECHANISMS_ARE),
+    "sasl_kerberos_domain_name": (None, _MECHANISMS_ARE),
+    "sasl_oauth_token_provider": (None, _MECHANISMS_ARE),
     "config_providers": (None, "it is an option of the JVM"),
 }
 
@@ -319,7 +381,7 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "enable_metrics_push": False,
 }
 
-KNOWN: Final = frozenset({*PARSERS, *ALIASES, *SECURITY_DEFAULTS, *LATER, *WITHOUT_EFFECT})
+KNOWN: Final = frozenset({*PARSERS, *ALIASES, *LATER, *WITHOUT_EFFECT})
 
 
 def canonical(option: object) -> str:
@@ -332,8 +394,9 @@ def canonical(option: object) -> str:
     name = option.replace(".", "_") if "_" not in option else option
     if name in KNOWN:
         return ALIASES.get(name, name)
-    if name.startswith(("ssl_", "sasl_")) and "." in option:
-        return name  # one of Java's, for TLS and SASL; refused with them
+    for prefix, instead in JAVA_SECURITY.items():
+        if "." in option and name.startswith(prefix):
+            raise KafkaConfigurationError(f"{option} is not available: {instead}", option=option)
     near = get_close_matches(name, KNOWN, n=1, cutoff=0.6)
     suggestion = near[0] if near else None
     if suggestion is not None and "." in option:

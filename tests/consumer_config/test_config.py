@@ -311,25 +311,6 @@ def test_frames_as_large_as_a_fetch_are_let_in():
 # What is not there yet --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"security_protocol": "SSL"},
-        {"security_protocol": "sasl_plaintext"},
-        {"security.protocol": "SASL_SSL"},
-        {"sasl_mechanism": "PLAIN"},
-        {"sasl_plain_password": "secret"},
-        {"ssl_cafile": "ca.pem"},
-        {"ssl.keystore.location": "k.jks"},
-        {"sasl.jaas.config": "x"},
-    ],
-)
-def test_security_is_known_and_not_there_yet(given):
-    with pytest.raises(KafkaConfigurationError, match="not available yet") as caught:
-        ConsumerConfig.from_options(given)
-    assert "secret" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["proxy_url", "selector", "interceptor_classes"])
 def test_other_options_not_there_yet(name):
     with pytest.raises(KafkaConfigurationError, match=name):

@@ -1,0 +1,123 @@
+"""Options of TLS and SASL: what is taken, what contradicts, and that no secret is ever shown."""
+
+import ssl
+
+import pytest
+
+from kcore.connection.sasl import Credentials
+from kcore.consumer.config import ConsumerConfig
+from kcore.errors import KafkaConfigurationError
+
+SECRET = "very-secret"
+SASL = {
+    "sasl_mechanism": "PLAIN",
+    "sasl_plain_username": "alice",
+    "sasl_plain_password": SECRET,
+}
+
+
+def make(**options):
+    return ConsumerConfig.from_options(options)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "scram-sha-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "sasl_ssl"])
+def test_sasl_becomes_the_links_credentials(protocol, mechanism):
+    config = make(security_protocol=protocol, **{**SASL, "sasl_mechanism": mechanism})
+    assert config.links().credentials == Credentials(mechanism.upper(), "alice", SECRET)
+
+
+def test_without_sasl_there_are_no_credentials():
+    assert make().links().credentials is None
+    assert make(security_protocol="SSL").links().credentials is None
+
+
+def test_java_names():
+    config = ConsumerConfig.from_options(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": "a",
+            "sasl_plain_password": "",
+        }
+    )
+    assert config.links().credentials == Credentials("SCRAM-SHA-256", "a", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"security_protocol": "SASL_SSL"}, "sasl_mechanism"),
+        (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"},
+            "sasl_plain_username",
+        ),
+        (
+            {
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "PLAIN",
+                "sasl_plain_username": "a",
+            },
+            "sasl_plain_password",
+        ),
+        (SASL, "sasl_mechanism"),
+        ({"security_protocol": "SSL", "sasl_plain_password": SECRET}, "sasl_plain_password"),
+        ({"ssl_cafile": "ca.pem"}, "ssl_cafile"),
+        ({"security_protocol": "SASL_PLAINTEXT", **SASL, "ssl_ciphers": "x"}, "ssl_ciphers"),
+        ({"ssl_check_hostname": False}, "ssl_check_hostname"),
+        ({"security_protocol": "SSL", "ssl_keyfile": "k.pem"}, "ssl_keyfile"),
+        ({"security_protocol": "SSL", "ssl_password": SECRET}, "ssl_password"),
+        (
+            {"security_protocol": "SSL", "ssl_context": ssl.create_default_context()}
+            | {"ssl_cafile": "ca.pem"},
+            "ssl_cafile",
+        ),
+        ({"security_protocol": "SSL", "ssl_context": object()}, "ssl_context"),
+        ({"security_protocol": "SSL", "ssl_cafile": 3}, "ssl_cafile"),
+        ({"security_protocol": "TLS"}, "security_protocol"),
+        ({**SASL, "security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}, "sasl_mechanism"),
+        ({"sasl_plain_username": "a\0b"}, "sasl_plain_username"),
+        ({"sasl_plain_username": ""}, "sasl_plain_username"),
+        ({"sasl_plain_password": f"{SECRET}\0"}, "sasl_plain_password"),
+        ({"sasl_plain_password": f"{SECRET}\ud800"}, "sasl_plain_password"),
+        ({"sasl_plain_password": [SECRET]}, "sasl_plain_password"),
+        ({"ssl_password": [SECRET]}, "ssl_password"),
+        ({"sasl_kerberos_service_name": "other"}, "sasl_kerberos_service_name"),
+        ({"sasl_oauth_token_provider": object()}, "sasl_oauth_token_provider"),
+    ],
+)
+def test_contradictions_and_bad_values_name_the_option_and_no_secret(given, option):
+    with pytest.raises(KafkaConfigurationError, match=option) as caught:
+        ConsumerConfig.from_options(given)
+    assert caught.value.option in {option, None}
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("sasl.jaas.config", "sasl_plain_username"),
+        ("ssl.truststore.location", "ssl_cafile"),
+        ("ssl.truststore.certificates", "ssl_cafile"),
+        ("ssl.keystore.location", "ssl_certfile"),
+        ("ssl.keystore.key", "ssl_certfile"),
+        ("ssl.key.password", "ssl_password"),
+        ("ssl.endpoint.identification.algorithm", "ssl_check_hostname"),
+        ("ssl.enabled.protocols", "ssl_context"),
+        ("sasl.oauthbearer.token.endpoint.url", "SCRAM-SHA-256"),
+    ],
+)
+def test_java_options_without_a_counterpart_say_what_to_give(name, instead):
+    with pytest.raises(KafkaConfigurationError, match=instead) as caught:
+        ConsumerConfig.from_options({name: SECRET})
+    assert SECRET not in str(caught.value)
+
+
+def test_secrets_are_in_no_repr_and_no_mapping():
+    config = make(security_protocol="SASL_SSL", **SASL, ssl_certfile="c.pem", ssl_password=SECRET)
+    mapping = config.as_mapping()
+    assert mapping["sasl_plain_password"] == mapping["ssl_password"] == "[hidden]"
+    assert mapping["sasl_plain_username"] == "alice"
+    assert make().as_mapping()["sasl_plain_password"] is None
+    for shown in (repr(config), str(mapping), repr(config.links())):
+        assert SECRET not in shown
