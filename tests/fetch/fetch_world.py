@@ -19,6 +19,7 @@ from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
 from kcore.records import ConsumerRecord, encode_batch
 from kcore.structs import Leader, Node, TopicPartition
+from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codec import decode, encode
 from kcore.wire.messages import (
@@ -225,9 +226,10 @@ class World:
         self.fetcher.handle_tick(self.now_ms)
 
     def until_due(self) -> int:
-        """Go on to the next deadline; how long that was."""
-        before = self.now_ms
-        self.now_ms = max(self.now_ms, self.fetcher.deadline())
+        """Go on to the next deadline, if there is one; how long that was."""
+        before, deadline = self.now_ms, self.fetcher.deadline()
+        if deadline != NEVER:
+            self.now_ms = max(self.now_ms, deadline)
         self.tick()
         return self.now_ms - before
 
