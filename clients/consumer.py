@@ -22,6 +22,7 @@ from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, tick_ms
 from kcore.clients.rebalance import Bridge, check_listener
 from kcore.clients.reporting import Reporter
+from kcore.clients.security import tls_context
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     IllegalArgumentError,
@@ -98,10 +99,12 @@ class Consumer(Calls):
             transport = transports.create(settings.transport, sockets)
         else:
             transport = transports.create(settings.transport)
-        core = ConsumerCore(settings, random.Random(), transports.monotonic_ms())
+        # The system's randomness: nonces of SASL/SCRAM are drawn from it.
+        core = ConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
-        return Engine(core, transports.Pump(core, transport), guard, Reporter(name))
+        pump = transports.Pump(core, transport, tls=tls_context(settings))
+        return Engine(core, pump, guard, Reporter(name))
 
     def _transport_name(self) -> str:
         transport = getattr(self._engine.pump, "transport", None)

@@ -117,7 +117,7 @@ class Engine:
                 else:  # nobody to be told: also while the keeper drives
                     self.core.acknowledge_rebalance(self.pump.now_ms())
                     self.pump.drain()
-            case ErrorRaised():
+            case ErrorRaised() if not self._repeats(event.error):
                 self._errors.append(event.error)
             case OffsetsCommitted() if event.operation is None and self.auto_committed is not None:
                 outcome = event.error or event.offsets
@@ -125,6 +125,10 @@ class Engine:
             case Closed():
                 self.closing = event
         self.reporter.report(event, self.pump.now_ms())
+
+    def _repeats(self, error: KafkaError) -> bool:
+        """Whether the same waits already: links that are refused again and again say so each time."""
+        return bool(self._errors) and repr(self._errors[-1]) == repr(error)
 
     def _complete(self, event: OperationCompleted) -> None:
         if event.operation in self._expected:
