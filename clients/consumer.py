@@ -90,6 +90,7 @@ class Consumer(Calls):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
+        tls = tls_context(settings)
         if isinstance(settings.transport, str):
             sockets = transports.SocketOptions(
                 settings.send_buffer_bytes,
@@ -103,7 +104,7 @@ class Consumer(Calls):
         core = ConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
-        pump = transports.Pump(core, transport, tls=tls_context(settings))
+        pump = transports.Pump(core, transport, tls=tls)
         return Engine(core, pump, guard, Reporter(name))
 
     def _transport_name(self) -> str:

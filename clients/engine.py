@@ -127,7 +127,7 @@ class Engine:
         self.reporter.report(event, self.pump.now_ms())
 
     def _repeats(self, error: KafkaError) -> bool:
-        """Whether the same waits already: links that are refused again and again say so each time."""
+        """Whether the same waits already: a link refused again and again says so each time."""
         return bool(self._errors) and repr(self._errors[-1]) == repr(error)
 
     def _complete(self, event: OperationCompleted) -> None:

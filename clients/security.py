@@ -10,7 +10,7 @@ from kcore.transports.tls import TlsOptions
 
 
 def tls_context(settings: ConsumerConfig) -> ssl.SSLContext | None:
-    """None if the security protocol does not encrypt. KafkaConfigurationError for unusable files."""
+    """None if the security protocol does not encrypt. KafkaConfigurationError: unusable files."""
     if not uses_tls(settings.security_protocol):
         return None
     return TlsOptions(

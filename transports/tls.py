@@ -249,22 +249,26 @@ def _after_handshake(error: ssl.SSLError) -> OSError:
     return ConnectionResetError(f"TLS: {_reason(error)}")
 
 
+_NO_TLS: Final = ": the port does not speak TLS"
+_HINTS: Final = {
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+}
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the broker's certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason:
-        hint = _HINTS.get(error.reason, "")
-        return error.reason.lower().replace("_", " ") + hint
+        said = error.reason.lower().replace("_", " ")
+        if "alert" not in said:
+            return said + _HINTS.get(error.reason, "")
+        hint = ": it wants ssl_certfile, or does not trust it" if "certificate" in said else ""
+        return f"the broker refused ({said}){hint}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)
-
-
-_HINTS: Final = {
-    "WRONG_VERSION_NUMBER": " (the port does not speak TLS)",
-    "PACKET_LENGTH_TOO_LONG": " (the port does not speak TLS)",
-    "RECORD_LAYER_FAILURE": " (the port does not speak TLS)",
-}
 
 
 def _no_password() -> str:

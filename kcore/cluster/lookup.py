@@ -83,6 +83,9 @@ class TopicLookup:
         lookup.asking = False
         if lookup not in self._open:
             return
+        if isinstance(answer.error, errors.AuthenticationFailedError):
+            self._finish(lookup, None, answer.error)
+            return
         if answer.body is None:
             self._again(lookup, answer.error, now_ms)
             return

@@ -102,6 +102,7 @@ class Link:
         "_completed",
         "_correlation_id",
         "_expires_at",
+        "_first_id",
         "_in_flight",
         "_muted_until",
         "_options",
@@ -144,6 +145,7 @@ class Link:
         self._waiting: deque[Call] = deque()
         self._ranges: dict[int, tuple[int, int]] = {}
         self._correlation_id = 0
+        self._first_id = 0  # of the first request after the greeting
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
 
@@ -272,6 +274,8 @@ class Link:
             return
         verb = "could not connect to" if self.state is LinkState.CONNECTING else "lost"
         hint = _CLOSED_EARLY.get(self.state, "")
+        if self.ready and self._in_flight and self._in_flight[0].correlation_id == self._first_id:
+            hint = " instead of its first answer (does the listener want SASL?)"
         self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}{hint}"), told=True)
 
     def close(self, error: KafkaError) -> None:
@@ -415,6 +419,7 @@ class Link:
                 f"{self.host}:{self.port} refused ApiVersions with error {body.error_code}"
             )
         self._ranges = {key.api_key: (key.min_version, key.max_version) for key in body.api_keys}
+        self._first_id = self._correlation_id + 1
         if self._authentication is not None:
             self._authenticate(self._authentication, NEVER, now_ms)
             return
