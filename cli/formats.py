@@ -54,7 +54,7 @@ def _json(record: ConsumerRecord) -> bytes:
         "timestamp": record.timestamp,
         **_text_field("key", record.key),
         **_text_field("value", record.value),
-        "headers": [{"name": name} | _text_field("value", value) for name, value in record.headers],
+        "headers": [{"name": name, **_text_field("value", data)} for name, data in record.headers],
     }
     return json.dumps(said, ensure_ascii=False).encode() + b"\n"
 

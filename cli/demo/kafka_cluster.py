@@ -202,6 +202,10 @@ class KafkaCluster:
         """Partition -> the offset the next record will get."""
         return kafka_data.end_offsets(self.bootstrap, topic)
 
+    def group_offsets(self, group: str, topic: str) -> dict[int, int]:
+        """Partition -> what this group has committed, for partitions where it has."""
+        return kafka_data.group_offsets(self.bootstrap, group, topic)
+
     def broker_settings(self, index: int) -> dict[str, str]:
         """The properties of one node: small and quick, not what production needs."""
         node, controller_port = self.nodes[index], self._controller_ports[index]

@@ -9,11 +9,18 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 TIMEOUT_S: Final = 30.0
-QUIET: Final = {"log_level": 0}  # librdkafka writes to standard error when a broker goes away
+QUIET: Final[dict[str, str | int]] = {
+    "log_level": 0
+}  # librdkafka writes to standard error when a broker goes away
 POLL_EVERY: Final = 10_000  # records between two looks at the producer's deliveries
 LEADER_POLL_S: Final = 0.05
 
@@ -109,3 +116,15 @@ def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
         return {part.partition: answer.result(TIMEOUT_S).offset for part, answer in answers.items()}
     except KafkaException as refused:
         raise KafkaDataError(f"topic {topic}: {refused}") from refused
+
+
+def group_offsets(bootstrap: str, group: str, topic: str) -> dict[int, int]:
+    """Partition -> what a group has committed of a topic, where it has. Raises KafkaDataError."""
+    admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
+    asked = [ConsumerGroupTopicPartitions(group)]
+    try:
+        answer = admin.list_consumer_group_offsets(asked)[group].result(TIMEOUT_S)
+    except KafkaException as refused:
+        raise KafkaDataError(f"group {group}: {refused}") from refused
+    parts = (part for part in answer.topic_partitions if part.topic == topic and part.offset >= 0)
+    return {part.partition: part.offset for part in parts}

@@ -151,7 +151,8 @@ class Member(ConsumerRebalanceListener):
 
 def say(message: Mapping[str, Any]) -> None:
     """Tell the parent."""
-    print(json.dumps(message), flush=True)
+    sys.stdout.write(json.dumps(message) + "\n")  # in one piece: events come from another thread
+    sys.stdout.flush()
 
 
 def main(spec: Mapping[str, Any]) -> int:

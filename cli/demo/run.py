@@ -119,7 +119,7 @@ def read_all(target: Target, members: int, console: Console) -> int:
         ends = {part.partition: end for part, end in watcher.end_offsets(partitions).items()}
         board = Board(ends, members)
         elapsed_s = _watch(target, board, console)
-        committed = {part.partition: watcher.committed(part) for part in partitions}
+        committed = {part.partition: _committed(watcher, part) for part in partitions}
     return report(target, board, committed, elapsed_s, console)
 
 
@@ -128,6 +128,11 @@ def _partitions(watcher: Consumer, target: Target) -> list[TopicPartition]:
     if not known:
         raise RefusalError(f"there is no topic {target.topic!r} at {target.bootstrap}")
     return [TopicPartition(target.topic, number) for number in sorted(known)]
+
+
+def _committed(watcher: Consumer, partition: TopicPartition) -> int | None:
+    found = watcher.committed(partition)
+    return found if isinstance(found, int) else None
 
 
 def _watch(target: Target, board: Board, console: Console) -> float:

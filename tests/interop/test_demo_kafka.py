@@ -1,0 +1,96 @@
+"""`kcore demo` as a user runs it: complete, and nothing is left running."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+DEMO = [sys.executable, "-m", "kcore.cli.main", "demo"]
+FLIGHTS = "336,776"
+ROW = re.compile(
+    r"│\s+(\d)\s+│\s+([\d, ]+?)\s+│\s+([\d,]+)\s+│\s+([\d,]+)\s+│\s+([\d,-]+)\s+│\s+(\d+)\s+│"
+)
+
+
+def children_of(pid):
+    """Processes whose parent, or parent's parent, is `pid`."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
+    parents = dict(map(int, line.split()) for line in listed.splitlines())
+    return {child for child, parent in parents.items() if pid in (parent, parents.get(parent))}
+
+
+def alive(pids):
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,stat="], capture_output=True, text=True, check=True
+    ).stdout
+    running = {int(pid) for pid, stat in map(str.split, listed.splitlines()) if stat[0] != "Z"}
+    return running & pids
+
+
+@pytest.mark.kafka
+def test_demo_reads_every_flight(tmp_path):
+    done = subprocess.run(DEMO, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [[int(cell.replace(",", "")) for cell in row[2:]] for row in found_rows(done.stdout)]
+    assert len(rows) == 4
+    assert sum(records for records, _, _, _ in rows) == 336_776
+    assert all(records == offset and lag == 0 for records, _, offset, lag in rows)
+    assert f"{FLIGHTS} records" in done.stdout
+    assert re.search(r"generation \d+, leader member \d", done.stdout)
+    assert not done.stderr
+
+
+def found_rows(text):
+    return [match.groups() for match in ROW.finditer(text)]
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_demo_leaves_nothing_running(number):
+    process = subprocess.Popen(DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        said = ""
+        while "is up at" not in said:
+            said += process.stdout.readline()
+        time.sleep(0.5)
+        started = children_of(process.pid)
+        assert started
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in errors
+    assert not alive(started)
+
+
+def test_demo_on_a_topic_of_the_users(kafka, names, records):
+    kafka.create_topic(names.topic, 3)
+    kafka.produce(names.topic, records(5_000))
+    command = [*DEMO, "-b", kafka.bootstrap, "-t", names.topic, "-g", names.group]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5,000 records" in done.stdout
+    # Again, in the same group: nothing is left to read.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\n0 records" in done.stdout
+
+
+def test_unknown_topic_is_said_in_one_line(kafka, names):
+    command = [*DEMO, "-b", kafka.bootstrap, "-t", names.topic]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert f"no topic '{names.topic}'" in done.stderr
+
+
+def test_without_java_it_says_so(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = subprocess.run(DEMO, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "no java on the PATH" in done.stderr
+    assert "BOOTSTRAP=" in done.stderr

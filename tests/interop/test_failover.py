@@ -1,0 +1,71 @@
+"""Three nodes, one of them gone: leaders and the coordinator move, reading goes on."""
+
+import time
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PARTITIONS = 6
+
+
+def coordinator_of(cluster, group):
+    """The index of the node that coordinates the group."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    described = admin.describe_consumer_groups([group])[group].result(20)
+    return cluster.index_of(described.coordinator.id)
+
+
+def reached_beyond(group, marks):
+    """Whether every partition was read beyond these offsets."""
+    reached = group.sessions.reached()
+    return all(reached.get(number, 0) > mark for number, mark in marks.items())
+
+
+@pytest.mark.parametrize("how", ["restart", "kill", "pause"])
+def test_the_coordinators_broker_goes_while_reading(kafka3, names, group_on, writer, how):
+    kafka3.create_topic(names.topic, PARTITIONS)
+    group = group_on(kafka3)
+    numbers = [group.add() for _ in range(3)]
+    with writer(kafka3, names.topic) as writing:
+        group.wait_shared(numbers, PARTITIONS)
+        group.wait(lambda: reached_beyond(group, dict.fromkeys(range(PARTITIONS), 0)))
+        gone = coordinator_of(kafka3, names.group)
+        if how == "restart":
+            kafka3.restart(gone)
+        elif how == "kill":
+            kafka3.kill(gone)
+        else:
+            kafka3.nodes[gone].pause()
+        marks = kafka3.end_offsets(names.topic)
+        # Every partition is read on, of the two nodes that are left or of all three again.
+        group.wait(lambda: reached_beyond(group, marks), timeout_s=90.0)
+        if how == "kill":
+            kafka3.restart(gone)
+        elif how == "pause":
+            kafka3.nodes[gone].resume()
+        time.sleep(2.0)
+        writing.stop()
+    ends = kafka3.end_offsets(names.topic)
+    group.wait_read(lambda: ends, timeout_s=90.0)
+    group.stop()
+    group.sessions.check(ends)
+    assert kafka3.group_offsets(names.group, names.topic) == ends
+
+
+def test_each_node_is_restarted_in_turn(kafka3, names, group_on, writer):
+    kafka3.create_topic(names.topic, PARTITIONS)
+    group = group_on(kafka3)
+    numbers = [group.add() for _ in range(2)]
+    with writer(kafka3, names.topic) as writing:
+        group.wait_shared(numbers, PARTITIONS)
+        for index in range(3):
+            kafka3.restart(index)
+            marks = kafka3.end_offsets(names.topic)
+            group.wait(lambda marks=marks: reached_beyond(group, marks), timeout_s=90.0)
+        writing.stop()
+    ends = kafka3.end_offsets(names.topic)
+    group.wait_read(lambda: ends, timeout_s=90.0)
+    group.stop()
+    group.sessions.check(ends)
