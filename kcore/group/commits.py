@@ -292,7 +292,7 @@ class Committer:
             return membership.commit_failed(
                 operation.offsets,
                 sent,
-                f"the group has members of its own, {error}; assign() and subscribe() cannot share one",
+                f"{error}: the group has members, which assign() cannot share it with",
             )
         same = membership.generation == sent
         if not same and membership.state is MemberState.PREPARING:

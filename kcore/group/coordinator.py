@@ -4,7 +4,8 @@ Losing the coordinator changes nothing about the membership (K5): generation, me
 assignment stay, and heartbeats go on as soon as it is found. Who needs it says so by `wanted`;
 nobody does, nobody asks (K7).
 
-    unknown --FindCoordinator answered--> known --disconnect, NOT_COORDINATOR, session timer--> unknown
+    unknown --FindCoordinator answered--> known
+    known --disconnect, NOT_COORDINATOR, session timer--> unknown
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kcore.connection.calls import Answer, Build, Done, Message, Reach
-from kcore.errors import KafkaError, NodeNotReadyError, Unexpected, UnsupportedVersionError
+from kcore.errors import (
+    IllegalStateError,
+    KafkaError,
+    NodeNotReadyError,
+    Unexpected,
+    UnsupportedVersionError,
+)
 from kcore.events import CoordinatorFound, CoordinatorLost
 from kcore.group.context import Context, Timer
 from kcore.group.effects import error_of, passing
@@ -117,7 +124,8 @@ class Coordinator:
         """Ask the coordinator, which must be known. A disconnect, a timeout or an unreadable answer
         loses it.
         """
-        assert self.key is not None
+        if self.key is None:
+            raise IllegalStateError("the coordinator is not known")
         find = self._finds
         if timeout_ms is None:
             # The broker answers a connection's requests in order. One behind a parked JoinGroup

@@ -17,7 +17,7 @@ from typing import Any
 from kcore.assignors import MemberSubscription, RebalanceProtocol, blobs
 from kcore.connection.calls import Answer, Message
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
-from kcore.events import GroupJoined
+from kcore.events import ErrorRaised, GroupJoined
 from kcore.group.config import MAX_REASON_CHARS
 from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
@@ -212,11 +212,11 @@ class Joining:
 
     def _elected(self, now_ms: int) -> None:
         body = self._accepted
-        assignor = self._ctx.config.assignor(body.protocol_name)
-        assert assignor is not None
         try:
-            ready = self._leader.elect(body.members, assignor)
+            ready = self._leader.elect(body.members, body.protocol_name)
         except KafkaError as error:
+            # Every member is held up until the one that wrote this is gone: someone should know.
+            self._ctx.emit(ErrorRaised(error))
             self._end(Verdict.LATER, now_ms, error)
             return
         if ready or self._ctx.host.metadata_fresh():

@@ -40,7 +40,7 @@ class Leader:
         self._topics = None
         self._snapshot = None
 
-    def elect(self, members: Sequence[Any], assignor: Assignor) -> bool:
+    def elect(self, members: Sequence[Any], protocol: str) -> bool:
         """Take the role with the members of a JoinGroup answer; True if all metadata is at hand
         (D1).
 
@@ -58,7 +58,7 @@ class Leader:
                     f"the subscription of member {member.member_id!r} cannot be read: {error}"
                 ) from error
         self._members = found
-        self._assignor = assignor
+        self._assignor = self._ctx.config.assignor(protocol)
         self._topics = {topic for member in found.values() for topic in member.topics}
         return self._ctx.host.set_group_topics(self._topics)
 
@@ -78,7 +78,9 @@ class Leader:
 
     def assign(self) -> dict[str, bytes]:
         """Run the assignor; member id -> assignment blob. KafkaError if the plan cannot be used."""
-        assert self._assignor is not None
+        assignor = self._assignor
+        if assignor is None:
+            raise IllegalStateError("only a leader assigns")
         cluster = self._ctx.cluster
         partitions: dict[str, list[int]] = {}
         for topic in sorted(self._topics or ()):
@@ -93,46 +95,43 @@ class Leader:
                 for tp in (TopicPartition(topic, number) for number in numbers)
             }
         try:
-            plan = self._assignor.assign(self._members, partitions, racks)
+            plan = assignor.assign(self._members, partitions, racks)
         except KafkaError:
             raise
         except (
             Exception
         ) as error:  # an assignor may be the user's; its bug must fail the round only
-            raise IllegalStateError(
-                f"assignor {self._assignor.name!r} failed: {error!r}"
-            ) from error
-        self._check(plan)
+            raise IllegalStateError(f"assignor {assignor.name!r} failed: {error!r}") from error
+        self._check(plan, assignor.name)
         self.observe()
         return {
             member_id: blobs.encode_assignment(plan.get(member_id, ()))
             for member_id in self._members
         }
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, plan: Plan, name: str) -> None:
         """No partition goes to two members, and under COOPERATIVE none moves without a stop
         (D3).
         """
-        assert self._assignor is not None
         owners: dict[TopicPartition, str] = {}
         for member_id, partitions in plan.items():
             for tp in partitions:
                 other = owners.setdefault(tp, member_id)
                 if other != member_id:
                     raise IllegalStateError(
-                        f"assignor {self._assignor.name!r} gave {tp.topic}-{tp.partition} to both"
+                        f"assignor {name!r} gave {tp.topic}-{tp.partition} to both"
                         f" {other!r} and {member_id!r}"
                     )
         if (
             self._ctx.config.protocol is not RebalanceProtocol.COOPERATIVE
-            or self._assignor.name == "cooperative-sticky"
+            or name == "cooperative-sticky"
         ):
             return
         held = _owned(self._members)
         for tp, member_id in owners.items():
             if held.get(tp, member_id) != member_id:
                 raise IllegalStateError(
-                    f"assignor {self._assignor.name!r} moved {tp.topic}-{tp.partition} to"
+                    f"assignor {name!r} moved {tp.topic}-{tp.partition} to"
                     f" {member_id!r} while {held[tp]!r} still owns it"
                 )
 

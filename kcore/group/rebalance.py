@@ -303,8 +303,7 @@ class Rebalance:
         error = ended.error
         self._membership.request_rejoin(f"the last round failed: {error}")
         self._pace(now_ms, at_once=ended.verdict is Verdict.AGAIN)
-        if ended.verdict is Verdict.FATAL:
-            assert error is not None
+        if ended.verdict is Verdict.FATAL and error is not None:
             self.halt(error)
         else:
             self.move(self._retry_input())
@@ -404,8 +403,8 @@ class Rebalance:
         owned = set(ctx.host.owned_partitions())
         generation = membership.generation
         assignor = ctx.config.assignor(generation.protocol)
-        assert assignor is not None  # checked when JoinGroup was answered
-        assignor.on_assignment(assigned, generation.id)
+        if assignor is not None:  # which was checked when JoinGroup was answered
+            assignor.on_assignment(assigned, generation.id)
         self._extra_topics = {tp.topic for tp in assigned} - self.joining.topics
         self._autocommit.restart(now_ms)
         self._take(assigned)
