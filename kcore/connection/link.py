@@ -203,8 +203,7 @@ class Link:
     def send(self, call: Call, now_ms: int) -> None:
         """Take a call: written now if the link is ready and free, else as soon as it is."""
         self._waiting.append(call)
-        if self.state is LinkState.READY:
-            self._flush(now_ms)
+        self._flush(now_ms)
 
     def take_waiting(self) -> list[Call]:
         """Give back the calls that were never written; the caller now owes their answers."""
@@ -213,7 +212,7 @@ class Link:
         return waiting
 
     def _flush(self, now_ms: int) -> None:
-        if now_ms < self._muted_until:
+        if self.state is not LinkState.READY or now_ms < self._muted_until:
             return
         self._muted_until = 0
         authentication = self._authentication
@@ -303,8 +302,7 @@ class Link:
             )
             return
         self._expire_waiting(now_ms)
-        if self.state is LinkState.READY:
-            self._flush(now_ms)
+        self._flush(now_ms)
 
     def _expire_waiting(self, now_ms: int) -> None:
         if not any(now_ms >= call.expires_at for call in self._waiting):
