@@ -32,7 +32,7 @@ class AutoCommit:
         """Whether a commit would be sent: enabled, and a member, or without membership at all."""
         if not self._ctx.config.enable_auto_commit:
             return False
-        return not self._membership.subscribed or self._membership.state is MemberState.STABLE
+        return not self._membership.managed or self._membership.state is MemberState.STABLE
 
     def restart(self, now_ms: int) -> None:
         """The interval starts anew, as with each assignment."""

@@ -58,11 +58,15 @@ class Closing:
         self._reason = reason
         self._fresh_link = self._rebalance.stop(StepInput.LEAVE)
         told = self._rebalance.tell_all_gone()
+        # Gone for the host at once: it may get another assignment by hand before this is
+        # acknowledged. Until then the membership still knows what was owned, so that it can be
+        # committed.
+        self._ctx.host.take_assignment([])
         if not told or not self._ctx.config.await_acknowledgement:
             self._left(now_ms)
 
     def _left(self, now_ms: int) -> None:
-        self._rebalance.drop_all()
+        self._rebalance.forget()
         self._send_leave(now_ms)
         self._membership.release()
         self._membership.request_rejoin("subscribed")  # if that happened meanwhile
@@ -147,7 +151,8 @@ class Closing:
 
     def _depart(self, now_ms: int) -> None:
         if self._membership.subscribed:
-            self._rebalance.drop_all()
+            self._ctx.host.take_assignment([])
+            self._rebalance.forget()
         sent = self._ctx.config.leave_on_close and self._send_leave(now_ms)
         self._membership.subscribed = False
         self._membership.release()

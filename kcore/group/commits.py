@@ -129,7 +129,7 @@ class Committer:
             if offset.leader_epoch >= 0:
                 self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
         stamps = None
-        if self._membership.subscribed:
+        if self._membership.managed:
             acquired = self._membership.acquired
             stamps = {tp: acquired[tp] for tp in offsets if tp in acquired}
         self.operations.add(CommitOperation(self, dict(offsets), done, deadline_ms, stamps))
@@ -142,7 +142,7 @@ class Committer:
         if membership.fenced is not None:
             return Objection.FENCED
         if operation.stamps is None:
-            return Objection.BEFORE if membership.subscribed else None
+            return Objection.BEFORE if membership.managed else None
         if membership.state is MemberState.STABLE:
             lost = operation.offsets and not self._owned(operation)
             return Objection.LOST if lost else None
@@ -304,7 +304,7 @@ class Committer:
             membership.fence(fenced, now_ms)
             self._on_fenced(now_ms)
             return fenced
-        if membership.subscribed:
+        if membership.managed:
             membership.reset(str(error), now_ms, keep_member_id=effect is Effect.OUTDATED)
         return membership.commit_failed(operation.offsets, sent, str(error))
 

@@ -68,6 +68,11 @@ class Membership:
         return self._machine.state
 
     @property
+    def managed(self) -> bool:
+        """The group decides: subscribed, or unsubscribed and on the way out."""
+        return self.subscribed or self.state is not MemberState.UNJOINED
+
+    @property
     def rebalancing(self) -> bool:
         """A JoinGroup or SyncGroup is outstanding."""
         return self.state in (MemberState.PREPARING, MemberState.COMPLETING)

@@ -438,7 +438,7 @@ class Rebalance:
         self._ctx.emit((PartitionsRevoked if stable else PartitionsLost)(partitions))
         return True
 
-    def drop_all(self) -> None:
-        """Nothing is assigned any more."""
-        self._take([])
+    def forget(self) -> None:
+        """Nothing is owned and nobody is led any more."""
+        self._membership.acquire([])
         self._leader.retire()

@@ -208,6 +208,21 @@ def test_commits_can_be_made_while_revoked_is_handled() -> None:
     assert outcome.result == AT5
 
 
+def test_commits_can_be_made_until_unsubscribing_is_acknowledged() -> None:
+    world = stable(await_acknowledgement=True)
+    world.member.leave(world.now, "unsubscribed")
+    outcome = commit(world)
+    assert world.request(ApiKey.OFFSET_COMMIT).body.generation_id_or_member_epoch == 1
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert outcome.result == AT5
+    world.ack()
+    world.answer(ApiKey.LEAVE_GROUP)
+    by_hand = commit(world)
+    assert world.request(ApiKey.OFFSET_COMMIT).body.generation_id_or_member_epoch == -1
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert by_hand.result == AT5
+
+
 def test_pains8_the_error_names_the_poll_timer_the_gap_the_partitions_and_the_generation() -> None:
     world = stable()
     world.auto = True
