@@ -85,7 +85,8 @@ class Calls:
         if not ahead:
             return None
         mine = core.assignment()  # never commit for what has gone meanwhile
-        return core.consumed_offsets() | {tp: at for tp, at in ahead.items() if tp in mine}
+        consumed: dict[TopicPartition, OffsetAndMetadata] = core.consumed_offsets()
+        return consumed | {tp: at for tp, at in ahead.items() if tp in mine}
 
     def committed(
         self, partition: Any, metadata: bool = False, timeout_ms: float | None = None

@@ -27,8 +27,10 @@ from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     IllegalArgumentError,
     IllegalStateError,
+    KafkaConfigurationError,
     KafkaTimeoutError,
     UnassignedPartitionError,
+    UsageError,
 )
 from kcore.structs import (
     OffsetAndMetadata,
@@ -91,15 +93,14 @@ class Consumer(Calls):
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
         tls = tls_context(settings)
-        if isinstance(settings.transport, str):
-            sockets = transports.SocketOptions(
-                settings.send_buffer_bytes,
-                settings.receive_buffer_bytes,
-                settings.socket_options,
-            )
-            transport = transports.create(settings.transport, sockets)
-        else:
-            transport = transports.create(settings.transport)
+        sockets = transports.SocketOptions(
+            settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
+        )
+        named = isinstance(settings.transport, str)
+        try:
+            transport = transports.create(settings.transport, sockets if named else None)
+        except UsageError as error:
+            raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         core = ConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         guard = Guard.for_transport(transport.name)

@@ -85,7 +85,7 @@ def test_config_is_readable():
 
 
 def test_wrong_options_need_no_broker():
-    for bad in ({"colour": 1}, {"enable_auto_commit": True}, {"security_protocol": "SSL"}):
+    for bad in ({"colour": 1}, {"enable_auto_commit": True}, {"security_protocol": "TLS"}):
         with pytest.raises(errors.KafkaConfigurationError):
             Consumer("t", **bad)
     with pytest.raises(errors.InvalidTopicError):
