@@ -27,11 +27,11 @@ from kcore.fetch.config import EARLY_EMPTY_MAX, FetchConfig, ResetStrategy
 from kcore.fetch.partition import Partition
 from kcore.fetch.planner import NodePlan, Planner
 from kcore.fetch.positions import Positions
+from kcore.fetch.reading import Slice, opener
 from kcore.fetch.session import Ask, Verdict
 from kcore.fetch.shelf import Entry, Frame
 from kcore.fetch.states import PartitionState
 from kcore.fetch.validation import Validation
-from kcore.records import RecordReader
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
@@ -87,6 +87,7 @@ class Answers:
         raise_later: Callable[[KafkaError], None],
     ) -> None:
         self._config = config
+        self._open = opener(config)
         self._cluster = cluster
         self._positions = positions
         self._planner = planner
@@ -180,7 +181,7 @@ class Answers:
             if not redirected:
                 partition.attempts = 0
             return False
-        entry = self._read(taken, partition, data.records, data)
+        entry = self._read(taken, partition, data)
         if entry is None:
             self._planner.back_off(partition, taken.now_ms, "the answer held nothing new")
             return False
@@ -193,39 +194,27 @@ class Answers:
         return True
 
     def _read(
-        self,
-        taken: _Taken,
-        partition: Partition,
-        records: bytes | bytearray | memoryview,
-        data: FetchResponse.PartitionData,
+        self, taken: _Taken, partition: Partition, data: FetchResponse.PartitionData
     ) -> Entry | None:
         """Open the records; None if there is nothing at or behind the offset asked for."""
-        config, tp, offset = self._config, partition.tp, partition.next_offset
+        tp, offset = partition.tp, partition.next_offset
+        aborted = _aborted(data) if self._config.committed_only else None
+        found = Slice(tp, data.records or b"", aborted)
+        entry = Entry(taken.plan, taken.frame, offset)
         try:
-            reader = RecordReader(
-                tp.topic,
-                tp.partition,
-                records,
-                offset,
-                check_crcs=config.check_crcs,
-                aborted=_aborted(data) if config.committed_only else None,
-                key_deserializer=config.key_deserializer,
-                value_deserializer=config.value_deserializer,
-            )
+            reader = self._open(found, offset)
         except KafkaError as error:
-            return Entry(taken.plan, taken.frame, offset, None, error, standing=True)
+            return entry.with_error(error, standing=True)
         if not reader.has_batches:
             stuck = CorruptRecordError(
-                f"{tp.topic}-{tp.partition}: the broker sent {len(records)} bytes from offset"
+                f"{tp.topic}-{tp.partition}: the broker sent {found.size} bytes from offset"
                 f" {offset} on, and no whole batch among them; seek past it, or raise"
                 " fetch_max_bytes and max_partition_fetch_bytes above the batch's size",
                 partition=tp,
                 first_offset=offset,
             )
-            return Entry(taken.plan, taken.frame, offset, None, stuck, standing=True)
-        if reader.end_offset <= offset:
-            return None
-        return Entry(taken.plan, taken.frame, offset, reader, None)
+            return entry.with_error(stuck, standing=True)
+        return entry.with_records(reader, found) if reader.end_offset > offset else None
 
     def _note_offsets(self, partition: Partition, data: FetchResponse.PartitionData) -> None:
         if data.high_watermark >= 0:
@@ -279,7 +268,7 @@ class Answers:
     def _shelve(self, taken: _Taken, partition: Partition, code: int) -> None:
         """Raise it when everything before it was handed over; nothing is asked for until then."""
         error = _error(partition, code)
-        entry = Entry(taken.plan, taken.frame, partition.next_offset, None, error)
+        entry = Entry(taken.plan, taken.frame, partition.next_offset).with_error(error)
         self._planner.shelf.add(partition, entry)
         self._planner.touch(partition)
 

@@ -27,6 +27,7 @@ from kcore.connection.calls import Answer, ClusterView, Network, Reach
 from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
+from kcore.fetch.reading import opener
 from kcore.fetch.requests import TOPIC_IDS_SINCE, build_fetch
 from kcore.fetch.retries import Retries
 from kcore.fetch.session import FetchSession
@@ -87,7 +88,7 @@ class Planner:
         rng: Rng,
         take: Callable[[NodePlan, Answer, int], None],
     ) -> None:
-        self.shelf = Shelf(config.fetch_ahead_bytes, self._drained, self._freed)
+        self.shelf = Shelf(config.fetch_ahead_bytes, opener(config), self._drained, self._freed)
         self.nodes: dict[int, NodePlan] = {}
         self.reserved_bytes = 0
         self.touched: dict[Partition, None] = {}

@@ -6,7 +6,8 @@ ones that may not (paused, about to be given up) keep what they hold, outside of
 
 Memory is counted by answers: record bytes are views into the frame they came in, so a frame is
 there until the last of its partitions is through. `held_bytes` counts whole frames; `Node.waiting`
-counts what can still be handed over, which says when to ask for more.
+counts what can still be handed over, which says when to ask for more. When only parked entries
+are left of a frame, and they are its smaller part, they get a copy of their own.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from kcore.fetch.partition import Partition
 
 if TYPE_CHECKING:
     from kcore.fetch.planner import NodePlan
+    from kcore.fetch.reading import Opener, Slice
     from kcore.records import RecordReader
 
 
 class Frame:
-    """One answer's memory: its size, and how many entries still look into it."""
+    """One answer's memory: its size, who looks into it, and how many of those are not parked."""
 
-    __slots__ = ("entries", "size")
+    __slots__ = ("entries", "live", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.entries = 0
+        self.entries: set[Entry] = set()
+        self.live = 0
 
 
 class Entry:
@@ -51,41 +54,52 @@ class Entry:
         "parked",
         "reader",
         "size",
+        "slice",
         "standing",
     )
 
-    def __init__(
-        self,
-        node: NodePlan,
-        frame: Frame,
-        offset: int,
-        reader: RecordReader | None,
-        error: KafkaError | None,
-        *,
-        standing: bool = False,
-    ) -> None:
+    def __init__(self, node: NodePlan, frame: Frame, offset: int) -> None:
         self.node = node
         self.frame = frame
-        self.offset = offset
+        self.offset = self.end_offset = offset
+        self.reader: RecordReader | None = None
+        self.slice: Slice | None = None
+        self.error: KafkaError | None = None
+        self.standing = False
+        self.size = 0
+        self.parked = False
+
+    def with_records(self, reader: RecordReader, found: Slice) -> Entry:
+        """The entry, of records."""
         self.reader = reader
+        self.slice = found
+        self.end_offset = reader.end_offset
+        self.size = reader.size_bytes
+        return self
+
+    def with_error(self, error: KafkaError, *, standing: bool = False) -> Entry:
+        """The entry, of an error."""
         self.error = error
         self.standing = standing
-        self.end_offset = offset if reader is None else reader.end_offset
-        self.size = 0 if reader is None else reader.size_bytes
-        self.parked = False
+        return self
 
 
 class Shelf:
     """See the module's text.
 
     drained: called with a node when what waits of it fell to `low_bytes` or below. freed: called
-    when memory was given back.
+    when memory was given back, or can be.
     """
 
     def __init__(
-        self, low_bytes: int, drained: Callable[[NodePlan], None], freed: Callable[[], None]
+        self,
+        low_bytes: int,
+        opener: Opener,
+        drained: Callable[[NodePlan], None],
+        freed: Callable[[], None],
     ) -> None:
         self.held_bytes = 0
+        self._open = opener
         self._low_bytes = low_bytes
         self._drained = drained
         self._freed = freed
@@ -106,20 +120,30 @@ class Shelf:
 
     def add(self, partition: Partition, entry: Entry) -> None:
         """Put an entry behind the partition's others."""
-        frame = entry.frame
-        if not frame.entries:
-            self.held_bytes += frame.size
-        frame.entries += 1
-        frame.size += ENTRY_OVERHEAD_BYTES
-        self.held_bytes += ENTRY_OVERHEAD_BYTES
+        self._attach(entry, entry.frame)
         partition.entries.append(entry)
         partition.next_offset = entry.end_offset
         if partition.deliverable:
+            entry.frame.live += 1
             entry.node.waiting += entry.size
             self._ring[partition] = None
         else:
             entry.parked = True
             self._parked[partition] = None
+
+    def _attach(self, entry: Entry, frame: Frame) -> None:
+        if not frame.entries:
+            self.held_bytes += frame.size
+        frame.entries.add(entry)
+        frame.size += ENTRY_OVERHEAD_BYTES
+        self.held_bytes += ENTRY_OVERHEAD_BYTES
+
+    def _detach(self, entry: Entry) -> None:
+        frame = entry.frame
+        frame.entries.discard(entry)
+        if not frame.entries:
+            self.held_bytes -= frame.size
+            self._freed()
 
     # -- out ---------------------------------------------------------------------------------------
 
@@ -157,16 +181,19 @@ class Shelf:
             self._parked.pop(partition, None)
 
     def _release(self, entry: Entry) -> None:
-        node, frame = entry.node, entry.frame
-        if not entry.parked and entry.size:
-            before = node.waiting
-            node.waiting = before - entry.size
-            if node.waiting <= self._low_bytes < before:
-                self._drained(node)
-        frame.entries -= 1
-        if not frame.entries:
-            self.held_bytes -= frame.size
-            self._freed()
+        if not entry.parked:
+            self._lower(entry)
+        self._detach(entry)
+        self._thin(entry.frame)
+
+    def _lower(self, entry: Entry) -> None:
+        """Count an entry no longer among what can be handed over."""
+        entry.frame.live -= 1
+        node = entry.node
+        before = node.waiting
+        node.waiting = before - entry.size
+        if node.waiting <= self._low_bytes < before:
+            self._drained(node)
 
     # -- turns -------------------------------------------------------------------------------------
 
@@ -175,21 +202,42 @@ class Shelf:
         entries = partition.entries
         if not entries or entries[0].parked is not partition.deliverable:
             return
-        for entry in entries:
-            entry.parked = not entry.parked
-            if entry.parked:
-                before = entry.node.waiting
-                entry.node.waiting = before - entry.size
-                if entry.node.waiting <= self._low_bytes < before:
-                    self._drained(entry.node)
-            else:
-                entry.node.waiting += entry.size
         if partition.deliverable:
+            for entry in entries:
+                entry.parked = False
+                entry.frame.live += 1
+                entry.node.waiting += entry.size
             del self._parked[partition]
             self._ring[partition] = None
-        else:
-            del self._ring[partition]
-            self._parked[partition] = None
+            return
+        for entry in entries:
+            self._lower(entry)
+            entry.parked = True
+        del self._ring[partition]
+        self._parked[partition] = None
+        for entry in entries:
+            self._thin(entry.frame)
+        if not self._ring:
+            self._freed()  # nothing will be by handing over: who waits for memory may `evict`
+
+    def _thin(self, frame: Frame) -> None:
+        """Of a frame that only parked entries hold, keep no more than they need."""
+        if frame.live or not frame.entries:
+            return
+        needed = sum(entry.slice.size for entry in frame.entries if entry.slice is not None)
+        if 2 * needed > frame.size:
+            return
+        for entry in list(frame.entries):
+            if entry.slice is not None and entry.reader is not None:
+                own = entry.slice.copy()
+                try:
+                    entry.reader = self._open(own, entry.reader.next_offset)
+                except KafkaError:
+                    continue  # what follows cannot be read: the old reader says so in its turn
+                entry.slice = own
+            self._detach(entry)
+            entry.frame = Frame(0 if entry.slice is None else entry.slice.size)
+            self._attach(entry, entry.frame)
 
     # -- room --------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from kcore.connection.calls import Answer, Build, Done, Reach
 from kcore.errors import DisconnectedError, KafkaError
@@ -188,6 +188,8 @@ class World:
     otherwise (None: none), and topic ids are known.
     """
 
+    made: ClassVar[list[World]] = []
+
     def __init__(
         self,
         *partitions: TopicPartition,
@@ -197,6 +199,7 @@ class World:
         seed: int = 1,
         **options: Any,
     ) -> None:
+        World.made.append(self)
         self.now_ms = 1_000_000
         self.events: list[Event] = []
         self.network = FakeNetwork()

@@ -18,7 +18,7 @@ from kcore.wire.codes import ErrorCode
 
 PARTITIONS = [tp(number) for number in range(6)]
 STEPS = 250
-BUDGET = 40_000
+BUDGETS = [2_000, 8_000, 40_000]
 
 
 class Play:
@@ -28,12 +28,13 @@ class Play:
         self.rng = random.Random(seed)
         self.logs = {where: Log(self.rng, 40) for where in PARTITIONS}
         self.brokers = Brokers(self.logs, self.rng)
+        self.budget = self.rng.choice(BUDGETS)
         self.world = World(
             *PARTITIONS,
             policy="earliest",
             seed=seed,
             leader=lambda where: 1 + where.partition % 3,
-            max_buffered_bytes=BUDGET,
+            max_buffered_bytes=self.budget,
             fetch_ahead_bytes=self.rng.choice([1, 200, 2_000]),
             fetch_max_bytes=self.rng.choice([300, 2_000, 50_000]),
             max_partition_fetch_bytes=200,
@@ -148,7 +149,8 @@ class Play:
     def check(self) -> None:
         shelf = self.world.fetcher._shelf
         planner = self.world.fetcher._planner
-        assert shelf.held_bytes <= BUDGET + self.brokers.largest_answer
+        # Each node's answer may be larger than asked for, by its first batch and what entries cost.
+        assert shelf.held_bytes <= self.budget + 3 * self.brokers.largest_answer
         parts = list(self.world.positions)
         frames = {id(e.frame): e.frame for p in parts for e in p.entries}
         assert shelf.held_bytes == sum(frame.size for frame in frames.values())

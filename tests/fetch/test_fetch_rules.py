@@ -861,10 +861,11 @@ def test_idle_turns_do_nothing() -> None:
 
         values = items = keys = __iter__  # type: ignore[assignment]
 
-    world.positions._all = Loud(world.positions._all)
+    plain, world.positions._all = world.positions._all, Loud(world.positions._all)
     for _ in range(10):
         world.tick(1)
     assert world.fetcher.deadline() == NEVER
+    world.positions._all = plain
 
 
 def test_raise_later_says_each_thing_once() -> None:

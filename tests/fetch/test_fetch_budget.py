@@ -1,0 +1,177 @@
+"""Memory is bounded whatever is assigned, however slow the reader (PAINS 2 to 5)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fetch_broker import Brokers, Log
+from fetch_world import World, asked, batch, data, tp
+
+from kcore.wire.apis import ApiKey
+
+KIB = 1024
+MIB = 1024 * KIB
+T0, T1 = tp(0), tp(1)
+
+
+RAW = batch(0, 10, size=10 * KIB)
+
+
+def many(offset: int, count: int) -> bytes:
+    """`count` batches of 100 KiB; a batch's base offset is outside of its checksum."""
+    return b"".join((offset + 10 * index).to_bytes(8, "big") + RAW[8:] for index in range(count))
+
+
+def backlog(world: World) -> int:
+    """Answer every fetch under way as a broker with endless data does: as much as asked for.
+
+    Gives how large the largest answer was.
+    """
+    largest = 0
+    for sent in world.pending(ApiKey.FETCH):
+        asks = world.fetcher._planner.nodes[sent.node].session.asks
+        room = sent.body.max_bytes
+        parts = []
+        for where, ask in asks.items():
+            fit = max(min(room, ask.max_bytes) // len(RAW), 0 if parts else 1)
+            parts.append(data(where, many(ask.offset, fit)))
+            room -= fit * len(RAW)
+        largest = max(largest, sum(len(one[1].records) for one in parts))
+        full = sent.body.session_epoch <= 0
+        parts = parts if full else [one for one in parts if one[1].records]
+        world.fetched(*parts, node=sent.node, session_id=7)
+    return largest
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("count", [1, 500])
+def test_a_slow_reader_of_many_partitions(nodes: int, count: int) -> None:
+    partitions = [tp(number) for number in range(count)]
+    budget = 8 * MIB
+    world = World(
+        *partitions,
+        leader=lambda where: 1 + where.partition % nodes,
+        max_buffered_bytes=budget,
+    )
+    world.tick()
+    most = taken = 0
+    for _ in range(60):
+        largest = backlog(world)
+        most = max(most, world.fetcher.buffered_bytes)
+        assert world.fetcher.buffered_bytes <= budget + largest + count * KIB
+        taken += sum(map(len, world.take(10).values()))
+    assert taken == 600
+    assert most > budget / 8  # there was something to bound
+
+
+def test_what_is_under_way_counts_as_held() -> None:
+    world = World(T0, T1, leader=lambda where: where.partition + 1, max_buffered_bytes=4 * MIB)
+    world.tick()
+    assert [sent.body.max_bytes for sent in world.pending(ApiKey.FETCH)] == [MIB, MIB]
+
+
+def test_one_node_may_use_half_of_the_budget_for_one_answer() -> None:
+    world = World(T0, max_buffered_bytes=4 * MIB)
+    world.tick()
+    assert world.only().body.max_bytes == 2 * MIB
+    world = World(T0, max_buffered_bytes=400 * MIB, fetch_max_bytes=50 * MIB)
+    world.tick()
+    assert world.only().body.max_bytes == 50 * MIB
+
+
+def test_pains_3_draining_below_the_mark_fetches_in_the_same_turn() -> None:
+    world = World(T0, fetch_ahead_bytes=4 * KIB)
+    world.tick()
+    raw = [batch(first, 10, size=200) for first in range(0, 100, 10)]
+    world.fetched(data(T0, *raw))
+    taken = 0
+    while not world.pending(ApiKey.FETCH):
+        before = world.now_ms
+        taken += len(world.take(10)[T0])
+        assert world.now_ms == before
+    held = world.fetcher._planner.nodes[1].waiting
+    assert 2 * KIB < held <= 4 * KIB
+    assert asked(world.only()) == {T0: 100}
+
+
+def test_a_budget_smaller_than_a_batch_still_moves() -> None:
+    world = World(T0, T1, max_buffered_bytes=1000)
+    world.tick()
+    for first in range(0, 50, 10):
+        world.fetched(
+            data(T0, batch(first, 10, size=500)), data(T1, batch(first, 10, size=500)), session_id=7
+        )
+        got = world.take(100)
+        assert len(got[T0]) == len(got[T1]) == 10
+
+
+def test_tiny_answers_are_counted_with_what_they_cost() -> None:
+    world = World(T0, max_buffered_bytes=64 * KIB)
+    world.tick()
+    answers = 0
+    while world.pending(ApiKey.FETCH):
+        world.fetched(data(T0, batch(answers)), session_id=7)
+        answers += 1
+        assert answers < 100
+    assert world.fetcher.health(T0) == "buffer full"
+    assert world.take(1000) == {T0: list(range(answers))}
+    world.only()
+
+
+def test_paused_data_gives_way_only_when_nothing_else_can_move() -> None:
+    """A partition that is paused with the whole budget in hand must not stop the others."""
+    world = World(T0, T1, max_buffered_bytes=100 * KIB, max_partition_fetch_bytes=50 * KIB)
+    world.tick()
+    world.fetched(data(T0, batch(0, 90, size=KIB)), session_id=7)
+    world.positions.pause([T0])
+    world.tick()
+    for first in range(0, 50, 10):
+        assert asked(world.only()).get(T1, first) == first
+        world.fetched(data(T1, batch(first, 10, size=KIB)), session_id=7)
+        assert world.fetcher.buffered_bytes <= 100 * KIB + 12 * KIB
+        assert world.take() == {T1: list(range(first, first + 10))}
+    world.positions.resume([T0])
+    world.tick()
+    while T0 not in asked(world.only()):
+        world.fetched(session_id=7, after_ms=500)
+    assert asked(world.only())[T0] == 0  # given up, so fetched again; nothing is lost
+    world.fetched(data(T0, batch(0, 5)), session_id=7)
+    assert world.take() == {T0: [0, 1, 2, 3, 4]}
+
+
+def test_a_paused_rest_does_not_keep_a_large_answer_alive() -> None:
+    """PAINS 5: kept over the pause, without a second fetch and without its neighbours' memory."""
+    world = World(T0, T1, max_buffered_bytes=400 * KIB, max_partition_fetch_bytes=100 * KIB)
+    world.tick()
+    world.positions.pause([T0])
+    world.fetched(data(T0, batch(0, 5)), data(T1, batch(0, 150, size=KIB)), session_id=7)
+    at = 150
+    world.take(1000)
+    for _ in range(20):
+        world.fetched(data(T1, batch(at, 150, size=KIB)), session_id=7)
+        at += 150
+        world.take(1000)
+    assert world.fetcher.buffered_bytes < 10 * KIB
+    world.positions.resume([T0])
+    assert world.take() == {T0: [0, 1, 2, 3, 4]}
+
+
+def test_everything_given_back_after_unassign() -> None:
+    rng = random.Random(5)
+    partitions = [tp(number) for number in range(20)]
+    logs = {where: Log(rng, 30) for where in partitions}
+    brokers = Brokers(logs, rng)
+    brokers.leaders = dict.fromkeys(partitions, 1)
+    world = World(*partitions)
+    world.tick()
+    for _ in range(5):
+        world.answer(world.only(), brokers.answer_for(world.only()))
+    world.positions.pause(partitions[:10])
+    world.take(7)
+    assert world.fetcher.buffered_bytes
+    world.positions.assign([])
+    world.tick()
+    assert world.fetcher.buffered_bytes == 0
+    assert not world.fetcher.has_records
+    assert world.fetcher._planner.nodes[1].waiting == 0
