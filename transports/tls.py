@@ -244,7 +244,7 @@ class TlsSocket:
 def _after_handshake(error: ssl.SSLError) -> OSError:
     # TLS 1.3 lets a client finish before the broker has looked at the client's certificate: the
     # refusal is an alert, read in place of the first answer.
-    if error.reason is not None and "ALERT" in error.reason:
+    if "ALERT" in (getattr(error, "reason", None) or ""):
         return UntrustedError(_reason(error))
     return ConnectionResetError(f"TLS: {_reason(error)}")
 
@@ -260,10 +260,11 @@ _HINTS: Final = {
 def _reason(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the broker's certificate is not trusted: {error.verify_message}"
-    if isinstance(error, ssl.SSLError) and error.reason:
-        said = error.reason.lower().replace("_", " ")
+    reason = getattr(error, "reason", None)  # not every SSLError has one
+    if isinstance(error, ssl.SSLError) and reason:
+        said = reason.lower().replace("_", " ")
         if "alert" not in said:
-            return said + _HINTS.get(error.reason, "")
+            return said + _HINTS.get(reason, "")
         hint = ": it wants ssl_certfile, or does not trust it" if "certificate" in said else ""
         return f"the broker refused ({said}){hint}"
     if isinstance(error, OSError) and error.strerror:

@@ -1,17 +1,12 @@
-"""A real Kafka with a listener of each kind: SASL, TLS, both, TLS with client certificates, short sessions.
+"""A real Kafka with a listener of each kind: SASL, TLS, both, client certificates, short sessions.
 
-    with SecureKafka() as kafka:
-        kafka.address("SASL"), kafka.certificates.ca
-
-Certificates are made by the openssl command: a CA, a broker, a client, and a stranger's CA.
+with SecureKafka() as kafka:
+    kafka.address("SASL"), kafka.certificates.ca
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from pathlib import Path
-
+from certificates import Certificates
 from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
@@ -36,46 +31,6 @@ PROTOCOLS = {
 }
 
 
-class Certificates:
-    """PEM files in `folder`; the broker's is for 127.0.0.1 and localhost."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ca = self._authority("ca")
-        self.stranger = self._authority("stranger")
-        self.broker = self._signed("broker", f"IP:{HOST},DNS:localhost")
-        self.elsewhere = self._signed("elsewhere", "DNS:kafka.example")
-        self.client = self._signed("client", "DNS:client")
-
-    def key(self, name: str) -> Path:
-        return self.folder / f"{name}.key"
-
-    def with_key(self, name: str) -> Path:
-        """Key and certificate in one file, as Kafka's PEM stores have them."""
-        both = self.folder / f"{name}.both.pem"
-        both.write_text(self.key(name).read_text() + (self.folder / f"{name}.pem").read_text())
-        return both
-
-    def _authority(self, name: str) -> Path:
-        return self._request(name, "-addext", "basicConstraints=critical,CA:TRUE")
-
-    def _signed(self, name: str, alternatives: str) -> Path:
-        signer = ("-CA", str(self.ca), "-CAkey", str(self.key("ca")))
-        return self._request(name, *signer, "-addext", f"subjectAltName={alternatives}")
-
-    def _request(self, name: str, *more: str) -> Path:
-        made = self.folder / f"{name}.pem"
-        kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-        files = ("-keyout", str(self.key(name)), "-out", str(made))
-        subject = ("-subj", f"/CN={name}", "-days", "2")
-        subprocess.run(
-            ["openssl", "req", "-x509", *kind, *files, *subject, *more],
-            check=True,
-            capture_output=True,
-        )
-        return made
-
-
 class SecureKafka(KafkaCluster):
     """One node. USER has PASSWORD in every mechanism."""
 
@@ -96,7 +51,7 @@ class SecureKafka(KafkaCluster):
     def add_user(self, user: str, password: str) -> None:
         """A SCRAM-SHA-256 user, made by Kafka's own tool, so hashed as Java does."""
         config = self.folder / "user.properties"
-        value = f"[password={password}]".encode("unicode_escape").decode()
+        value = f"password={password}".encode("unicode_escape").decode()
         config.write_text("SCRAM-SHA-256=" + value.replace("\\x", "\\u00"))
         self.tool(
             "kafka-configs",
@@ -136,8 +91,3 @@ class SecureKafka(KafkaCluster):
             key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
             settings[key] = f"{module}.scram.ScramLoginModule required;"
         return settings
-
-
-def available() -> bool:
-    """Whether certificates can be made here."""
-    return shutil.which("openssl") is not None

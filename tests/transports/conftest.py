@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +20,15 @@ LIMIT_S = 10.0  # no case takes this long; it only ends what would hang
 class Rig:
     """A toy core, the pump that drives it, and a loop with an end."""
 
-    def __init__(self, driver: str, options: SocketOptions | None = None) -> None:
+    def __init__(
+        self,
+        driver: str,
+        options: SocketOptions | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.driver = driver
         self.core = ToyCore()
-        self.pump = Pump(self.core, create(driver, options))
+        self.pump = Pump(self.core, create(driver, options), tls=tls)
 
     def until(self, done: Callable[[], object], limit_s: float = LIMIT_S) -> None:
         end = time.monotonic() + limit_s
@@ -91,8 +97,8 @@ def driver(request: pytest.FixtureRequest) -> str:
 def make_rig(driver: str) -> Iterator[Callable[..., Rig]]:
     made: list[Rig] = []
 
-    def make(options: SocketOptions | None = None) -> Rig:
-        made.append(Rig(driver, options))
+    def make(options: SocketOptions | None = None, tls: ssl.SSLContext | None = None) -> Rig:
+        made.append(Rig(driver, options, tls))
         return made[-1]
 
     yield make
