@@ -73,6 +73,7 @@ class SecureKafka(KafkaCluster):
         for name, protocol in PROTOCOLS.items():
             if protocol.startswith("SASL"):
                 settings |= self._sasl(name.lower())
+        settings["listener.name.short.sasl.enabled.mechanisms"] = "PLAIN"
         settings["listener.name.short.connections.max.reauth.ms"] = str(SESSION_MS)
         settings |= {
             "ssl.keystore.type": "PEM",

@@ -1,0 +1,223 @@
+"""A real Kafka's listeners with SASL and TLS: who gets in, and how those who do not are told."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from certificates import missing
+from secure_kafka import MECHANISMS, PASSWORD, SESSION_MS, UNPREPARED, USER, SecureKafka
+
+from kcore import Consumer, TopicPartition
+from kcore.errors import (
+    AuthenticationMethodNotSupported,
+    IllegalSaslStateError,
+    NoBrokersAvailable,
+    SaslAuthenticationFailedError,
+    SslAuthenticationError,
+    UnsupportedSaslMechanismError,
+)
+from kcore.events import LinkClosed, LinkOpened
+from kcore.transports import NAMES
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+]
+
+RECORDS = 200
+LIMIT_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def kafka():
+    with SecureKafka() as kafka:
+        kafka.create_topic("t")
+        kafka.produce("t", [(None, b"%d" % number) for number in range(RECORDS)])
+        yield kafka
+
+
+def sasl(mechanism="SCRAM-SHA-256", user=USER, password=PASSWORD, protocol="SASL_PLAINTEXT"):
+    return {
+        "security_protocol": protocol,
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": user,
+        "sasl_plain_password": password,
+    }
+
+
+def tls(kafka, authority="ca", protocol="SSL", **more):
+    ca = getattr(kafka.certificates, authority)
+    return {"security_protocol": protocol, "ssl_cafile": str(ca), **more}
+
+
+def consumer(kafka, listener, **options):
+    options = {"bootstrap_timeout_ms": 10_000, "auto_offset_reset": "earliest"} | options
+    return Consumer(bootstrap_servers=kafka.address(listener), **options)
+
+
+def read_all(kafka, listener, **options):
+    """Every value of topic t, alone and in a group."""
+    with consumer(kafka, listener, **options) as alone:
+        alone.assign([TopicPartition("t", 0)])
+        values = poll_values(alone)
+    group = f"g-{time.monotonic_ns()}"
+    with consumer(kafka, listener, group_id=group, **options) as member:
+        member.subscribe(["t"])
+        assert poll_values(member) == values
+        member.commit()
+    return values
+
+
+def poll_values(consumer):
+    values, end = [], time.monotonic() + LIMIT_S
+    while len(values) < RECORDS and time.monotonic() < end:
+        for records in consumer.poll(200).values():
+            values += [record.value for record in records]
+    return values
+
+
+ALL = [b"%d" % number for number in range(RECORDS)]
+
+
+@pytest.mark.parametrize("transport", NAMES)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_sasl(kafka, mechanism, transport):
+    assert read_all(kafka, "SASL", transport=transport, **sasl(mechanism)) == ALL
+
+
+@pytest.mark.parametrize("transport", NAMES)
+def test_tls(kafka, transport):
+    assert read_all(kafka, "TLS", transport=transport, **tls(kafka)) == ALL
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_sasl_over_tls(kafka, mechanism):
+    options = {**tls(kafka), **sasl(mechanism, protocol="SASL_SSL")}
+    assert read_all(kafka, "SASLTLS", **options) == ALL
+
+
+def test_tls_with_a_client_certificate(kafka):
+    own = {
+        "ssl_certfile": str(kafka.certificates.client),
+        "ssl_keyfile": str(kafka.certificates.key("client")),
+    }
+    assert read_all(kafka, "MTLS", **tls(kafka, **own)) == ALL
+
+
+def test_large_answers_over_tls(kafka):
+    value = bytes(range(256)) * 4_000
+    kafka.create_topic("large")
+    kafka.produce("large", [(None, value)] * 20, **{"message.max.bytes": 2_000_000})
+    with consumer(kafka, "TLS", **tls(kafka)) as reader:
+        reader.assign([TopicPartition("large", 0)])
+        seen, end = 0, time.monotonic() + LIMIT_S
+        while seen < 20 and time.monotonic() < end:
+            for records in reader.poll(500).values():
+                assert all(record.value == value for record in records)
+                seen += len(records)
+    assert seen == 20
+
+
+# Refused: at once, typed, and with the reason ----------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("wrong", [{"password": "wrong"}, {"user": "nobody"}])
+def test_wrong_credentials(kafka, mechanism, wrong):
+    started = time.monotonic()
+    with pytest.raises(SaslAuthenticationFailedError, match="Authentication failed") as caught:
+        consumer(kafka, "SASL", **sasl(mechanism, **wrong))
+    assert time.monotonic() - started < 8  # far from the bootstrap timeout
+    assert not caught.value.retriable
+
+
+def test_a_poll_raises_when_the_constructor_did_not_connect(kafka):
+    with consumer(kafka, "SASL", api_version=(4, 0), **sasl(password="wrong")) as reader:
+        reader.assign([TopicPartition("t", 0)])
+        for _ in range(2):  # it is tried again, and said again
+            with pytest.raises(SaslAuthenticationFailedError):
+                poll_values(reader)
+
+
+def test_a_group_member_is_told_too(kafka):
+    options = sasl(password="wrong") | {"group_id": "g", "api_version": (4, 0)}
+    with consumer(kafka, "SASL", **options) as reader:
+        reader.subscribe(["t"])
+        with pytest.raises(SaslAuthenticationFailedError):
+            poll_values(reader)
+        with pytest.raises(SaslAuthenticationFailedError):
+            reader.committed(TopicPartition("t", 0), timeout_ms=10_000)
+
+
+def test_a_mechanism_that_is_not_offered(kafka):
+    with pytest.raises(UnsupportedSaslMechanismError, match="PLAIN") as caught:
+        consumer(kafka, "SHORT", **sasl("SCRAM-SHA-512"))
+    assert caught.value.offered == ("PLAIN",)
+
+
+@pytest.mark.parametrize("transport", NAMES)
+def test_an_authority_not_trusted(kafka, transport):
+    with pytest.raises(SslAuthenticationError, match="certificate is not trusted"):
+        consumer(kafka, "TLS", transport=transport, **tls(kafka, "stranger"))
+    options = tls(kafka, "stranger", api_version=(4, 0), transport=transport)
+    with consumer(kafka, "TLS", **options) as reader:
+        reader.assign([TopicPartition("t", 0)])
+        with pytest.raises(SslAuthenticationError):
+            poll_values(reader)
+
+
+def test_no_client_certificate_where_one_is_wanted(kafka):
+    with pytest.raises(SslAuthenticationError, match="ssl_certfile"):
+        consumer(kafka, "MTLS", **tls(kafka))
+
+
+def test_plain_against_tls(kafka):
+    with pytest.raises(AuthenticationMethodNotSupported, match="speaks TLS"):
+        consumer(kafka, "TLS")
+
+
+def test_tls_against_plain(kafka):
+    with pytest.raises(NoBrokersAvailable, match="is TLS spoken") as caught:
+        Consumer(bootstrap_servers=kafka.bootstrap, bootstrap_timeout_ms=1_500, **tls(kafka))
+    assert caught.value.attempts
+
+
+def test_plain_against_sasl(kafka):
+    with pytest.raises(NoBrokersAvailable, match="want SASL"):
+        consumer(kafka, "SASL", bootstrap_timeout_ms=1_500)
+
+
+def test_sasl_against_plain(kafka):
+    with pytest.raises(IllegalSaslStateError, match="security_protocol"):
+        Consumer(bootstrap_servers=kafka.bootstrap, **sasl())
+
+
+# Details ------------------------------------------------------------------------------------------
+
+
+def test_passwords_are_not_prepared_because_kafka_does_not(kafka):
+    kafka.add_user("unprepared", UNPREPARED)
+    assert read_all(kafka, "SASL", **sasl(user="unprepared", password=UNPREPARED)) == ALL
+    prepared = "pass-\u00e9-x"  # what SASLprep makes of it
+    with pytest.raises(SaslAuthenticationFailedError):
+        consumer(kafka, "SASL", **sasl(user="unprepared", password=prepared))
+
+
+def test_sessions_are_renewed_on_the_same_links(kafka):
+    news = []
+    group = f"short-{time.monotonic_ns()}"
+    with consumer(kafka, "SHORT", group_id=group, **sasl("PLAIN")) as reader:
+        reader.observe(news.append)
+        reader.subscribe(["t"])
+        values = poll_values(reader)
+        settled = len(news)
+        end = time.monotonic() + 2.5 * SESSION_MS / 1000
+        while time.monotonic() < end:
+            values += [r.value for records in reader.poll(100).values() for r in records]
+        reader.commit()
+    assert values == ALL
+    before_close = [event for event in news[settled:] if isinstance(event, LinkOpened)]
+    assert before_close == []
+    closed = [event for event in news[settled:] if isinstance(event, LinkClosed)]
+    assert all("closed" in str(event.error) for event in closed)
