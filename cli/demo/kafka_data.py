@@ -18,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 TIMEOUT_S: Final = 30.0
+ATTEMPT_S: Final = 3.0
 QUIET: Final[dict[str, str | int]] = {
     "log_level": 0
 }  # librdkafka writes to standard error when a broker goes away
@@ -105,17 +106,27 @@ def produce(
 
 
 def end_offsets(bootstrap: str, topic: str) -> dict[int, int]:
-    """Partition -> the offset that its next record will get. Raises KafkaDataError."""
+    """Partition -> the offset that its next record will get. Raises KafkaDataError.
+
+    Asked again while leaders move: an answer may still be waited for from one that is gone.
+    """
     admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
-    try:
-        found = admin.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
-        if found.error is not None:
-            raise KafkaDataError(f"topic {topic}: {found.error}")
-        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
-        answers = admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
-        return {part.partition: answer.result(TIMEOUT_S).offset for part, answer in answers.items()}
-    except KafkaException as refused:
-        raise KafkaDataError(f"topic {topic}: {refused}") from refused
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return _end_offsets(admin, topic)
+        except (KafkaException, TimeoutError) as refused:
+            if time.monotonic() > deadline_s:
+                raise KafkaDataError(f"topic {topic}: {refused!r}") from refused
+
+
+def _end_offsets(admin: AdminClient, topic: str) -> dict[int, int]:
+    found = admin.list_topics(topic, timeout=ATTEMPT_S).topics[topic]
+    if found.error is not None:
+        raise KafkaDataError(f"topic {topic}: {found.error}")
+    wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in found.partitions}
+    answers = admin.list_offsets(wanted, request_timeout=ATTEMPT_S)
+    return {part.partition: answer.result(ATTEMPT_S).offset for part, answer in answers.items()}
 
 
 def group_offsets(bootstrap: str, group: str, topic: str) -> dict[int, int]:

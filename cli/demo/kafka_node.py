@@ -140,8 +140,9 @@ class KafkaNode:
         self._signal(signal.SIGCONT)
 
     def log_tail(self, lines: int = LOG_TAIL_LINES) -> str:
-        """The last lines that it logged."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        """The last lines that it logged, without stack traces."""
+        logged = self.log.read_text(errors="replace").splitlines()
+        return "\n".join([line for line in logged if not line.startswith("\t")][-lines:])
 
     def _said_started(self) -> bool:
         with self.log.open("rb") as log:
