@@ -389,24 +389,32 @@ def test_an_idle_step_does_not_spin(rig, serve):
 # Waking -------------------------------------------------------------------------------------------
 
 
+WAKEUP_S = 0.05  # the promise; the best of a few tries, because the machine may be busy
+TRIES = 5
+
+
 def test_wakeup_from_a_thread(rig, serve):
     rig.connect(serve())
-    woken_at = []
+    took = []
+    for _ in range(TRIES):
+        woken_at = []
 
-    def wake():
-        woken_at.append(time.monotonic())
-        rig.pump.wakeup()
+        def wake(woken_at=woken_at):
+            woken_at.append(time.monotonic())
+            rig.pump.wakeup()
 
-    timer = threading.Timer(0.05, wake)
-    timer.start()
-    assert rig.pump.step(5000) is Step.WOKEN
-    assert time.monotonic() - woken_at[0] < 0.05
-    timer.join()
+        timer = threading.Timer(0.02, wake)
+        timer.start()
+        assert rig.pump.step(5000) is Step.WOKEN
+        took.append(time.monotonic() - woken_at[0])
+        timer.join()
+    assert min(took) < WAKEUP_S
     assert rig.pump.step(0) is Step.IDLE
 
 
 def test_wakeup_from_a_signal_handler(rig, serve):
     rig.connect(serve())
+    took = []
     woken_at = []
 
     def handle(*_):
@@ -415,11 +423,13 @@ def test_wakeup_from_a_signal_handler(rig, serve):
 
     before = signal.signal(signal.SIGALRM, handle)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        assert rig.pump.step(5000) is Step.WOKEN
-        assert time.monotonic() - woken_at[0] < 0.05
+        for _ in range(TRIES):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            assert rig.pump.step(5000) is Step.WOKEN
+            took.append(time.monotonic() - woken_at[-1])
     finally:
         signal.signal(signal.SIGALRM, before)
+    assert min(took) < WAKEUP_S
 
 
 def test_a_wakeup_before_the_step_is_kept_and_many_count_as_one(rig):
