@@ -70,9 +70,7 @@ class Consumer(Calls):
         self._bridge = Bridge(self._engine)
         self._engine.auto_committed = self._settings.default_offset_commit_callback
         interval_ms = tick_ms(self._settings.heartbeat_interval_ms)
-        self._keeper = Keeper(
-            self._engine, interval_ms, greenlet=self._transport_name() == "gevent"
-        )
+        self._keeper = Keeper(self._engine, interval_ms, self._transport_name())
         self._wish: str | None = None  # what was asked for: "topics", "pattern" or "partitions"
         self._groupless: AllPartitions | None = None
         self._batch: Batch | None = None

@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 from kcore.errors import ConcurrentUseError, ConsumerStoppedError, ForkedError
+from kcore.transports.background import make_lock
 
 # How often a thread that waits for the keeper looks whether it is the keeper it waits for.
 _LOOK_S = 0.05
@@ -34,12 +35,8 @@ class Guard:
 
     @classmethod
     def for_transport(cls, name: str) -> Guard:
-        """One that tells apart what the transport runs in: greenlets share their thread's id."""
-        if name == "gevent":
-            from gevent.lock import RLock  # noqa: PLC0415 - only if gevent is in use
-
-            return cls(RLock())
-        return cls(threading.RLock())
+        """One that tells apart what the transport runs in: threads, or greenlets."""
+        return cls(make_lock(name))
 
     @property
     def closed(self) -> bool:

@@ -8,29 +8,18 @@ is dropped without close ends its keeper.
 from __future__ import annotations
 
 import logging
-import threading
 import weakref
-from typing import Any, Protocol
 
 from kcore.clients.engine import Engine
 from kcore.errors import KafkaError
 from kcore.transports import Step
+from kcore.transports.background import Stop, run_aside
 
 # A turn reads what has come at most this often: the rest is left to the next tick.
 _STEPS_PER_TURN = 4
 _TICK_MAX_MS = 100
 
 log = logging.getLogger("kcore.consumer")
-
-
-class _Stop(Protocol):
-    """threading.Event, or gevent's."""
-
-    def wait(self, timeout: float | None = None) -> Any:
-        """True once set."""
-
-    def set(self) -> Any:
-        """End every wait."""
 
 
 def tick_ms(heartbeat_interval_ms: int) -> int:
@@ -41,11 +30,11 @@ def tick_ms(heartbeat_interval_ms: int) -> int:
 class Keeper:
     """A daemon thread, or a greenlet for the gevent transport. Started once, stopped once."""
 
-    def __init__(self, engine: Engine, tick: int, *, greenlet: bool) -> None:
+    def __init__(self, engine: Engine, tick: int, transport: str) -> None:
         self._engine = weakref.ref(engine)
         self._tick = tick
-        self._greenlet = greenlet
-        self._stop: _Stop | None = None
+        self._transport = transport
+        self._stop: Stop | None = None
 
     @property
     def running(self) -> bool:
@@ -56,20 +45,7 @@ class Keeper:
         """Begin; harmless if begun."""
         if self._stop is not None:
             return
-        if self._greenlet:
-            import gevent  # noqa: PLC0415 - only if gevent is in use
-            from gevent.event import Event  # noqa: PLC0415
-
-            self._stop = Event()
-            gevent.spawn(_run, self._engine, self._stop, self._tick)
-            return
-        self._stop = threading.Event()
-        threading.Thread(
-            target=_run,
-            args=(self._engine, self._stop, self._tick),
-            name="kcore-keeper",
-            daemon=True,
-        ).start()
+        self._stop = run_aside(self._transport, "kcore-keeper", _run, self._engine, self._tick)
 
     def stop(self) -> None:
         """Let it end at its next tick or at once; harmless if it never began."""
@@ -81,7 +57,7 @@ class Keeper:
         self._stop = None
 
 
-def _run(reference: weakref.ref[Engine], stop: _Stop, tick: int) -> None:
+def _run(stop: Stop, reference: weakref.ref[Engine], tick: int) -> None:
     while not stop.wait(tick / 1000):
         engine = reference()
         if engine is None or engine.guard.closed:

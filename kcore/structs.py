@@ -1,6 +1,7 @@
-"""The small tuples that users hold: same fields, same order as kafka-python's, so equality and hashing agree.
+"""The small tuples that users hold.
 
-Sources: kafka-python's `kafka.structs`, Java's `TopicPartition` / `OffsetAndMetadata` (KIP-320 for epochs).
+Same fields, same order as kafka-python's, so equality and hashing agree. Sources: kafka-python's
+`kafka.structs`, Java's `TopicPartition` / `OffsetAndMetadata` (KIP-320 for epochs).
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from typing import Final, NamedTuple, Protocol
 
 
 class TopicPartition(NamedTuple):
-    """A topic name and a partition number; any tuple (or named tuple) of the two is taken in its place."""
+    """A topic name and a partition number; any tuple of the two is taken in its place."""
 
     topic: str
     partition: int
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed position: the next offset to read, the user's text, the epoch it was read under (-1: unknown)."""
+    """A committed position: the next offset to read, the user's text, the epoch before it.
+
+    leader_epoch: of the last record read, -1 if it is not known.
+    """
 
     offset: int
     metadata: str = ""
@@ -24,7 +28,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An answer to a look-up by time: the first offset at or after it, its record's time (ms), its leader epoch."""
+    """An answer to a look-up by time: the first offset at or after it, its time (ms), its epoch."""
 
     offset: int
     timestamp: int
@@ -40,7 +44,7 @@ class MemberState:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """Who this consumer is in its group, to fence it in transactions (KIP-447); unjoined: -1 and ""."""
+    """Who this consumer is in its group (KIP-447); unjoined: -1 and ""."""
 
     group_id: str | None = None
     generation_id: int = -1
@@ -68,8 +72,8 @@ class Node(NamedTuple):
 class Rng(Protocol):
     """The part of `random.Random` that the core uses; the caller passes a seeded one in.
 
-    With SASL/SCRAM a nonce is drawn from it, which must not be guessable: whoever talks to real brokers passes a
-    `random.SystemRandom`.
+    With SASL/SCRAM a nonce is drawn from it, which must not be guessable: whoever talks to real
+    brokers passes a `random.SystemRandom`.
     """
 
     def random(self) -> float:

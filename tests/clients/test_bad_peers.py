@@ -1,9 +1,9 @@
-"""`kcore.Consumer` over real sockets against peers that are not what they should be: typed errors, in bounded time."""
+"""`kcore.Consumer` over real sockets against peers that are not what they should be."""
 
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -42,7 +42,7 @@ def server(serve):
     main = threading.Thread(target=accept, daemon=True)
     main.start()
     try:
-        yield "127.0.0.1:%d" % listener.getsockname()[1]
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
     finally:
         stop.set()
         main.join(5)
@@ -111,7 +111,17 @@ def speaks_nothing_of_ours(connection, stop):
 
 PEERS = {
     f.__name__: f
-    for f in (http, tls_alert, silent, hang_up, negative, huge, unasked, chatter, speaks_nothing_of_ours)
+    for f in (
+        http,
+        tls_alert,
+        silent,
+        hang_up,
+        negative,
+        huge,
+        unasked,
+        chatter,
+        speaks_nothing_of_ours,
+    )
 }
 
 
@@ -123,9 +133,7 @@ def test_a_constructor_that_asks_ends_with_a_typed_error(peer, transport):
         # A peer that says it wants TLS will not stop wanting it: that ends the search at once.
         wanted = AuthenticationMethodNotSupported if peer == "tls_alert" else NoBrokersAvailable
         with pytest.raises(wanted, match=address.replace(".", r"\.")):
-            kcore.Consumer(
-                bootstrap_servers=address, bootstrap_timeout_ms=400, transport=transport
-            )
+            kcore.Consumer(bootstrap_servers=address, bootstrap_timeout_ms=400, transport=transport)
         assert time.monotonic() - began < 5
 
 
@@ -142,10 +150,8 @@ def test_polling_such_a_peer_gives_nothing_and_close_is_bounded(peer):
         cpu = time.process_time()
         end = time.monotonic() + 1
         while time.monotonic() < end:
-            try:
+            with suppress(KafkaError):
                 assert consumer.poll(timeout_ms=200) == {}
-            except KafkaError:
-                pass
         assert time.process_time() - cpu < 0.6  # it backs off instead of hammering the peer
         began = time.monotonic()
         consumer.close(timeout_ms=500)

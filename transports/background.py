@@ -1,0 +1,44 @@
+"""What a client needs of its runtime beside sockets: a lock, and something that runs on the side.
+
+Threads, or greenlets where the transport is gevent's: greenlets share a thread, so a thread's lock
+would let them all in, and a thread would never see the hub's time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Stop(Protocol):
+    """threading.Event's two methods that matter here; gevent's has them, too."""
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """True once set; else False after `timeout` seconds."""
+
+    def set(self) -> Any:
+        """End every wait."""
+
+
+def make_lock(transport: str) -> Any:
+    """A re-entrant lock with `acquire(blocking, timeout)` and `release()`."""
+    if transport == "gevent":
+        from gevent.lock import RLock  # noqa: PLC0415 - only if gevent is in use
+
+        return RLock()
+    return threading.RLock()
+
+
+def run_aside(transport: str, name: str, function: Callable[..., None], *args: Any) -> Stop:
+    """Run `function(stop, *args)` in a daemon thread or a greenlet; it ends when `stop` is set."""
+    if transport == "gevent":
+        import gevent  # noqa: PLC0415 - only if gevent is in use
+        from gevent.event import Event  # noqa: PLC0415
+
+        bell: Stop = Event()
+        gevent.spawn(function, bell, *args)
+        return bell
+    stop = threading.Event()
+    threading.Thread(target=function, args=(stop, *args), name=name, daemon=True).start()
+    return stop
