@@ -67,6 +67,7 @@ class FetchConfig:
     metadata_max_age_ms: int = 300_000
     max_buffered_bytes: int = MAX_BUFFERED_BYTES
     fetch_ahead_bytes: int = FETCH_AHEAD_BYTES
+    enable_incremental_fetch_sessions: bool = True
     key_deserializer: Callable[..., Any] | None = None
     value_deserializer: Callable[..., Any] | None = None
 

@@ -37,13 +37,16 @@ def build_fetch(
     request = session.next_request(asks, changed, ids)
     changed.clear()
     changed.update(dict.fromkeys(nameless))
+    epoch = request.session_epoch
+    if not config.enable_incremental_fetch_sessions:
+        epoch = FINAL_EPOCH  # without a session to end: "and make none" (KIP-227)
     return FetchRequest(
         max_wait_ms=config.fetch_max_wait_ms,
         min_bytes=config.fetch_min_bytes,
         max_bytes=max_bytes,
         isolation_level=config.isolation_level.value,
         session_id=request.session_id,
-        session_epoch=request.session_epoch,
+        session_epoch=epoch,
         topics=_topics(request.send),
         forgotten_topics_data=_forgotten(request.forget),
         rack_id=config.client_rack,

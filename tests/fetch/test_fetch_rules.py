@@ -187,6 +187,16 @@ def test_s1_buffered_partitions_stay_in_the_session() -> None:
     assert (asked(sent), forgotten(sent)) == ({T0: 5}, [])
 
 
+def test_s1_without_sessions_every_request_is_full() -> None:
+    world = World(T0, T1, enable_incremental_fetch_sessions=False)
+    world.tick()
+    for offset in range(3):
+        body = world.only().body
+        assert (body.session_id, body.session_epoch) == (0, -1)
+        assert asked(world.only()) == {T0: offset, T1: 0}
+        world.fetched(data(T0, batch(offset)))
+
+
 def test_s2_a_lost_session_is_opened_anew_at_once_but_not_for_ever() -> None:
     world = World(T0)
     world.tick()
