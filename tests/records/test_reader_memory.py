@@ -30,9 +30,9 @@ def peak(data: bytes, **options: int) -> int:
 
 
 def bomb(codec: int) -> bytes:
-    """A batch that unpacks to 256 MiB."""
-    zeros = b"\0" * (256 * MIB)
-    packed = lz4.frame.compress(zeros) if codec == LZ4 else zlib.compress(zeros, 9, wbits=31)
+    """A batch that unpacks to 80 MiB."""
+    zeros = b"\0" * (80 * MIB)
+    packed = lz4.frame.compress(zeros) if codec == LZ4 else zlib.compress(zeros, 1, wbits=31)
     return raw_batch(packed, 1, attributes=codec)
 
 
