@@ -480,6 +480,7 @@ def test_6_1_join_prepare_retries_a_passing_failure() -> None:
     world.member.request_rejoin("test", world.now)
     world.poll()
     world.answer(ApiKey.OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert world.member.deadline() == world.now + 100  # the driver wakes for it
     world.poll()
     assert world.count(ApiKey.OFFSET_COMMIT) == 1
     world.run(100)

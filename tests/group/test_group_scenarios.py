@@ -485,6 +485,35 @@ def test_cooperative_unsubscribed_topics_are_revoked_before_the_join() -> None:
     assert world.open(ApiKey.JOIN_GROUP)
 
 
+@pytest.mark.parametrize("api", [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP], ids=lambda api: api.name)
+def test_cooperative_membership_lost_in_a_round_is_told_before_the_next(api: ApiKey) -> None:
+    """What was kept through the rebalance is not ours any more: no Join may claim it, no record be read."""
+    world = World(config={"assignors": (CooperativeRange(),)})
+    world.become_stable(assigned="t1-0 t1-1")
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    if api is ApiKey.SYNC_GROUP:
+        world.answer(ApiKey.JOIN_GROUP)
+    world.answer(api, E.UNKNOWN_MEMBER_ID)
+    assert not world.open(ApiKey.JOIN_GROUP)
+    world.poll()
+    (lost,) = world.new_events(PartitionsLost)
+    assert lost.partitions == (tp("t1-0"), tp("t1-1"))
+    world.poll()
+    body = world.request(ApiKey.JOIN_GROUP).body
+    assert blobs.decode_subscription(body.protocols[0].metadata).owned == ()
+    assert body.member_id == ""
+
+
+def test_a_rejoin_asked_for_without_a_subscription_is_forgotten() -> None:
+    world = World()
+    world.member.request_rejoin("too early", world.now)
+    world.subscribe("t1")
+    world.find()
+    world.poll()
+    assert world.request(ApiKey.JOIN_GROUP).body.reason == "subscribed"
+
+
 # -- leader ------------------------------------------------------------------------------------
 
 
