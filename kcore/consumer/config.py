@@ -212,6 +212,7 @@ class ConsumerConfig:
             request_timeout_ms=self.request_timeout_ms,
             metadata_max_age_ms=self.metadata_max_age_ms,
             max_buffered_bytes=self.max_buffered_bytes,
+            enable_incremental_fetch_sessions=self.enable_incremental_fetch_sessions,
             key_deserializer=normal_form(self.key_deserializer),
             value_deserializer=normal_form(self.value_deserializer),
         )

@@ -351,6 +351,27 @@ def test_rooms_get_their_part():
     assert config.links().link.client_id == "me"
 
 
+@pytest.mark.parametrize("room", ["links", "refresh", "fetch", "group"])
+def test_every_option_of_a_room_is_passed_on(room):
+    """A room's option that has a namesake here follows it."""
+    changes = {"group_id": "g", "session_timeout_ms": 44_000, "auto_commit_interval_ms": 4_999}
+    changes |= {"fetch_min_bytes": 2, "fetch_max_wait_ms": 499, "fetch_max_bytes": 52_428_801}
+    changes |= {"max_partition_fetch_bytes": 1_048_577, "max_buffered_bytes": 999_999}
+    changes |= {"check_crcs": False, "client_rack": "r", "request_timeout_ms": 29_999}
+    changes |= {"retry_backoff_ms": 99, "retry_backoff_max_ms": 999, "metadata_max_age_ms": 9}
+    changes |= {"reconnect_backoff_ms": 49, "reconnect_backoff_max_ms": 998}
+    changes |= {"connections_max_idle_ms": 530_000, "allow_auto_create_topics": False}
+    changes |= {"heartbeat_interval_ms": 2_999, "max_poll_interval_ms": 299_999}
+    changes |= {"enable_auto_commit": False, "group_instance_id": "i"}
+    changes |= {"enable_incremental_fetch_sessions": False, "isolation_level": "read_committed"}
+    part = getattr(make(**changes), room)()
+    names = {f.name for f in dataclasses.fields(part)} & set(options.PARSERS)
+    untested = {"key_deserializer", "value_deserializer"}
+    assert names - untested <= set(changes)
+    for name in names - untested - {"isolation_level"}:
+        assert getattr(part, name) == changes[name], name
+
+
 def test_without_a_group_there_is_no_group_part():
     with pytest.raises(errors.IllegalStateError):
         make().group()
