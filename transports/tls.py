@@ -260,7 +260,7 @@ _HINTS: Final = {
 def _reason(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the broker's certificate is not trusted: {error.verify_message}"
-    reason = getattr(error, "reason", None)  # not every SSLError has one
+    reason: str | None = getattr(error, "reason", None)  # not every SSLError has one
     if isinstance(error, ssl.SSLError) and reason:
         said = reason.lower().replace("_", " ")
         if "alert" not in said:
