@@ -487,7 +487,9 @@ def test_cooperative_unsubscribed_topics_are_revoked_before_the_join() -> None:
 
 @pytest.mark.parametrize("api", [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP], ids=lambda api: api.name)
 def test_cooperative_membership_lost_in_a_round_is_told_before_the_next(api: ApiKey) -> None:
-    """What was kept through the rebalance is not ours any more: no Join may claim it, no record be read."""
+    """What was kept through the rebalance is not ours any more: no Join may claim it, no
+    record be read.
+    """
     world = World(config={"assignors": (CooperativeRange(),)})
     world.become_stable(assigned="t1-0 t1-1")
     world.member.request_rejoin("test", world.now)
