@@ -403,15 +403,13 @@ class Link:
         self._write_own(message, version, NEVER, now_ms)
 
     def _take_greeting(self, call: Call, frame: memoryview, now_ms: int) -> None:
-        # The header of this answer is always v0: four bytes of correlation id, then the error code. With
-        # UNSUPPORTED_VERSION the rest is in v0 whatever was asked.
-        refused = len(frame) >= 6 and int.from_bytes(frame[4:6], "big") == _UNSUPPORTED_VERSION
-        version = 0 if refused else call.version
-        body = frames.decode_response(ApiVersionsResponse, version, frame)
-        self._in_flight.popleft()
-        if refused:
-            self._greet_lower(call.version, body, now_ms)
+        # The header of this answer is always v0: four bytes of correlation id, then the error code.
+        if len(frame) >= 6 and int.from_bytes(frame[4:6], "big") == _UNSUPPORTED_VERSION:
+            self._in_flight.popleft()
+            self._greet_lower(call.version, frame, now_ms)
             return
+        body = frames.decode_response(ApiVersionsResponse, call.version, frame)
+        self._in_flight.popleft()
         if body.error_code != 0:
             raise Unexpected(
                 f"{self.host}:{self.port} refused ApiVersions with error {body.error_code}"
@@ -425,9 +423,15 @@ class Link:
         self._expires_at = NEVER
         self._flush(now_ms)
 
-    def _greet_lower(self, asked: int, body: Any, now_ms: int) -> None:
+    def _greet_lower(self, asked: int, frame: memoryview, now_ms: int) -> None:
+        """Ask again with a version the broker has; v0 if it does not say which those are."""
         highest = 0
-        for key in body.api_keys:
+        try:
+            # The rest is in v0 whatever was asked (KIP-511); not every peer keeps to that.
+            api_keys = frames.decode_response(ApiVersionsResponse, 0, frame).api_keys
+        except ProtocolError:
+            api_keys = []
+        for key in api_keys:
             if key.api_key == ApiKey.API_VERSIONS:
                 highest = max(0, key.max_version)
         if asked == 0 or not self._move(LinkInput.REFUSED):

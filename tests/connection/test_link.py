@@ -137,6 +137,18 @@ def test_a_refusal_without_a_range_falls_back_to_v0_and_a_second_refusal_ends_it
     assert isinstance(peer.link.error, ProtocolError)
 
 
+def test_a_refusal_that_cannot_be_read_falls_back_to_v0():
+    peer = Peer()
+    peer.link.handle_connected(0)
+    (first,) = peer.requests()
+    # What librdkafka's mock cluster says to v3 and v4: error 35, then a body of no known version.
+    body = bytes.fromhex("0023 0100 1200 0000 0200 0000 00")
+    frame = first.correlation_id.to_bytes(4, "big") + body
+    peer.link.handle_data(len(frame).to_bytes(4, "big") + frame, 0)
+    (second,) = peer.requests()
+    assert second.api_version == 0
+
+
 def test_answers_reach_their_calls_in_order():
     peer = Peer()
     peer.greet()
