@@ -1,4 +1,4 @@
-"""Our tables against the message definitions inside the kafka-clients jar (4.3.1)."""
+"""Our tables against the message definitions inside Kafka's jars (4.3.1)."""
 
 import json
 import re
@@ -20,13 +20,14 @@ COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 @pytest.fixture(scope="module")
 def definitions():
     """Kafka's definitions by message name."""
-    (jar,) = find_installation().jars.glob("kafka-clients-*.jar")
     found = {}
-    with zipfile.ZipFile(jar) as archive:
-        for name in archive.namelist():
-            if name.startswith("common/message/") and name.endswith(".json"):
-                message = json.loads(COMMENT.sub("", archive.read(name).decode()))
-                found[message["name"]] = message
+    for pattern in ("kafka-clients-*.jar", "kafka-group-coordinator-[0-9]*.jar"):
+        (jar,) = find_installation().jars.glob(pattern)
+        with zipfile.ZipFile(jar) as archive:
+            for name in archive.namelist():
+                if name.startswith("common/message/") and name.endswith(".json"):
+                    message = json.loads(COMMENT.sub("", archive.read(name).decode()))
+                    found[message["name"]] = message
     return found
 
 

@@ -52,6 +52,12 @@ if TYPE_CHECKING:
         GetTelemetrySubscriptionsRequest,
         GetTelemetrySubscriptionsResponse,
     )
+    from kcore.wire.messages.group_records import (
+        GroupMetadataKey,
+        GroupMetadataValue,
+        OffsetCommitKey,
+        OffsetCommitValue,
+    )
     from kcore.wire.messages.header import RequestHeader, ResponseHeader
     from kcore.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
     from kcore.wire.messages.incremental_alter_configs import (
@@ -133,6 +139,8 @@ __all__ = [
     "FindCoordinatorResponse",
     "GetTelemetrySubscriptionsRequest",
     "GetTelemetrySubscriptionsResponse",
+    "GroupMetadataKey",
+    "GroupMetadataValue",
     "HeartbeatRequest",
     "HeartbeatResponse",
     "IncrementalAlterConfigsRequest",
@@ -150,8 +158,10 @@ __all__ = [
     "Message",
     "MetadataRequest",
     "MetadataResponse",
+    "OffsetCommitKey",
     "OffsetCommitRequest",
     "OffsetCommitResponse",
+    "OffsetCommitValue",
     "OffsetDeleteRequest",
     "OffsetDeleteResponse",
     "OffsetFetchRequest",
@@ -220,6 +230,8 @@ _HOMES = {
     "FindCoordinatorResponse": "find_coordinator",
     "GetTelemetrySubscriptionsRequest": "get_telemetry_subscriptions",
     "GetTelemetrySubscriptionsResponse": "get_telemetry_subscriptions",
+    "GroupMetadataKey": "group_records",
+    "GroupMetadataValue": "group_records",
     "HeartbeatRequest": "heartbeat",
     "HeartbeatResponse": "heartbeat",
     "IncrementalAlterConfigsRequest": "incremental_alter_configs",
@@ -236,8 +248,10 @@ _HOMES = {
     "ListOffsetsResponse": "list_offsets",
     "MetadataRequest": "metadata",
     "MetadataResponse": "metadata",
+    "OffsetCommitKey": "group_records",
     "OffsetCommitRequest": "offset_commit",
     "OffsetCommitResponse": "offset_commit",
+    "OffsetCommitValue": "group_records",
     "OffsetDeleteRequest": "offset_delete",
     "OffsetDeleteResponse": "offset_delete",
     "OffsetFetchRequest": "offset_fetch",

@@ -1,7 +1,8 @@
 """The message schemas as text: the source of `kcore.wire.messages`.
 
-tools/generate_wire.py turns them into classes. One file an API (`NN_name.txt`, NN the API key). A
-message starts at the left margin::
+tools/generate_wire.py turns them into classes. One file an API (`NN_name.txt`, NN the API key);
+what travels inside others (headers, blobs, records of Kafka's own topics) has no number. A message
+starts at the left margin::
 
     request JoinGroupRequest key 11 versions 0-9 flexible 6+
         GroupId             string                      0+
