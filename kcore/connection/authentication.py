@@ -40,7 +40,7 @@ _MECHANISMS_SHOWN: Final = 20
 
 
 class Authentication:
-    """See the module's text. `renew_at`: when to begin again (ms); NEVER: the session has no end."""
+    """See the module's text. `renew_at`: when to begin again (ms), NEVER if never."""
 
     __slots__ = ("_credentials", "_exchange", "_rng", "renew_at")
 
