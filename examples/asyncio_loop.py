@@ -101,7 +101,7 @@ class Driver:
 
 
 async def consume(config, topic, count):
-    core = ConsumerCore(config, random.Random(), now_ms())
+    core = ConsumerCore(config, random.SystemRandom(), now_ms())
     driver = Driver(core)
     core.subscribe([topic], now_ms())
     while count:

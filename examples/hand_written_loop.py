@@ -81,7 +81,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     options = {"bootstrap_servers": args.bootstrap, "group_id": args.group}
     config = ConsumerConfig.from_options({**options, "auto_offset_reset": "earliest"})
-    core = ConsumerCore(config, random.Random(), now_ms())
+    core = ConsumerCore(config, random.SystemRandom(), now_ms())
     loop, left = Loop(core), int(args.max)
     core.subscribe([args.topic], now_ms())
     while left:
