@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import pytest
 from certificates import missing
@@ -221,3 +222,20 @@ def test_sessions_are_renewed_on_the_same_links(kafka):
     assert before_close == []
     closed = [event for event in news[settled:] if isinstance(event, LinkClosed)]
     assert all("closed" in str(event.error) for event in closed)
+
+
+@pytest.mark.parametrize("group", [None, "late"])
+def test_a_user_who_is_made_later_gets_in(kafka, group):
+    user = f"late-{group}"
+    options = sasl(user=user, password="x") | {"api_version": (4, 0), "group_id": group}
+    with consumer(kafka, "SASL", **options) as reader:
+        reader.subscribe(["t"])
+        for _ in range(2):
+            with pytest.raises(SaslAuthenticationFailedError):
+                poll_values(reader)
+        kafka.add_user(user, "x")
+        values, end = [], time.monotonic() + LIMIT_S
+        while len(values) < RECORDS and time.monotonic() < end:
+            with suppress(SaslAuthenticationFailedError):
+                values += [r.value for records in reader.poll(200).values() for r in records]
+    assert values == ALL
