@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kcore.assignors import MemberSubscription, blobs
+from kcore.assignors import MemberSubscription, RangeAssignor, RebalanceProtocol, blobs
 from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Reach
 from kcore.errors import (
     DisconnectedError,
@@ -30,6 +30,7 @@ from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode
 
 HOST, PORT = "broker", 9092
+KEY = COORDINATOR_KEY_BASE - 1
 MEMBER = "member-1"
 
 
@@ -544,3 +545,30 @@ _ANSWERS: dict[ApiKey, Callable[[World, Request, int, dict[str, Any]], Any]] = {
 def subscription_blob(*topics: str, **fields: Any) -> bytes:
     """Another member's subscription."""
     return blobs.encode_subscription(MemberSubscription(topics=topics, **fields))
+
+
+class CooperativeRange(RangeAssignor):
+    """Range for the COOPERATIVE protocol: what another member still owns is not given away yet."""
+
+    name = "cooperative-range"
+    protocols = frozenset({RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE})
+
+    def assign(self, members, partitions, racks=None):
+        plan = super().assign(members, partitions, racks)
+        owners = {at: name for name, member in members.items() for at in member.owned}
+        return {
+            name: [at for at in given if owners.get(at, name) == name]
+            for name, given in plan.items()
+        }
+
+
+def lead(world: World, *members: tuple[str, bytes], **fields: object) -> None:
+    world.answer(ApiKey.JOIN_GROUP, leader="me", members=list(members), **fields)
+
+
+def start(*topics: str, **config: object) -> World:
+    world = World(config=config)
+    world.subscribe(*(topics or ("t1",)))
+    world.find()
+    world.poll()
+    return world

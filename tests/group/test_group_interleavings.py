@@ -12,9 +12,9 @@ import random
 from collections.abc import Callable
 
 import pytest
-from group_world import World, subscription_blob, tp
+from group_world import CooperativeRange, World, subscription_blob, tp
 
-from kcore.assignors import RangeAssignor, RebalanceProtocol, blobs
+from kcore.assignors import RangeAssignor, blobs
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
 from kcore.group.states import MemberState, Step
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -42,21 +42,6 @@ CODES: list[int | KafkaError] = [
     Unexpected("garbage"),
 ]
 GARBAGE = [b"", b"\0", b"\0\3\0", blobs.encode_assignment([tp("never-0")]), b"\0\1\xff\xff\xff\xff"]
-
-
-class CooperativeRange(RangeAssignor):
-    """Range for the COOPERATIVE protocol: what another member still owns is not given away yet."""
-
-    name = "cooperative-range"
-    protocols = frozenset({RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE})
-
-    def assign(self, members, partitions, racks=None):
-        plan = super().assign(members, partitions, racks)
-        owners = {at: name for name, member in members.items() for at in member.owned}
-        return {
-            name: [at for at in given if owners.get(at, name) == name]
-            for name, given in plan.items()
-        }
 
 
 class Chaos:

@@ -1,0 +1,162 @@
+"""Auto commit: rules C2, C3, B8 and 6.1, scenarios C22-C24."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from group_asks import T10, auto, manual
+from group_world import tps
+
+from kcore.errors import (
+    NotCoordinatorError,
+    RetriableCommitFailedError,
+)
+from kcore.events import (
+    OffsetsCommitted,
+    PartitionsLost,
+    PartitionsRevoked,
+)
+from kcore.group.context import Timer
+from kcore.group.states import Step
+from kcore.structs import OffsetAndMetadata
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode as E
+
+
+def test_c22_one_at_a_time() -> None:
+    world = auto()
+    world.run(1_000)
+    assert not world.open(ApiKey.OFFSET_COMMIT)  # not without a poll
+    world.poll()
+    assert world.open(ApiKey.OFFSET_COMMIT)
+    world.run(500)
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 1
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.host.consumed = {T10: OffsetAndMetadata(200)}
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 1
+    world.run(500)
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 2
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert world.new_events(OffsetsCommitted) == [
+        OffsetsCommitted(None, {T10: OffsetAndMetadata(100)}),
+        OffsetsCommitted(None, {T10: OffsetAndMetadata(200)}),
+    ]
+
+
+def test_b8_the_driver_wakes_for_it_once() -> None:
+    world = auto()
+    assert world.member._ctx.timers.at(Timer.AUTO_COMMIT) == world.now + 1_000
+    world.run(1_000)
+    assert world.member.deadline() == world.now + 2_000  # the heartbeat
+
+
+def test_c23_passing_failure_is_tried_again_soon() -> None:
+    world = auto()
+    world.run(1_000)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT, E.NOT_COORDINATOR)
+    world.find()
+    (event,) = world.new_events(OffsetsCommitted)
+    assert isinstance(event.error, RetriableCommitFailedError)
+    assert isinstance(event.error.__cause__, NotCoordinatorError)
+    world.run(50)
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 1
+    world.run(50)
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 2
+
+
+def test_c2_other_failures_wait_for_the_interval() -> None:
+    world = auto()
+    world.run(1_000)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT, E.OFFSET_METADATA_TOO_LARGE)
+    world.run(999, poll_every=100)
+    assert world.count(ApiKey.OFFSET_COMMIT) == 1
+    assert world.member.stable
+
+
+def test_c3_without_membership_too_and_nothing_consumed_sends_nothing() -> None:
+    world = manual(enable_auto_commit=True, auto_commit_interval_ms=1_000)
+    world.run(3_000, poll_every=100)
+    assert not world.network.log
+    world.host.consumed = {T10: OffsetAndMetadata(9)}
+    world.auto = True
+    world.run(1_100, poll_every=100)
+    assert world.committed == {T10: OffsetAndMetadata(9)}
+
+
+def test_6_1_join_prepare_commits_first() -> None:
+    world = auto()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    assert world.host.suspended == set(tps("t1-0 t1-1"))
+    assert world.member.step is Step.COMMITTING
+    world.run(3_500, poll_every=500)
+    assert not world.new_events(PartitionsRevoked)
+    world.answer(ApiKey.HEARTBEAT)  # the membership goes on
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert not world.new_events(PartitionsRevoked)  # only in a poll
+    world.poll()
+    assert world.new_events(PartitionsRevoked)
+    assert world.committed == {T10: OffsetAndMetadata(100)}
+
+
+def test_6_1_join_prepare_retries_a_passing_failure() -> None:
+    world = auto()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert world.member.deadline() == world.now + 100  # the driver wakes for it
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 1
+    world.run(100)
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 2
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.poll()
+    assert world.new_events(PartitionsRevoked)
+
+
+@pytest.mark.parametrize("code", [E.UNKNOWN_SERVER_ERROR, E.OFFSET_METADATA_TOO_LARGE])
+def test_6_1_join_prepare_goes_on_after_a_fatal_failure(code: E) -> None:
+    world = auto()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT, code)
+    world.poll()
+    assert world.new_events(PartitionsRevoked)
+
+
+def test_c24_join_prepare_gives_up_waiting() -> None:
+    world = auto(request_timeout_ms=200_000)
+    world.held |= {ApiKey.OFFSET_COMMIT}
+    world.auto = True
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.run(59_900, poll_every=100)
+    assert world.member.step is Step.COMMITTING
+    world.run(200, poll_every=100)
+    assert world.new_events(PartitionsRevoked)
+    world.held.clear()
+    world.auto_errors[ApiKey.OFFSET_COMMIT] = deque([E.COORDINATOR_LOAD_IN_PROGRESS])
+    world.run(1_000, poll_every=100)
+    assert world.member.stable
+
+
+def test_membership_lost_during_join_prepare_means_lost() -> None:
+    world = auto()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+    world.answer(ApiKey.OFFSET_COMMIT, E.UNKNOWN_MEMBER_ID)
+    world.poll()
+    assert not world.new_events(PartitionsRevoked)
+    world.seen = 0
+    assert world.new_events(PartitionsLost)

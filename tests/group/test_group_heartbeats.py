@@ -1,0 +1,248 @@
+"""Heartbeats and their timers (B1-B8, C10-C12), and leaving (E1-E3, X3, C14)."""
+
+from __future__ import annotations
+
+import pytest
+from group_world import (
+    KEY,
+    MEMBER,
+    CooperativeRange,
+    World,
+    start,
+    tp,
+)
+
+from kcore.events import (
+    CoordinatorLost,
+    GroupLeft,
+    HeartbeatAnswered,
+    PartitionsLost,
+    PartitionsRevoked,
+)
+from kcore.group.context import Timer
+from kcore.group.states import MemberState
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode as E
+
+# -- heartbeats ----------------------------------------------------------------------------------
+
+
+def test_c10_timers() -> None:
+    world = World(
+        config={
+            "session_timeout_ms": 300,
+            "heartbeat_interval_ms": 100,
+            "max_poll_interval_ms": 900,
+        }
+    )
+    world.become_stable()
+    world.run(99)
+    assert not world.open(ApiKey.HEARTBEAT)
+    world.run(1)
+    sent = world.now
+    heartbeat = world.request(ApiKey.HEARTBEAT)
+    assert (heartbeat.body.generation_id, heartbeat.body.member_id) == (1, MEMBER)
+    world.run(30)
+    world.answer(ApiKey.HEARTBEAT)
+    (answered,) = world.new_events(HeartbeatAnswered)
+    assert answered == HeartbeatAnswered(1, 30)
+    world.run(69)
+    assert not world.open(ApiKey.HEARTBEAT)
+    world.run(1)
+    assert world.now == sent + 100  # counted from the sending
+    assert world.open(ApiKey.HEARTBEAT)
+
+
+def test_c10_session_ends_without_answers() -> None:
+    world = World(config={"session_timeout_ms": 300, "heartbeat_interval_ms": 100})
+    world.become_stable()
+    world.run(299)
+    assert not world.new_events(CoordinatorLost)
+    world.run(6)
+    (lost,) = world.new_events(CoordinatorLost)
+    assert "300 ms" in lost.reason
+    assert world.member.state is MemberState.STABLE
+    assert world.count(ApiKey.HEARTBEAT) == 1  # one in flight at a time
+
+
+def test_k2_discovery_restarts_the_session_but_not_the_heartbeat() -> None:
+    world = World(config={"session_timeout_ms": 300, "heartbeat_interval_ms": 100})
+    world.become_stable()
+    world.run(305)
+    timers = world.member._ctx.timers
+    heartbeat_at = timers.at(Timer.HEARTBEAT)
+    world.find()
+    assert timers.at(Timer.SESSION) == world.now + 300
+    assert timers.at(Timer.HEARTBEAT) == heartbeat_at
+
+
+def test_c11_heartbeats_while_completing() -> None:
+    world = start("t1")
+    world.answer(ApiKey.JOIN_GROUP)
+    assert world.member.state is MemberState.COMPLETING
+    world.run(3_000)
+    assert world.open(ApiKey.HEARTBEAT)
+
+
+def test_b1_no_heartbeats_while_preparing() -> None:
+    world = World()
+    world.become_stable()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.poll()
+    assert world.member.state is MemberState.PREPARING
+    world.run(20_000, poll_every=1_000)
+    assert not world.open(ApiKey.HEARTBEAT)
+
+
+def test_c12_b6_poll_interval() -> None:
+    world = World()
+    world.become_stable()
+    world.auto = True
+    world.run(59_999)
+    assert world.member.stable
+    world.held.add(ApiKey.LEAVE_GROUP)
+    world.run(1)
+    leave = world.request(ApiKey.LEAVE_GROUP).body
+    assert [entry.member_id for entry in leave.members] == [MEMBER]
+    assert "max_poll_interval_ms is 60000" in leave.members[0].reason
+    (left,) = world.new_events(GroupLeft)
+    assert "60000 ms passed without a poll" in left.reason
+    assert world.member.state is MemberState.UNJOINED
+    assert world.host.owned  # the application has not come back yet
+    world.run(120_000)
+    assert world.count(ApiKey.JOIN_GROUP) == 1
+    world.poll()
+    (lost,) = world.new_events(PartitionsLost)
+    assert lost.partitions == (tp("t1-0"), tp("t1-1"))
+    world.poll()
+    assert world.count(ApiKey.JOIN_GROUP) == 2
+    world.poll()
+    assert world.member.stable
+
+
+def test_b5_polls_keep_the_interval_open_while_the_coordinator_is_unknown() -> None:
+    world = World()
+    world.become_stable()
+    world.network.brokers = False
+    world.run(100_000, poll_every=1_000)
+    world.network.brokers = True
+    world.auto = True
+    world.run(5_000, poll_every=1_000)
+    assert world.member.stable
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+
+
+def test_b6_a_single_threaded_application_that_comes_back_late() -> None:
+    """Nothing ticked meanwhile: the poll itself finds out that it is late."""
+    world = World(config={"session_timeout_ms": 100_000})
+    world.become_stable()
+    world.auto = True
+    world.now += 70_000
+    world.poll()
+    (left,) = world.new_events(GroupLeft)
+    assert left.reason.startswith("70000 ms passed")
+    world.run(1_000, poll_every=100)
+    assert world.member.stable
+
+
+def test_back_after_the_session_the_broker_has_the_word() -> None:
+    """B2: the session goes before the poll interval; the coordinator found again says what
+    became of us.
+    """
+    world = World()
+    world.become_stable()
+    world.now += 70_000
+    world.poll()
+    world.find()
+    world.run(200)
+    world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+    world.poll()
+    assert world.new_events(PartitionsLost)
+
+
+# -- leaving -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_e1_leave_in_every_version(version: int) -> None:
+    world = World()
+    world.network.versions[ApiKey.LEAVE_GROUP] = version
+    world.become_stable()
+    world.member.leave(world.now, "why " * 100)
+    world.settle()
+    body = world.request(ApiKey.LEAVE_GROUP).body
+    if version < 3:
+        assert body.member_id == MEMBER
+    else:
+        assert [entry.member_id for entry in body.members] == [MEMBER]
+        assert body.members[0].reason == (None if version < 5 else ("why " * 100)[:255])
+    (revoked,) = world.new_events(PartitionsRevoked)
+    assert revoked.partitions == (tp("t1-0"), tp("t1-1"))
+    assert world.member.state is MemberState.UNJOINED
+    assert world.host.owned == []
+
+
+@pytest.mark.parametrize("way", ["close", "unsubscribe", "stall"])
+def test_c14_static_members_do_not_leave(way: str) -> None:
+    world = World(config={"group_instance_id": "i"})
+    world.become_stable()
+    world.auto = True
+    if way == "close":
+        world.member.close(world.now, world.now + 5_000, autocommit=True)
+        world.settle()
+        assert world.member.closed
+    elif way == "unsubscribe":
+        world.member.leave(world.now, "unsubscribed")
+        world.settle()
+    else:
+        world.run(61_000)
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+    assert world.member.state is MemberState.UNJOINED
+
+
+def test_e1_a_member_that_only_has_an_id_leaves_and_not_behind_its_own_join() -> None:
+    world = start("t1")
+    world.answer(ApiKey.JOIN_GROUP, E.MEMBER_ID_REQUIRED, member_id="x")
+    assert world.open(ApiKey.JOIN_GROUP)
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    assert [it.member_id for it in world.request(ApiKey.LEAVE_GROUP).body.members] == ["x"]
+    assert world.network.drops == [KEY]  # the broker would read it only when the join is answered
+    assert not world.new_events(CoordinatorLost)
+
+
+def test_e1_nobody_to_tell() -> None:
+    world = World()
+    world.subscribe("t1")
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+    assert not world.new_events(GroupLeft)
+
+
+def test_x3_unsubscribe_during_a_rebalance_means_lost() -> None:
+    world = World(config={"assignors": (CooperativeRange(),)})
+    world.become_stable()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    assert world.member.state is MemberState.PREPARING
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    assert not world.new_events(PartitionsRevoked)
+    world.seen = 0
+    (lost,) = world.new_events(PartitionsLost)
+    assert lost.partitions == (tp("t1-0"), tp("t1-1"))
+
+
+def test_unsubscribe_waits_for_the_acknowledgement_and_subscribing_again_joins() -> None:
+    world = World(config={"await_acknowledgement": True})
+    world.become_stable()
+    world.member.leave(world.now, "unsubscribed")
+    assert world.host.owned == []  # an assignment by hand may follow at once
+    world.subscribe("t2")
+    assert not world.open(ApiKey.LEAVE_GROUP)
+    world.ack()
+    world.answer(ApiKey.LEAVE_GROUP)
+    world.poll()
+    assert world.request(ApiKey.JOIN_GROUP).body.member_id == ""
