@@ -301,7 +301,7 @@ class Links:
         entry = self._by_number.get(link)
         if entry is not None and entry.link is not None:
             entry.link.receive_advance(size, now_ms)
-            if not entry.greeted or entry.link.ended:
+            if not entry.proven or entry.link.ended:
                 self._look(entry, now_ms)
 
     def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
@@ -374,12 +374,17 @@ class Links:
         assert link is not None
         if link.ended:
             self._forget(entry, now_ms, failed=True)
-        elif link.ready and not entry.greeted:
+            return
+        if link.ready and not entry.greeted:
             entry.greeted = True
-            self.changes += 1
-            entry.failures = entry.setups = entry.retry_at = 0
             entry.refusal = None
+            self.changes += 1
             self._emit(LinkOpened(self._node_id(entry.key), entry.host, entry.port))
+        if link.answered and not entry.proven:
+            # Only now is it a broker that works: one that greets and then talks nonsense stays in
+            # backoff, and an outage that it is part of goes on.
+            entry.proven = True
+            entry.failures = entry.setups = entry.retry_at = 0
             outage, self._outage = self._outage, _Outage()
             if outage.since is not None:
                 self._emit(ClusterReachable(now_ms - outage.since, outage.attempts))
@@ -395,7 +400,7 @@ class Links:
         assert link is not None
         self._by_number.pop(link.number, None)
         entry.link = None
-        entry.greeted = False
+        entry.greeted = entry.proven = False
         self.changes += 1
         error = link.error or DisconnectedError("closed")
         self._emit(LinkClosed(self._node_id(entry.key), entry.host, entry.port, error))

@@ -17,7 +17,8 @@ class NodeLink:
     port: int
     link: Link | None = None
     greeted: bool = False  # the link has been seen ready
-    failures: int = 0  # attempts and links that failed since the last greeting
+    proven: bool = False  # it has answered a request
+    failures: int = 0  # attempts and links that failed since the last answer
     setups: int = 0  # attempts in a row that ran out of the set-up time (KIP-601)
     retry_at: int = 0  # no attempt before this time (ms)
     refusal: AuthenticationFailedError | None = None  # the last attempt's end, if so

@@ -109,6 +109,7 @@ class Link:
         "_ranges",
         "_reader",
         "_waiting",
+        "answered",
         "error",
         "host",
         "last_used_at",
@@ -134,6 +135,7 @@ class Link:
         self.node = node
         self.host, self.port = address
         self.state = LinkState.CONNECTING
+        self.answered = False  # a request of a room, not only the greeting
         self.error: KafkaError | None = None
         self.last_used_at = now_ms
         self._options = options
@@ -337,6 +339,7 @@ class Link:
                 continue
             body = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
             self._in_flight.popleft()
+            self.answered = True
             self._completed.append((call, Answer(body, None, call.version, self.node)))
             throttle_ms = getattr(body, "throttle_time_ms", 0)
             if throttle_ms > 0:  # the broker answered first and expects us to hold back (KIP-219)

@@ -30,6 +30,8 @@ from kcore.records.layout cimport (
 )
 from kcore.records.record cimport ConsumerRecord, Origin
 
+from collections.abc import Callable
+
 import crc32c
 
 from kcore import limits
@@ -41,12 +43,15 @@ from kcore.errors import (
 )
 from kcore.records import codecs
 from kcore.records.aborted import AbortedTransactions, is_abort_marker
+from kcore.records.record import Header
 from kcore.structs import TopicPartition
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject* ob)
     object PyMemoryView_FromMemory(char* mem, Py_ssize_t size, int flags)
     int PyBUF_READ
+
+Deserializer = Callable[[str, list[Header], bytes | None], object]
 
 cdef object checksum = crc32c.crc32c
 cdef dict decompressors = codecs.DECOMPRESS
@@ -61,6 +66,24 @@ cdef tuple FAULT_TEXT = (
     "the length of a record header disagrees with the bytes there are",
     "the fields of a record end before or after the record does",
 )
+
+
+@cython.final
+@cython.no_gc
+cdef class Loan:
+    """A buffer lent by its owner until this goes.
+
+    Out of the collector's sight on purpose: when a consumer that holds records is dropped as part of
+    a cycle, the collector may clear the memoryview while its buffer is still lent, and 3.11 crashes.
+    """
+
+    cdef Py_buffer buffer
+
+    def __cinit__(self, data):
+        PyObject_GetBuffer(data, &self.buffer, PyBUF_SIMPLE)
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.buffer)
 
 
 @cython.final
@@ -86,7 +109,7 @@ cdef class RecordReader:
     behind `fetch_offset` has an unusable header: there is no `end_offset` to go on from.
     """
 
-    cdef Py_buffer buffer
+    cdef Loan loan
     cdef bint held
     cdef const uint8_t* start
     cdef const uint8_t* pos
@@ -145,21 +168,18 @@ cdef class RecordReader:
         self.max_batch_bytes = max_batch_bytes
         self.next_offset = self.end_offset = fetch_offset
         self.next_epoch = self.end_epoch = -1
-        PyObject_GetBuffer(data, &self.buffer, PyBUF_SIMPLE)
+        self.loan = Loan(data)
         self.held = True
-        self.start = self.pos = <const uint8_t*> self.buffer.buf
+        self.start = self.pos = <const uint8_t*> self.loan.buffer.buf
         self.walk()
         self.has_batches = self.stop != self.start
         if self.stop_fault is not None and self.end_offset == fetch_offset:
             self.raise_fault(self.stop_fault)
 
-    def __dealloc__(self):
-        self.release()
-
     cdef void release(self) noexcept:
         if self.held:
             self.held = False
-            PyBuffer_Release(&self.buffer)
+            self.loan = None
         self.start = self.pos = self.stop = self.at = self.end = NULL
 
     @property
@@ -175,7 +195,7 @@ cdef class RecordReader:
     def size_bytes(self) -> int:
         if not self.held:
             return 0
-        return <const uint8_t*> self.buffer.buf + self.buffer.len - self.pos
+        return <const uint8_t*> self.loan.buffer.buf + self.loan.buffer.len - self.pos
 
     def __repr__(self) -> str:
         return (
@@ -188,7 +208,7 @@ cdef class RecordReader:
     cdef int walk(self) except -1:
         """Find the last complete batch; sets `stop`, `end_offset`, `end_epoch`, `stop_fault`."""
         cdef const uint8_t* pos = self.start
-        cdef const uint8_t* limit = pos + self.buffer.len
+        cdef const uint8_t* limit = pos + self.loan.buffer.len
         cdef int64_t passed = -1
         cdef int64_t last
         cdef int32_t length

@@ -232,6 +232,26 @@ def test_an_outage_is_said_once_and_so_is_its_end():
     assert len(world.kinds(ClusterUnreachable)) == 1
 
 
+def test_a_broker_that_greets_and_then_talks_nonsense_stays_in_backoff_and_in_the_outage():
+    world = World()
+    now, waits = 0, []
+    for _ in range(10):
+        world.ask(-1, now)
+        (connect,) = world.connects()
+        world.greet(connect.link, now)
+        world.actions()
+        world.links.handle_data(connect.link, b"\x00\x00\x00\x05nope!", now)
+        world.settle(now)
+        waits.append(world.links.retry_at(-1) - now)
+        now = world.links.retry_at(-1)
+        world.actions()
+    assert waits[-1] >= 800
+    assert len(world.kinds(ClusterUnreachable)) == 1
+    assert world.kinds(ClusterReachable) == []
+    world.open(-1, now)
+    assert len(world.kinds(ClusterReachable)) == 1
+
+
 def test_idle_links_are_closed():
     world = World(config=replace(CONFIG, connections_max_idle_ms=1_000))
     world.open(-1)
