@@ -3,10 +3,10 @@ from typing import TypeAlias, TypedDict, Unpack, final
 
 from kcore.records.record import Header
 
-Field: TypeAlias = bytes | bytearray | memoryview | None
-NewRecord: TypeAlias = tuple[int, Field, Field] | tuple[int, Field, Field, Sequence[Header]]
+_Field: TypeAlias = bytes | bytearray | memoryview | None
+_NewRecord: TypeAlias = tuple[int, _Field, _Field] | tuple[int, _Field, _Field, Sequence[Header]]
 
-class BatchOptions(TypedDict, total=False):
+class _BatchOptions(TypedDict, total=False):
     base_offset: int
     codec: str
     level: int | None
@@ -21,7 +21,7 @@ class BatchOptions(TypedDict, total=False):
 
 @final
 class BatchBuilder:
-    def __init__(self, **options: Unpack[BatchOptions]) -> None: ...
+    def __init__(self, **options: Unpack[_BatchOptions]) -> None: ...
     @property
     def record_count(self) -> int: ...
     @property
@@ -29,17 +29,17 @@ class BatchBuilder:
     def append(
         self,
         timestamp: int,
-        key: Field,
-        value: Field,
+        key: _Field,
+        value: _Field,
         headers: Sequence[Header] = ...,
         offset: int | None = ...,
     ) -> None: ...
     def finish(self, last_offset: int | None = ...) -> bytes: ...
 
 def encode_batch(
-    records: Iterable[NewRecord],
+    records: Iterable[_NewRecord],
     *,
     offsets: Iterable[int] | None = ...,
     last_offset: int | None = ...,
-    **options: Unpack[BatchOptions],
+    **options: Unpack[_BatchOptions],
 ) -> bytes: ...

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
 from kcore.records.record import ConsumerRecord, Header
 
@@ -7,8 +7,8 @@ Deserializer: TypeAlias = Callable[[str, list[Header], bytes | None], Any]
 
 @final
 class RecordReader:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         topic: str,
         partition: int,
         data: bytes | bytearray | memoryview,
@@ -18,8 +18,8 @@ class RecordReader:
         aborted: Iterable[tuple[int, int]] | None = None,
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
-        max_batch_bytes: int = ...,
-    ) -> None: ...
+        max_batch_bytes: int = 67_108_864,
+    ) -> Self: ...
     @property
     def topic(self) -> str: ...
     @property

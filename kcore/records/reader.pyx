@@ -73,8 +73,8 @@ cdef tuple FAULT_TEXT = (
 cdef class Loan:
     """A buffer lent by its owner until this goes.
 
-    Out of the collector's sight on purpose: when a consumer that holds records is dropped as part of
-    a cycle, the collector may clear the memoryview while its buffer is still lent, and 3.11 crashes.
+    Out of the collector's sight on purpose: when a consumer that holds records is dropped as part
+    of a cycle, the collector may clear the memoryview while its buffer is lent, and 3.11 crashes.
     """
 
     cdef Py_buffer buffer
@@ -109,8 +109,7 @@ cdef class RecordReader:
     behind `fetch_offset` has an unusable header: there is no `end_offset` to go on from.
     """
 
-    cdef Loan loan
-    cdef bint held
+    cdef Loan loan  # None once everything is handed over
     cdef const uint8_t* start
     cdef const uint8_t* pos
     cdef const uint8_t* stop
@@ -169,7 +168,6 @@ cdef class RecordReader:
         self.next_offset = self.end_offset = fetch_offset
         self.next_epoch = self.end_epoch = -1
         self.loan = Loan(data)
-        self.held = True
         self.start = self.pos = <const uint8_t*> self.loan.buffer.buf
         self.walk()
         self.has_batches = self.stop != self.start
@@ -177,14 +175,12 @@ cdef class RecordReader:
             self.raise_fault(self.stop_fault)
 
     cdef void release(self) noexcept:
-        if self.held:
-            self.held = False
-            self.loan = None
+        self.loan = None
         self.start = self.pos = self.stop = self.at = self.end = NULL
 
     @property
     def exhausted(self) -> bool:
-        return (
+        return self.loan is None or (
             self.remaining == 0
             and self.pos == self.stop
             and self.fault is None
@@ -193,7 +189,7 @@ cdef class RecordReader:
 
     @property
     def size_bytes(self) -> int:
-        if not self.held:
+        if self.loan is None:
             return 0
         return <const uint8_t*> self.loan.buffer.buf + self.loan.buffer.len - self.pos
 
@@ -437,6 +433,8 @@ cdef class RecordReader:
             raise ValueError(f"max_records must be at least 1, not {max_records}")
         if self.busy:
             raise ConcurrentUseError("take() is running: in another thread, or in a deserializer")
+        if self.loan is None:
+            return []
         self.busy = True
         try:
             return self.take_out(max_records)

@@ -39,6 +39,8 @@ cdef extern from "structmember.h":
     const int T_OBJECT_EX
     const int READONLY
 
+Header = tuple[str, bytes | None]
+
 cdef tuple FIELDS = (
     "topic",
     "partition",
