@@ -59,8 +59,8 @@ class Reader:
 
 def kcore_names():
     """What this script uses of kcore: the same as of kafka-python, which is the point."""
-    import kcore
-    from kcore import errors
+    import kcore  # noqa: PLC0415 (of one client only)
+    from kcore import errors  # noqa: PLC0415 (of one client only)
 
     return SimpleNamespace(
         Consumer=kcore.Consumer,
@@ -73,8 +73,8 @@ def kcore_names():
 
 
 def kafka_python_names():
-    import kafka
-    from kafka import errors
+    import kafka  # noqa: PLC0415 (of one client only)
+    from kafka import errors  # noqa: PLC0415 (of one client only)
 
     return SimpleNamespace(
         Consumer=kafka.KafkaConsumer,
@@ -144,7 +144,7 @@ class KafkaPythonLike(Reader):
 class Confluent(Reader):
     def __init__(self, topic, options, max_records):
         super().__init__()
-        from confluent_kafka import Consumer, KafkaException
+        from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 (of one client only)
 
         self.refusals = KafkaException
         self.topic = topic
@@ -173,7 +173,7 @@ class Confluent(Reader):
         return polled
 
     def send_commit(self, behind):
-        from confluent_kafka import TopicPartition
+        from confluent_kafka import TopicPartition  # noqa: PLC0415 (of one client only)
 
         offsets = [TopicPartition(self.topic, number, offset) for number, offset in behind.items()]
         for part in self.consumer.commit(offsets=offsets, asynchronous=False):

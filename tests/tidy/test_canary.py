@@ -19,6 +19,8 @@ BAD = [
     ("kcore/wire/lazy.py", "wrong_layers", 'home = "kcore.clients.consumer"\n'),
     ("kcore/wire/deep.pyx", "wrong_layers", "from kcore.records.batch cimport Batch\n"),
     ("kcore/wire/near.pyx", "wrong_layers", "cimport kcore.fetch.shelf as shelf\n"),
+    ("kcore/consumer/broker.py", "wrong_layers", "from kcore.coordinator.group import Group\n"),
+    ("kcore/coordinator/client.py", "wrong_layers", "import kcore.connection.link\n"),
     ("kcore/surplus/room.py", "wrong_layers", "x = 1\n"),
     ("kcore/group/clock.py", "io_in_core", "import time\n"),
     ("kcore/group/chance.py", "io_in_core", "def f():\n    from random import random\n"),
