@@ -1,7 +1,8 @@
 """End to end from a real Kafka, side by side: `python bench/compare.py` (or `make bench`).
 
-Every contender reads the same topic in a process of its own, in turn, several rounds; the table shows the median of each and
-its ratio to the ceiling probe of the same run. Without --bootstrap a one-node Kafka is started for the run.
+Every contender reads the same topic in a process of its own, in turn, several rounds; the table
+shows the median of each and its ratio to the ceiling probe of the same run. Without --bootstrap a
+one-node Kafka is started for the run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ READERS = {
     "aiokafka": [str(HERE / "readers" / "aiokafka_getmany.py")],
     "kafka-python": [str(HERE / "readers" / "kafka_python.py")],
 }
-SLOW = 8  # kafka-python reads this fraction of the records: a full run of it would be most of the time
+# kafka-python reads this fraction of the records: a full run of it would be most of the time.
+SLOW = 8
 
 
 def main() -> int:
@@ -67,9 +69,11 @@ def compare(args: argparse.Namespace, bootstrap: str) -> int:
 
 
 def produce(bootstrap: str, topic: str, args: argparse.Namespace) -> None:
-    """Fill the topic unless it is there already: keys of 8 bytes, values that do not compress to nothing."""
-    from confluent_kafka import Producer, TopicPartition
+    """Fill the topic unless it is there already: keys of 8 bytes, values that do not compress to
+    nothing.
+    """
     from confluent_kafka import Consumer as Watcher
+    from confluent_kafka import Producer, TopicPartition
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -140,7 +144,8 @@ def show(figures: dict[str, list[dict[str, Any]]], args: argparse.Namespace) -> 
         f"{args.compression}; key, value and offset of each touched in Python",
         caption="; ".join(f"{key}: {value}" for key, value in facts.items()),
     )
-    for column in ("reader", "M records/s (wall)", "wall / probe", "CPU us/record", "CPU / probe", "RSS MB"):
+    columns = ("reader", "M records/s", "of probe", "CPU us/record", "of probe (CPU)", "RSS MB")
+    for column in columns:
         table.add_column(column, justify="left" if column == "reader" else "right")
     base = medians(figures["probe"]) if figures.get("probe") else None
     for runs in figures.values():

@@ -1,4 +1,5 @@
-"""What the core asks of its driver: three small values, popped by `next_action()` until it answers None.
+"""What the core asks of its driver: three small values, popped by `next_action()` until it answers
+None.
 
 A link is the core's own number for one connection attempt and what follows; it is never used twice.
 """
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Open a TCP connection to `host:port` and answer `handle_connected(link)` or `handle_closed(link, why)`.
+    """Open a TCP connection to `host:port` and answer `handle_connected(link)` or
+    `handle_closed(link, why)`.
 
     The driver resolves the name. Of the addresses found (in the resolver's order) it takes number
     `address_index` modulo their count, and says `more_addresses=True` in `handle_closed` as long as
-    `address_index + 1` is below that count: so the core walks through every address of a name (KIP-302)
-    without ever seeing one. The core keeps the set-up timeout; it sends `Disconnect` when that is over.
+    `address_index + 1` is below that count: so the core walks through every address of a name
+    (KIP-302) without ever seeing one. The core keeps the set-up timeout; it sends `Disconnect` when
+    that is over.
     """
 
     link: int
@@ -34,7 +37,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """Close the link (or give up opening it). The core has forgotten it: no `handle_closed` is owed, one is harmless."""
+    """Close the link (or give up opening it). The core has forgotten it: no `handle_closed` is
+    owed, one is harmless.
+    """
 
     link: int
 

@@ -1,9 +1,11 @@
 """What the core tells the application, in the past tense, popped by `next_event()`.
 
-Every event is a frozen value. `OperationCompleted` answers the verbs that return an operation number (commit, committed
-offsets, offset look-ups, metadata, close); everything else is news. An application that ignores news loses nothing but knowledge,
-with one exception: after PartitionsRevoked, PartitionsLost and PartitionsAssigned the core waits for `acknowledge_rebalance()`
-when it was built with `await_acknowledgement=True`, so that the application can commit or save state first.
+Every event is a frozen value. `OperationCompleted` answers the verbs that return an operation
+number (commit, committed offsets, offset look-ups, metadata, close); everything else is news. An
+application that ignores news loses nothing but knowledge, with one exception: after
+PartitionsRevoked, PartitionsLost and PartitionsAssigned the core waits for
+`acknowledge_rebalance()` when it was built with `await_acknowledgement=True`, so that the
+application can commit or save state first.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class MetadataUpdated(Event):
 
 @dataclass(frozen=True, slots=True)
 class TopicsMissing(Event):
-    """The topics asked for that the cluster does not have now; said when the set changes (empty: all are there)."""
+    """The topics asked for that the cluster does not have now; said when the set changes (empty:
+    all are there).
+    """
 
     topics: frozenset[str]
 
@@ -86,7 +90,7 @@ class CoordinatorLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class RebalanceStarted(Event):
-    """This member is about to join (again)."""
+    """A join (or another one) is about to begin."""
 
     reason: str
 
@@ -128,7 +132,9 @@ class PartitionsLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswered(Event):
-    """The coordinator answered a heartbeat; `error` is None, or why it counts as failed (or a rebalance begins)."""
+    """The coordinator answered a heartbeat; `error` is None, or why it counts as failed (or a
+    rebalance begins).
+    """
 
     generation: int
     latency_ms: int
@@ -162,7 +168,8 @@ class OffsetReset(Event):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsCommitted(Event):
-    """A commit was answered: by the verb (`operation` is its number) or by auto commit (`operation` is None).
+    """A commit was answered: by the verb (`operation` is its number) or by auto commit (`operation`
+    is None).
 
     `dropped` are partitions left out because this member no longer owned them.
     """
@@ -191,6 +198,8 @@ class OperationCompleted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Closed(Event):
-    """`close` is complete; every link has been told to disconnect. `errors` are what went wrong on the way."""
+    """`close` is complete; every link has been told to disconnect. `errors` are what went wrong on
+    the way.
+    """
 
     errors: tuple[KafkaError, ...] = field(default=())

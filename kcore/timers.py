@@ -1,4 +1,6 @@
-"""Keyed deadlines: setting a key again moves it, so no timer is ever counted twice. Times are integer ms."""
+"""Keyed deadlines: setting a key again moves it, so no timer is ever counted twice. Times are
+integer ms.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Timers(Generic[K]):
-    """A table of key -> deadline. Tables here hold a handful of keys, so a scan beats a heap's bookkeeping."""
+    """A table of key -> deadline. Tables here hold a handful of keys, so a scan beats a heap's
+    bookkeeping.
+    """
 
     __slots__ = ("_at",)
 
@@ -43,7 +47,9 @@ class Timers(Generic[K]):
         return min(self._at.values(), default=NEVER)
 
     def pop_due(self, now_ms: int) -> K | None:
-        """Disarm and give the earliest key whose time has come, else None. Ties: the one armed first."""
+        """Disarm and give the earliest key whose time has come, else None. Ties: the one armed
+        first.
+        """
         due: K | None = None
         best = now_ms + 1
         for key, at in self._at.items():

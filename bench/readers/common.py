@@ -1,8 +1,9 @@
-"""What every contender of the end-to-end comparison has in common: arguments, the stopwatch, one line of JSON at the end.
+"""What every contender of the end-to-end comparison has in common: arguments, the stopwatch, one
+line of JSON at the end.
 
-Each reader assigns itself all partitions of one topic from the beginning, reads `--records` records, and touches key, value
-and offset of each in a Python loop. The watch runs from just before the consumer is asked for its first record; CPU is that of
-the whole process, all threads.
+Each reader assigns itself all partitions of one topic from the beginning, reads `--records`
+records, and touches key, value and offset of each in a Python loop. The watch runs from just before
+the consumer is asked for its first record; CPU is that of the whole process, all threads.
 """
 
 from __future__ import annotations

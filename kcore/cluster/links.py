@@ -1,14 +1,18 @@
-"""The links to all nodes: who is connected, who is in backoff, whom to ask. Implements `connection.calls.Network`.
+"""The links to all nodes: who is connected, who is in backoff, whom to ask. Implements
+`connection.calls.Network`.
 
 Rules:
-* A node that failed is left alone until its backoff ends; a name's other addresses are tried at once first.
-* Bootstrap addresses stay usable for ever: when no known broker can be asked, they are (KIP-899, without forgetting
-  what is known of the cluster).
-* A coordinator has an entry of its own under COORDINATOR_KEY_BASE - node id; it is never the least loaded node.
+* A node that failed is left alone until its backoff ends; a name's other addresses are tried at
+  once first.
+* Bootstrap addresses stay usable for ever: when no known broker can be asked, they are (KIP-899,
+  without forgetting what is known of the cluster).
+* A coordinator has an entry of its own under COORDINATOR_KEY_BASE - node id; it is never the least
+  loaded node.
 * A node that refuses our credentials or certificate fails what is asked of it with that error, and
   the application is told (ErrorRaised); it is still tried again after its backoff, because a broker
   may learn of a user late.
-* Answers are collected in `completed`, never run inside `send`: the owner runs them after each input.
+* Answers are collected in `completed`, never run inside `send`: the owner runs them after each
+  input.
 """
 
 from __future__ import annotations
@@ -77,7 +81,8 @@ class Links:
         self.actions: deque[Action] = deque()
         self.completed: Completed = deque()
         self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
-        self.changes = 0  # counts every link that was greeted or ended: the rooms may have something to do
+        # Counts every link that was greeted or ended: the rooms may have something to do.
+        self.changes = 0
         self._config = config
         self._rng = rng
         self._emit = emit
@@ -92,14 +97,18 @@ class Links:
         for entry in self._bootstrap:
             self._nodes[entry.key] = entry
 
-    # -- nodes ---------------------------------------------------------------------------------------
+    # -- nodes
+    # ---------------------------------------------------------------------------------------
 
     def set_nodes(self, nodes: Iterable[Node], now_ms: int) -> None:
-        """Take the brokers of a metadata answer: new ones appear, moved ones reconnect, gone ones end."""
+        """Take the brokers of a metadata answer: new ones appear, moved ones reconnect, gone ones
+        end.
+        """
         wanted = {node.node_id: node for node in nodes}
-        for key in [key for key in self._nodes if 0 <= key and self._node_id(key) not in wanted]:
+        for key in [key for key in self._nodes if key >= 0 and self._node_id(key) not in wanted]:
             entry = self._nodes.pop(key)
-            self._end(entry, DisconnectedError(f"node {self._node_id(key)} left the cluster"), now_ms)
+            error = DisconnectedError(f"node {self._node_id(key)} left the cluster")
+            self._end(entry, error, now_ms)
         for node in wanted.values():
             self._place(node.node_id, node.host, node.port, now_ms)
             coordinator = COORDINATOR_KEY_BASE - node.node_id
@@ -134,7 +143,8 @@ class Links:
                 if entry.link is not None and entry.load == 0:
                     self._end(entry, DisconnectedError("bootstrap is over"), now_ms)
 
-    # -- what the rooms above ask ----------------------------------------------------------------------
+    # -- what the rooms above ask
+    # ----------------------------------------------------------------------
 
     def send(
         self,
@@ -152,13 +162,16 @@ class Links:
         call = Call(api, build, done, now_ms + limit, max_version)
         entry = self._nodes.get(node)
         if entry is None or self._closed:
-            why = "the consumer is closed" if self._closed else f"node {node} is not known (any more)"
+            why = f"node {node} is not known (any more)"
+            if self._closed:
+                why = "the consumer is closed"
             self.completed.append((call, Answer(None, DisconnectedError(why), -1, node)))
             return
         if entry.link is None:
             if now_ms < entry.retry_at:
                 error = entry.refusal or DisconnectedError(
-                    f"{entry.host}:{entry.port} failed lately and is not tried before its backoff ends"
+                    f"{entry.host}:{entry.port} failed lately and is not tried before its "
+                    "backoff ends"
                 )
                 self.completed.append((call, Answer(None, error, -1, node)))
                 return
@@ -205,11 +218,13 @@ class Links:
             self._end(entry, DisconnectedError(f"the link to node {node} was given up"), now_ms)
 
     def least_loaded(self, now_ms: int) -> int | None:
-        """M7: ready and idle, else ready with the fewest requests, else connecting, else connectable.
+        """M7: ready and idle, else ready with the fewest requests, else connecting, else
+        connectable.
 
-        Real nodes come first; bootstrap addresses when there is none, or none of them can be asked now.
+        Real nodes come first; bootstrap addresses when there is none, or none of them can be asked
+        now.
         """
-        real = [entry for key, entry in self._nodes.items() if 0 <= key <= COORDINATOR_KEY_BASE // 2]
+        real = self._real()
         best = self._best(real, now_ms)
         if best is None or (not best.ready and best.failures):
             # Every node worth asking failed lately: the bootstrap addresses are as good a chance.
@@ -247,7 +262,7 @@ class Links:
         return None
 
     def next_retry_at(self) -> int:
-        """When the first of the nodes that may be asked anything can be tried; 0 if one can be now."""
+        """When the first of the nodes that may be asked anything can be tried; 0: now."""
         entries = [*self._candidates(), *self._bootstrap]
         return min(entry.retry_at if entry.link is None else 0 for entry in entries)
 
@@ -256,7 +271,8 @@ class Links:
         """Whether any link is greeted."""
         return any(entry.ready for entry in self._nodes.values())
 
-    # -- the world -------------------------------------------------------------------------------------
+    # -- the world
+    # -------------------------------------------------------------------------------------
 
     def _connect(self, entry: NodeLink, now_ms: int) -> None:
         self._numbers += 1
@@ -335,6 +351,7 @@ class Links:
 
     def handle_deadline(self, now_ms: int) -> None:
         """Fire what is due on the links; close the idle ones."""
+        idle_ms = self._config.connections_max_idle_ms
         for entry in list(self._nodes.values()):
             link = entry.link
             if link is None:
@@ -346,7 +363,7 @@ class Links:
                     entry.setups += 1
                     entry.address_index += 1
                 self._look(entry, now_ms)
-            elif link.load == 0 and now_ms >= link.last_used_at + self._config.connections_max_idle_ms:
+            elif link.load == 0 and now_ms >= link.last_used_at + idle_ms:
                 self._end(entry, DisconnectedError("idle for too long"), now_ms)
 
     def deadline(self) -> int:
@@ -366,7 +383,8 @@ class Links:
         for entry in list(self._nodes.values()):
             self._end(entry, DisconnectedError("the consumer is closed"), now_ms)
 
-    # -- how it goes -----------------------------------------------------------------------------------
+    # -- how it goes
+    # -----------------------------------------------------------------------------------
 
     def _look(self, entry: NodeLink, now_ms: int) -> None:
         """Note what became of the entry's link after an input."""
@@ -426,7 +444,11 @@ class Links:
             outage.since = now_ms
             self._emit(ClusterUnreachable(error))
 
+    def _real(self) -> list[NodeLink]:
+        """The brokers of the cluster: neither bootstrap addresses nor coordinators."""
+        top = COORDINATOR_KEY_BASE // 2
+        return [entry for key, entry in self._nodes.items() if 0 <= key <= top]
+
     def _candidates(self) -> list[NodeLink]:
         """The nodes that would have to fail before the cluster counts as gone."""
-        real = [entry for key, entry in self._nodes.items() if 0 <= key <= COORDINATOR_KEY_BASE // 2]
-        return real or self._bootstrap
+        return self._real() or self._bootstrap

@@ -1,4 +1,6 @@
-"""One-off questions about topics: which there are, and their partitions. Kept apart from the view that fetching relies on."""
+"""One-off questions about topics: which there are, and their partitions. Kept apart from the view
+that fetching relies on.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,9 @@ from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.structs import Rng
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+_UNKNOWN_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 LookupDone = Callable[[dict[str, list[int]] | None, KafkaError | None], None]
 
@@ -31,7 +36,9 @@ class _Lookup:
 
 
 class TopicLookup:
-    """Asks any broker; retried with backoff until the deadline. A topic that does not exist is simply not in the result."""
+    """Asks any broker; retried with backoff until the deadline. A topic that does not exist is
+    simply not in the result.
+    """
 
     def __init__(self, config: RefreshConfig, links: Links, rng: Rng) -> None:
         self._config = config
@@ -42,7 +49,9 @@ class TopicLookup:
     def ask(
         self, topics: set[str] | None, now_ms: int, done: LookupDone, *, deadline_ms: int
     ) -> None:
-        """`done({topic: partition numbers}, None)`, or `done(None, error)` at the deadline or when refused."""
+        """`done({topic: partition numbers}, None)`, or `done(None, error)` at the deadline or when
+        refused.
+        """
         self._open.append(_Lookup(topics, deadline_ms, done, now_ms))
 
     def deadline(self) -> int:
@@ -59,7 +68,8 @@ class TopicLookup:
         for lookup in list(self._open):
             if now_ms >= lookup.deadline_ms:
                 cause = f": {lookup.last_error}" if lookup.last_error else ""
-                self._finish(lookup, None, KafkaTimeoutError(f"no broker gave metadata in time{cause}"))
+                error = KafkaTimeoutError(f"no broker gave metadata in time{cause}")
+                self._finish(lookup, None, error)
             elif not lookup.asking and now_ms >= lookup.next_try_ms:
                 self._try(lookup, now_ms)
 
@@ -95,7 +105,7 @@ class TopicLookup:
             error = errors.for_code(topic.error_code) if topic.error_code else None
             if error is None and topic.name:
                 found[topic.name] = sorted({part.partition_index for part in topic.partitions})
-            elif error is not None and error.retriable and error.name != "UNKNOWN_TOPIC_OR_PARTITION":
+            elif error is not None and error.retriable and error.errno != _UNKNOWN_TOPIC:
                 retry = error(f"metadata of {topic.name}")
             elif error is not None and lookup.topics is not None and not error.retriable:
                 self._finish(lookup, None, error(f"metadata of {topic.name} was refused"))

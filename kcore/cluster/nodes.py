@@ -1,4 +1,4 @@
-"""One node as the links see it: its address, its link if there is one, and how its attempts went."""
+"""One node as the links see it: its address, its link if any, and how its attempts went."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from kcore.errors import AuthenticationFailedError
 
 @dataclass(slots=True)
 class NodeLink:
-    """A place to connect to. `key` is a node id, a bootstrap number (negative) or a coordinator's key."""
+    """A place to connect to. `key` is a node id, a bootstrap number (negative) or a coordinator's
+    key.
+    """
 
     key: int
     host: str

@@ -1,8 +1,8 @@
 """When to ask for metadata, whom, and what to make of the answer (rules M1-M7).
 
-One request is in flight at most. A refresh is due when somebody asked for it or the view is too old, but never before the
-backoffs since the last attempt have passed: one after failures, one after answers that brought nothing new (a topic
-without a leader would otherwise be asked for in a loop).
+One request is in flight at most. A refresh is due when somebody asked for it or the view is too
+old, but never before the backoffs since the last attempt have passed: one after failures, one after
+answers that brought nothing new (a topic without a leader would otherwise be asked for in a loop).
 """
 
 from __future__ import annotations
@@ -64,10 +64,13 @@ class Refresher:
         self._missing: frozenset[str] = frozenset()
         view.requested = True
 
-    # -- interest --------------------------------------------------------------------------------------
+    # -- interest
+    # --------------------------------------------------------------------------------------
 
     def set_topics(self, topics: set[str] | None) -> None:
-        """What to keep up to date: these topics, or None for all. New ones are asked for at once (M1)."""
+        """What to keep up to date: these topics, or None for all. New ones are asked for at once
+        (M1).
+        """
         added = topics is None if self._topics is not None else False
         if topics is not None:
             added = not topics <= self._view.topics()
@@ -108,7 +111,8 @@ class Refresher:
         if self._failures == 0:
             self._backoff_until = 0
 
-    # -- time ------------------------------------------------------------------------------------------
+    # -- time
+    # ------------------------------------------------------------------------------------------
 
     def _due_at(self) -> int:
         if self._in_flight:
@@ -147,14 +151,15 @@ class Refresher:
     def _build(self, version: int) -> MetadataRequest:
         return metadata_request(self._wanted(), version, self._config.allow_auto_create_topics)
 
-    # -- answers ---------------------------------------------------------------------------------------
+    # -- answers
+    # ---------------------------------------------------------------------------------------
 
     def _done(self, answer: Answer, now_ms: int) -> None:
         self._in_flight = False
         body = answer.body
         if body is None or body.error_code:
             if body is not None and body.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
-                self._links.set_nodes([], now_ms)  # only the bootstrap addresses are left (KIP-1102)
+                self._links.set_nodes([], now_ms)  # only the bootstrap is left (KIP-1102)
             self._failed(now_ms)
             return
         wanted = self._wanted()

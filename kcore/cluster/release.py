@@ -1,7 +1,8 @@
-"""Which Kafka release a broker is like, told from the API versions it serves (kafka-python's `config["api_version"]`).
+"""Which Kafka release a broker is like, told from the API versions it serves (kafka-python's
+`config["api_version"]`).
 
-A broker does not say its release. Each row is the oldest release that serves the API up to that version; rows run from the
-newest release down and the first that fits is the answer.
+A broker does not say its release. Each row is the oldest release that serves the API up to that
+version; rows run from the newest release down and the first that fits is the answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _SIGNS: tuple[tuple[tuple[int, int], ApiKey, int], ...] = (
 
 
 def release_of(range_of: Callable[[int], tuple[int, int] | None]) -> tuple[int, int] | None:
-    """The newest release whose sign fits; (1, 0) for older ones, None if nothing is known of the broker."""
+    """The newest release whose sign fits; (1, 0) for older ones, None if nothing is known of the
+    broker.
+    """
     known = False
     for release, api, version in _SIGNS:
         span = range_of(api)

@@ -1,8 +1,9 @@
-"""What is known of the cluster: brokers, topics, leaders, epochs. Implements `connection.calls.ClusterView`.
+"""What is known of the cluster: brokers, topics, leaders, epochs. Implements
+`connection.calls.ClusterView`.
 
-Leader epochs never go back (M4): an answer from a broker that lags behind keeps the entry we have, unless the topic was
-created anew (another topic id). A leader counts as known only under the newest epoch seen anywhere, because asking an
-older one can only be refused.
+Leader epochs never go back (M4): an answer from a broker that lags behind keeps the entry we have,
+unless the topic was created anew (another topic id). A leader counts as known only under the newest
+epoch seen anywhere, because asking an older one can only be refused.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Metadata:
         self._leaders: dict[TopicPartition, Leader] = {}
         self._epochs: dict[TopicPartition, int] = {}
 
-    # -- ClusterView -----------------------------------------------------------------------------------
+    # -- ClusterView
+    # -----------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
@@ -111,7 +113,9 @@ class Metadata:
         self.requested = True
 
     def see_epoch(self, tp: TopicPartition, epoch: int) -> bool:
-        """Note a leader epoch seen in another answer; True if it is newer (then a refresh is asked for)."""
+        """Note a leader epoch seen in another answer; True if it is newer (then a refresh is asked
+        for).
+        """
         if epoch < 0 or epoch <= self._epochs.get(tp, -1):
             return False
         self._epochs[tp] = epoch
@@ -121,7 +125,9 @@ class Metadata:
 
     def learn_leader(self, tp: TopicPartition, leader: Leader, node: Node | None) -> bool:
         """Take a leader hint (KIP-951) if it is newer and its node can be reached."""
-        if tp not in self._leaders or leader.epoch <= self._epochs.get(tp, -1) or leader.node_id < 0:
+        if tp not in self._leaders or leader.node_id < 0:
+            return False
+        if leader.epoch <= self._epochs.get(tp, -1):
             return False
         if leader.node_id not in self._nodes:
             if node is None or not _plausible(node.node_id, node.host, node.port):
@@ -132,10 +138,13 @@ class Metadata:
         self._version += 1
         return True
 
-    # -- answers ---------------------------------------------------------------------------------------
+    # -- answers
+    # ---------------------------------------------------------------------------------------
 
     def take(self, body: Any, version: int, *, keep: set[str] | None) -> Taken:
-        """Take a Metadata answer in. `keep`: topics that stay although the answer has them not (None: none goes)."""
+        """Take a Metadata answer in. `keep`: topics that stay although the answer has them not
+        (None: none goes).
+        """
         taken = Taken()
         nodes = {
             broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack)
@@ -176,7 +185,8 @@ class Metadata:
         numbers: dict[int, list[int]] = {}
         for part in topic.partitions:
             if part.partition_index < 0 or part.partition_index in numbers:
-                taken.incomplete = True  # a broker that contradicts itself: believe the first, ask again
+                # A broker that contradicts itself: believe the first, ask again.
+                taken.incomplete = True
                 continue
             numbers[part.partition_index] = part.replica_nodes
             changed |= self._take_partition(name, part, version, taken)
@@ -216,5 +226,7 @@ class Metadata:
 
 
 def _plausible(node_id: int, host: str, port: int) -> bool:
-    """Whether an advertised broker can be meant: nothing else of it is believed before it is reached."""
+    """Whether an advertised broker can be meant: nothing else of it is believed before it is
+    reached.
+    """
     return 0 <= node_id <= _NODE_ID_MAX and bool(host.strip()) and 0 < port <= 65535

@@ -1,9 +1,11 @@
 """How the rooms above talk to brokers: a request with the function that takes its answer.
 
 Rules every room relies on:
-* `done` never runs inside `send`; it runs later, while an input (bytes, closure, deadline) is handled.
+* `done` never runs inside `send`; it runs later, while an input (bytes, closure, deadline) is
+  handled.
 * `done` runs exactly once for each request sent, whatever happens to the link.
-* The body is built when the request is written, because only then the connection's version is known.
+* The body is built when the request is written, because only then the connection's version is
+  known.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from kcore.wire.apis import ApiKey
 Message = Any
 Build = Callable[[int], Message]
 
-# Node keys are node ids; bootstrap addresses are negative; a coordinator has a connection of its own, under
-# this number minus its node id, so that a parked JoinGroup never holds up fetches (Java: AbstractCoordinator).
+# Node keys are node ids; bootstrap addresses are negative; a coordinator has a connection of its
+# own, under this number minus its node id, so that a parked JoinGroup never holds up fetches (Java:
+# AbstractCoordinator).
 COORDINATOR_KEY_BASE = 2147483647
 
 
@@ -53,7 +56,7 @@ class Reach(Enum):
     """Whether a request to a node can go out."""
 
     READY = "ready"  # greeted: a request is written at once
-    CONNECTING = "connecting"  # on its way: a request waits for the greeting, at most its own timeout
+    CONNECTING = "connecting"  # on its way: a request waits, at most its own timeout
     IDLE = "idle"  # no link, but one may be opened now: `send` opens it
     BACKOFF = "backoff"  # failed lately: `send` fails the request at the next turn
     UNKNOWN = "unknown"  # no such node
@@ -85,7 +88,9 @@ class Network(Protocol):
         """The node to ask a question that any broker answers; None if none can be reached now."""
 
     def version_of(self, node: int, api: ApiKey, max_version: int | None = None) -> int | None:
-        """The version `send` would use; None while the node is not greeted or does not serve the API."""
+        """The version `send` would use; None while the node is not greeted or does not serve the
+        API.
+        """
 
     def in_flight(self, node: int) -> int:
         """Requests sent to or waiting for `node` and not yet answered."""
@@ -132,7 +137,11 @@ class ClusterView(Protocol):
         """Ask for a refresh as soon as its backoff allows."""
 
     def see_epoch(self, tp: TopicPartition, epoch: int) -> bool:
-        """Note a leader epoch seen elsewhere; if it is newer than ours, a refresh is asked for. True if newer."""
+        """Note a leader epoch seen elsewhere; if it is newer than ours, a refresh is asked for.
+        True if newer.
+        """
 
     def learn_leader(self, tp: TopicPartition, leader: Leader, node: Node | None) -> bool:
-        """Take a leader hint from a response (KIP-951); False if it is not newer or its node is unknown."""
+        """Take a leader hint from a response (KIP-951); False if it is not newer or its node is
+        unknown.
+        """

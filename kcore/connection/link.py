@@ -1,12 +1,15 @@
-"""One link: set-up, correlation ids, requests in flight in order, their deadlines, and the frames coming back.
+"""One link: set-up, correlation ids, requests in flight in order, their deadlines, and the frames
+coming back.
 
-Kafka answers the requests of one connection in the order they were sent, so the answer's correlation id must be that of the
-oldest request in flight; anything else means that the two sides disagree, and the link ends. A link answers every call it
-took exactly once: with a body, or with the reason it ended. It gives its answers to `completed` and its bytes to
-`actions`; both are shared with the owner of all links, who runs the answers' functions after the input.
+Kafka answers the requests of one connection in the order they were sent, so the answer's
+correlation id must be that of the oldest request in flight; anything else means that the two sides
+disagree, and the link ends. A link answers every call it took exactly once: with a body, or with
+the reason it ended. It gives its answers to `completed` and its bytes to `actions`; both are shared
+with the owner of all links, who runs the answers' functions after the input.
 
-    CONNECTING --connected--> GREETING (ApiVersions) --greeted--> READY --closed, expired, malformed--> ENDED
-    GREETING --challenged--> AUTHENTICATING (SASL) --authenticated--> READY <-> RENEWING (KIP-368)
+    CONNECTING --connected--> GREETING (ApiVersions) --greeted--> READY --closed, expired,
+    malformed--> ENDED GREETING --challenged--> AUTHENTICATING (SASL) --authenticated--> READY <->
+    RENEWING (KIP-368)
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ from kcore.wire.messages import (
 )
 
 _UNSUPPORTED_VERSION = 35
-# The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own range (KIP-511).
+# The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own
+# range (KIP-511).
 _GREETING_VERSION = 4
 
 # How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
@@ -94,7 +98,9 @@ Completed = deque[tuple[Call, Answer]]
 
 
 class Link:
-    """See the module's text. All times are monotonic ms; `number` is the link number of the boundary."""
+    """See the module's text. All times are monotonic ms; `number` is the link number of the
+    boundary.
+    """
 
     __slots__ = (
         "_actions",
@@ -151,7 +157,8 @@ class Link:
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
 
-    # -- state ---------------------------------------------------------------------------------------
+    # -- state
+    # ---------------------------------------------------------------------------------------
 
     def _move(self, what: LinkInput) -> bool:
         """The one place that writes the state; False if the input means nothing now."""
@@ -200,7 +207,8 @@ class Link:
             first = min(first, self._muted_until)
         return first
 
-    # -- requests ------------------------------------------------------------------------------------
+    # -- requests
+    # ------------------------------------------------------------------------------------
 
     def send(self, call: Call, now_ms: int) -> None:
         """Take a call: written now if the link is ready and free, else as soon as it is."""
@@ -241,7 +249,8 @@ class Link:
         self.last_used_at = now_ms
         self._actions.append(Send(self.number, data))
 
-    # -- the world -----------------------------------------------------------------------------------
+    # -- the world
+    # -----------------------------------------------------------------------------------
 
     def handle_connected(self, now_ms: int) -> None:
         """The socket is open: greet."""
@@ -284,7 +293,9 @@ class Link:
         self._end(LinkInput.CLOSED, error)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """Fire what is due: the set-up, requests in flight (ends the link), requests waiting, the throttle."""
+        """Fire what is due: the set-up, requests in flight (ends the link), requests waiting, the
+        throttle.
+        """
         if self.state is LinkState.ENDED:
             return
         where = f"{self.host}:{self.port}"
@@ -292,7 +303,7 @@ class Link:
             what = _UNFINISHED[self.state]
             self._end(
                 LinkInput.EXPIRED,
-                RequestTimedOutError(f"{where} did not {what} within the connection set-up timeout"),
+                RequestTimedOutError(f"{where} did not {what} within the set-up timeout"),
             )
             return
         late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
@@ -320,7 +331,8 @@ class Link:
             self._completed.append((call, Answer(None, error, -1, self.node)))
         self._waiting = keep
 
-    # -- answers -------------------------------------------------------------------------------------
+    # -- answers
+    # -------------------------------------------------------------------------------------
 
     def _take(self, arrived: list[memoryview], now_ms: int) -> None:
         for frame in arrived:
@@ -347,7 +359,8 @@ class Link:
             if self._waiting:
                 self._flush(now_ms)
 
-    # -- greeting and authentication -----------------------------------------------------------------
+    # -- greeting and authentication
+    # -----------------------------------------------------------------
 
     def _write_own(self, message: Any, version: int, expires_at: int, now_ms: int) -> None:
         """A request of the link itself: its answer goes to no room."""
@@ -441,7 +454,8 @@ class Link:
             raise Unexpected(f"{self.host}:{self.port} serves no version of ApiVersions")
         self._greet(min(highest, asked - 1), now_ms)
 
-    # -- the end -------------------------------------------------------------------------------------
+    # -- the end
+    # -------------------------------------------------------------------------------------
 
     def _fail(self, error: ProtocolError | AuthenticationFailedError) -> None:
         """The peer sent what ends the link."""

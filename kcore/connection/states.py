@@ -1,7 +1,8 @@
 """The states of one link, and every legal move.
 
-A link lives through one connection attempt. What each state answers to each input is said beside the state; an input
-that is not in the table for a state is ignored by the link (a late closure, a second `connected`), never an error of ours.
+A link lives through one connection attempt. What each state answers to each input is said beside
+the state; an input that is not in the table for a state is ignored by the link (a late closure, a
+second `connected`), never an error of ours.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from enum import Enum
 class LinkState(Enum):
     """Where a link stands."""
 
-    CONNECTING = "connecting"  # Connect was given. CONNECTED -> GREETING; CLOSED, EXPIRED -> ENDED; requests wait.
-    GREETING = "greeting"  # ApiVersions is out. GREETED -> READY; REFUSED (v0 answer) stays and asks again.
-    AUTHENTICATING = "authenticating"  # SASL is under way. AUTHENTICATED -> READY; REJECTED -> ENDED.
-    READY = "ready"  # requests are written at once, unless throttled. CLOSED, EXPIRED, MALFORMED -> ENDED.
+    # Connect was given; requests wait. CONNECTED -> GREETING; CLOSED, EXPIRED -> ENDED.
+    CONNECTING = "connecting"
+    # ApiVersions is out. GREETED -> READY; CHALLENGED -> AUTHENTICATING; REFUSED asks again, lower.
+    GREETING = "greeting"
+    # SASL is under way. AUTHENTICATED -> READY; REJECTED -> ENDED.
+    AUTHENTICATING = "authenticating"
+    # Requests are written at once, unless throttled. CLOSED, EXPIRED, MALFORMED -> ENDED.
+    READY = "ready"
     RENEWING = "renewing"  # SASL again (KIP-368): answers still come, new requests wait.
     ENDED = "ended"  # nothing is taken any more; every request was answered with the reason.
 

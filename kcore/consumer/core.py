@@ -1,9 +1,11 @@
-"""`ConsumerCore`: the sans-IO consumer. It composes links, metadata, group and fetch, and holds no rule of its own.
+"""`ConsumerCore`: the sans-IO consumer. It composes links, metadata, group and fetch, and holds no
+rule of its own.
 
-World in: `handle_connected handle_data handle_closed handle_deadline`, `receive_buffer` and `receive_advance`.
-Application in: the verbs. Out: `next_action`, `next_event`, `deadline`. After every input the rooms are asked, in a fixed order,
-whether they have something to do; what they send without being able to (no link) comes back as answers in the same
-input. See docs/BOUNDARY.md for the contract and ARCHITECTURE.md for the rooms.
+World in: `handle_connected handle_data handle_closed handle_deadline`, `receive_buffer` and
+`receive_advance`. Application in: the verbs. Out: `next_action`, `next_event`, `deadline`. After
+every input the rooms are asked, in a fixed order, whether they have something to do; what they send
+without being able to (no link) comes back as answers in the same input. See docs/BOUNDARY.md for
+the contract and ARCHITECTURE.md for the rooms.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from kcore.structs import (
 )
 from kcore.timers import NEVER
 
-# A room that answers its own failure by asking again at once would go round for ever; a well-behaved input takes two.
+# A room that answers its own failure by asking again at once would go round for ever; a
+# well-behaved input takes two.
 _ROUNDS_MAX = 64
 
 
@@ -59,7 +62,9 @@ class ConsumerCore:
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
         self._group: GroupMember | None = None
         if config.group_id is not None:
-            self._group = GroupMember(config.group(), self._links, self._view, self._host, rng, emit)
+            self._group = GroupMember(
+                config.group(), self._links, self._view, self._host, rng, emit
+            )
         self._seen_version = -1
         self._seen_changes = 0
         self._committed_asked = False
@@ -67,7 +72,8 @@ class ConsumerCore:
         self._closed = False
         self._settle(now_ms)
 
-    # -- the world ---------------------------------------------------------------------------------------
+    # -- the world
+    # ---------------------------------------------------------------------------------------
 
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened `link`."""
@@ -75,7 +81,9 @@ class ConsumerCore:
         self._settle(now_ms)
 
     def receive_buffer(self, link: int) -> memoryview:
-        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any more)."""
+        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any
+        more).
+        """
         return self._links.receive_buffer(link)
 
     def receive_advance(self, link: int, size: int, now_ms: int) -> None:
@@ -109,7 +117,8 @@ class ConsumerCore:
         self._links.handle_deadline(now_ms)
         self._settle(now_ms)
 
-    # -- out ---------------------------------------------------------------------------------------------
+    # -- out
+    # ---------------------------------------------------------------------------------------------
 
     def next_action(self) -> Action | None:
         """The next thing for the driver to do."""
@@ -136,7 +145,8 @@ class ConsumerCore:
             first = min(first, self._closing_until)
         return first
 
-    # -- subscribing -------------------------------------------------------------------------------------
+    # -- subscribing
+    # -------------------------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str], now_ms: int) -> None:
         """Be a group member reading these topics; none at all is `unsubscribe`."""
@@ -163,7 +173,8 @@ class ConsumerCore:
             return
         self._subscription.assign()
         if self._group is not None:
-            self._group.handle_poll(now_ms)  # what is due of auto commit is sent before positions go (C3)
+            # What is due of auto commit is sent before positions go (C3).
+            self._group.handle_poll(now_ms)
         self._positions.assign(wanted)
         self._host.update_interest()
         self._settle(now_ms)
@@ -189,7 +200,8 @@ class ConsumerCore:
             raise InvalidGroupIdError(f"{verb} needs a group_id; without one, use assign()")
         return self._group
 
-    # -- reading -----------------------------------------------------------------------------------------
+    # -- reading
+    # -----------------------------------------------------------------------------------------
 
     def poll(self, now_ms: int) -> None:
         """The application is alive, and done with everything it was handed before."""
@@ -207,8 +219,8 @@ class ConsumerCore:
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Hand over up to `max_records` (None: `max_poll_records`); positions move past them.
 
-        Raises what is wrong with a partition (corrupt data, an offset out of range, no offset to start from), once all
-        records before it were handed over.
+        Raises what is wrong with a partition (corrupt data, an offset out of range, no offset to
+        start from), once all records before it were handed over.
         """
         count = self.config.max_poll_records if max_records is None else max_records
         try:
@@ -223,7 +235,9 @@ class ConsumerCore:
         self._settle(now_ms)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
-        """Go on at the first offset there is (all assigned partitions if none is named); looked up lazily."""
+        """Go on at the first offset there is (all assigned partitions if none is named); looked up
+        lazily.
+        """
         self._reset(partitions, "earliest", now_ms)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
@@ -253,9 +267,10 @@ class ConsumerCore:
     def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:
             if not self._positions.is_assigned(tp):
-                raise IllegalStateError(f"{tp.topic}-{tp.partition} is not assigned to this consumer")
+                raise IllegalStateError(f"{tp.topic}-{tp.partition} is not assigned to this one")
 
-    # -- operations --------------------------------------------------------------------------------------
+    # -- operations
+    # --------------------------------------------------------------------------------------
 
     def commit(
         self,
@@ -263,7 +278,9 @@ class ConsumerCore:
         now_ms: int,
         timeout_ms: int | None = None,
     ) -> int:
-        """Commit these, or everything consumed; one try, or retried for `timeout_ms`. Result: what was committed."""
+        """Commit these, or everything consumed; one try, or retried for `timeout_ms`. Result: what
+        was committed.
+        """
         group = self._need_group("commit")
         wanted = self._positions.consumed() if offsets is None else dict(offsets)
         operation = self._outbox.begin()
@@ -294,7 +311,9 @@ class ConsumerCore:
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], now_ms: int, timeout_ms: int
     ) -> int:
-        """Look up offsets by time (-1 end, -2 beginning, -3 newest). Result: {partition: OffsetAndTimestamp or None}."""
+        """Look up offsets by time (-1 end, -2 beginning, -3 newest). Result: {partition:
+        OffsetAndTimestamp or None}.
+        """
         operation = self._outbox.begin()
         topics = {tp.topic for tp in timestamps}
         self._refresher.add_transient(topics)
@@ -310,7 +329,9 @@ class ConsumerCore:
         return operation
 
     def fetch_metadata(self, topics: Iterable[str] | None, now_ms: int, timeout_ms: int) -> int:
-        """Look up topics (None: all). Result: {topic: partition numbers}; unknown topics are left out."""
+        """Look up topics (None: all). Result: {topic: partition numbers}; unknown topics are left
+        out.
+        """
         operation = self._outbox.begin()
         self._lookup.ask(
             None if topics is None else set(topics),
@@ -334,7 +355,9 @@ class ConsumerCore:
         self._settle(now_ms)
 
     def close(self, now_ms: int, timeout_ms: int, *, autocommit: bool = True) -> None:
-        """Commit (if auto commit is on), leave the group, close fetch sessions and links; ends in a Closed event."""
+        """Commit (if auto commit is on), leave the group, close fetch sessions and links; ends in a
+        Closed event.
+        """
         if self._closing_until is not None:
             return
         self._closing_until = now_ms + timeout_ms
@@ -342,7 +365,8 @@ class ConsumerCore:
             self._group.close(now_ms, self._closing_until, autocommit=autocommit)
         self._settle(now_ms)
 
-    # -- state -------------------------------------------------------------------------------------------
+    # -- state
+    # -------------------------------------------------------------------------------------------
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions read now."""
@@ -392,7 +416,8 @@ class ConsumerCore:
         """The release that the connected brokers are like; None while none is connected."""
         return release_of(self._links.range_of)
 
-    # -- between inputs ----------------------------------------------------------------------------------
+    # -- between inputs
+    # ----------------------------------------------------------------------------------
 
     def _settle(self, now_ms: int) -> None:
         """Run the answers that came, ask every room in turn, and again for what that brought."""
@@ -425,7 +450,9 @@ class ConsumerCore:
             self._group.subscription_changed(now_ms)
 
     def _fill_positions(self, now_ms: int) -> None:
-        """Rule P2: partitions without a position get the committed one, else the reset policy decides."""
+        """Rule P2: partitions without a position get the committed one, else the reset policy
+        decides.
+        """
         if self._committed_asked or self._closing_until is not None:
             return
         missing = self._positions.initializing()

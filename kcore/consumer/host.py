@@ -13,7 +13,9 @@ from kcore.structs import OffsetAndMetadata, TopicPartition
 
 
 class Host:
-    """Answers from the subscription and the positions, and keeps the metadata interest in step with both."""
+    """Answers from the subscription and the positions, and keeps the metadata interest in step with
+    both.
+    """
 
     def __init__(
         self,
@@ -30,7 +32,8 @@ class Host:
         self._refresher = refresher
         self._group_topics: set[str] = set()
 
-    # -- GroupHost ---------------------------------------------------------------------------------------
+    # -- GroupHost
+    # ---------------------------------------------------------------------------------------
 
     def subscribed_topics(self) -> list[str]:
         """Sorted; for a pattern the topics that match now; empty without a subscription."""
@@ -70,7 +73,8 @@ class Host:
         """No refresh that was asked for is outstanding."""
         return not self._refresher.outstanding
 
-    # -- interest ----------------------------------------------------------------------------------------
+    # -- interest
+    # ----------------------------------------------------------------------------------------
 
     def update_interest(self) -> None:
         """Tell the refresher which topics matter now (M5)."""

@@ -11,7 +11,9 @@ from kcore.events import Closed, Event, OffsetsCommitted, OperationCompleted, Re
 
 
 class Outbox:
-    """Events for the application. News is dropped, oldest first, when nobody takes it; answers to verbs never are."""
+    """Events for the application. News is dropped, oldest first, when nobody takes it; answers to
+    verbs never are.
+    """
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()

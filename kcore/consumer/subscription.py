@@ -1,4 +1,6 @@
-"""What the application asked for: topics, a pattern, or partitions by hand. The three exclude each other (rule X1)."""
+"""What the application asked for: topics, a pattern, or partitions by hand. The three exclude each
+other (rule X1).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""All links: backoff, the addresses of one name, whom to ask, outages (rules K1, M7, KIP-302, KIP-601, KIP-899)."""
+"""All links: backoff, the addresses of one name, whom to ask, outages (rules K1, M7, KIP-302,
+KIP-601, KIP-899).
+"""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""When metadata is asked for, and look-ups (rules M1-M6) on a virtual clock with answers made by hand."""
+"""When metadata is asked for, and look-ups (rules M1-M6) on a virtual clock with answers made by
+hand.
+"""
 
 import random
 

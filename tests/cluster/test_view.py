@@ -1,4 +1,6 @@
-"""What a Metadata answer does to the view: epochs never go back, ids, hostile answers (rules M3, M4, M6)."""
+"""What a Metadata answer does to the view: epochs never go back, ids, hostile answers (rules M3,
+M4, M6).
+"""
 
 import pytest
 
@@ -22,7 +24,10 @@ def part(index=0, leader=1, epoch=5, **more):
 
 def topic(name="t", partitions=None, topic_id=bytes(16), **more):
     return MetadataResponse.MetadataResponseTopic(
-        name=name, partitions=[part()] if partitions is None else partitions, topic_id=topic_id, **more
+        name=name,
+        partitions=[part()] if partitions is None else partitions,
+        topic_id=topic_id,
+        **more,
     )
 
 

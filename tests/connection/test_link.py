@@ -1,4 +1,6 @@
-"""One link against a scripted peer: greeting, correlation, deadlines, throttle, and peers that are not Kafka."""
+"""One link against a scripted peer: greeting, correlation, deadlines, throttle, and peers that are
+not Kafka.
+"""
 
 from collections import deque
 
@@ -199,7 +201,12 @@ def test_an_answer_nobody_asked_for_ends_the_link():
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\x00\x00\x02ab"],
+    [
+        b"\xff\xff\xff\xff",
+        b"\x7f\xff\xff\xff",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\x00\x00\x00\x02ab",
+    ],
     ids=["negative", "huge", "http", "short"],
 )
 def test_bytes_that_are_not_kafka(data):
@@ -218,7 +225,8 @@ def test_a_body_cut_short_ends_the_link():
     peer.greet()
     peer.send()
     (request,) = peer.requests()
-    data = frames.encode_response(MetadataResponse(cluster_id="cluster"), 12, request.correlation_id)
+    message = MetadataResponse(cluster_id="cluster")
+    data = frames.encode_response(message, 12, request.correlation_id)
     cut = data[4:-6]
     peer.link.handle_data(len(cut).to_bytes(4, "big") + cut, 0)
     assert peer.link.ended

@@ -32,7 +32,8 @@ def fill(cluster, topic="t", partitions=2, batches=4, per_batch=5):
         for b in range(batches):
             base = b * per_batch
             records = [
-                (1, b"k%d" % p, b"%s-%d-%d" % (topic.encode(), p, base + i)) for i in range(per_batch)
+                (1, b"k%d" % p, b"%s-%d-%d" % (topic.encode(), p, base + i))
+                for i in range(per_batch)
             ]
             batch = encode_batch(records, base_offset=base)
             cluster.append(topic, p, batch, base, per_batch)
@@ -162,7 +163,8 @@ def test_an_outage_of_ten_seconds_spins_nothing_and_keeps_the_membership():
     for node in cluster.nodes:
         world.kill_node(node)
     world.run(10_000, polls_ms=100)
-    assert world.inputs < 400  # at most a try a second for each of three nodes, a coordinator, bootstraps
+    # At most a try a second for each of three nodes, a coordinator, three bootstraps.
+    assert world.inputs < 400
     assert len(client.of(ClusterUnreachable)) == 1
     assert client.of(ClusterReachable) == []
     world.revive_node(1)
@@ -199,7 +201,7 @@ def garbage(node, request):
 
 FAULTS = {
     "garbage": garbage,
-    "another correlation id": lambda node, request: b"\x00\x00\x00\x08\x7f\xff\xff\xff\x00\x00\x00\x00",
+    "another correlation id": lambda node, request: bytes.fromhex("00000008 7fffffff 00000000"),
     "negative frame": lambda node, request: b"\xff\xff\xff\xff\x00",
     "huge frame": lambda node, request: b"\x7f\xff\xff\xff\x00",
     "silence": lambda node, request: SILENT,

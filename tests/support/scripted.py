@@ -1,8 +1,9 @@
 """A scripted cluster for tests of the bare core: real bytes both ways, a virtual clock, no socket.
 
-`World` drives one or more cores: it obeys their actions, hands their requests to `ScriptedCluster` and brings the answers
-back one millisecond later. `ScriptedCluster` answers like a small well-behaved Kafka; a test changes an answer by putting
-a function into `script` (by API), which may give a message, raw bytes (sent as they are), SILENT or CUT.
+`World` drives one or more cores: it obeys their actions, hands their requests to `ScriptedCluster`
+and brings the answers back one millisecond later. `ScriptedCluster` answers like a small
+well-behaved Kafka; a test changes an answer by putting a function into `script` (by API), which may
+give a message, raw bytes (sent as they are), SILENT or CUT.
 """
 
 from __future__ import annotations
@@ -346,7 +347,7 @@ class ScriptedCluster:
                 records = b"".join(
                     b for _, last, b in log if last >= p.fetch_offset
                 )[: max(p.partition_max_bytes, 1 << 16)]
-                outside = p.fetch_offset > end or bool(log) and p.fetch_offset < log[0][0]
+                outside = p.fetch_offset > end or (bool(log) and p.fetch_offset < log[0][0])
                 data = data or bool(records)
                 parts.append(
                     R.PartitionData(
@@ -391,7 +392,8 @@ class Client:
         self.links: dict[int, int] = {}  # link -> node, once connected
         self.events: list[Event] = []
         self.readers: dict[int, Any] = {}
-        self.slots: dict[int, deque[list[Any]]] = {}  # requests of a link in order, with their answers
+        # The requests of a link in order, with their answers.
+        self.slots: dict[int, deque[list[Any]]] = {}
         self.drain()
 
     def drain(self) -> None:
@@ -473,7 +475,8 @@ class World:
         for frame in client.readers[link].feed(data):
             request = frames.decode_request(frame)
 
-            # Like Kafka, answer the requests of one connection in their order: a parked one holds up the rest.
+            # Like Kafka, answer the requests of one connection in their order: a parked one holds
+            # up the rest.
             slot: list[Any] = [request, None]
             client.slots.setdefault(link, deque()).append(slot)
 
