@@ -58,6 +58,7 @@ class LinksConfig:
     setup_timeout_ms: int = 10_000
     setup_timeout_max_ms: int = 30_000
     connections_max_idle_ms: int = 540_000
+    rebootstrap: bool = True  # metadata.recovery.strategy: ask the bootstrap again (KIP-899)
 
 
 @dataclass(slots=True)
@@ -226,7 +227,9 @@ class Links:
         """
         real = self._real()
         best = self._best(real, now_ms)
-        if best is None or (not best.ready and best.failures):
+        if (best is None or (not best.ready and best.failures)) and (
+            self._config.rebootstrap or not real
+        ):
             # Every node worth asking failed lately: the bootstrap addresses are as good a chance.
             second = self._best(self._bootstrap, now_ms)
             if second is not None and (best is None or second.tried_at < best.tried_at):

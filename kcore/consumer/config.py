@@ -186,6 +186,7 @@ class ConsumerConfig:
             setup_timeout_ms=self.socket_connection_setup_timeout_ms,
             setup_timeout_max_ms=self.socket_connection_setup_timeout_max_ms,
             connections_max_idle_ms=idle_ms,
+            rebootstrap=self.metadata_recovery_strategy == "rebootstrap",
         )
 
     def refresh(self) -> RefreshConfig:

@@ -184,6 +184,14 @@ def test_kip899_the_bootstrap_is_asked_when_every_known_node_failed():
     assert world.links.least_loaded(1) in {-1, -2}
 
 
+def test_without_a_recovery_strategy_the_bootstrap_is_only_for_the_beginning():
+    world = World(config=replace(CONFIG, rebootstrap=False))
+    assert world.links.least_loaded(0) == -1
+    world.links.set_nodes(nodes(1), 0)
+    world.fail(1)
+    assert world.links.least_loaded(1) is None
+
+
 def test_a_coordinator_has_a_link_of_its_own_and_is_never_asked_as_a_node():
     world = World()
     world.links.set_nodes(nodes(1), 0)
