@@ -20,5 +20,10 @@ command -v mvn >/dev/null || left_out "no mvn on the PATH to fetch it; or set KC
 echo "fetching Apache Kafka from Maven Central (54 MB) into $jars"
 rm -rf "$jars"
 mkdir -p "$jars"
-mvn -q -B -Dstyle.color=never -f tests/pom.xml dependency:copy-dependencies -DoutputDirectory="$PWD/$jars"
+copy=(dependency:copy-dependencies -DoutputDirectory="$PWD/$jars")
+if ! said=$(mvn -q -B -f tests/pom.xml "${copy[@]}" 2>&1); then
+    echo "$said" >&2
+    rm -rf "$jars"
+    left_out "Maven could not fetch it, see above"
+fi
 touch "$stamp"
