@@ -1,0 +1,219 @@
+"""What ends: groups and offsets, on request or by age (rules O16-O20, A3).
+
+All of it looks at what is there only after the writes on their way are through, and marks a group
+as retiring until its tombstone is: so no commit or join slips in between the look and the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kcore.coordinator.appends import answered
+from kcore.coordinator.context import Context, ignore
+from kcore.coordinator.desk import Ticket
+from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
+from kcore.coordinator.journal import Item, group_entry, offset_entry
+from kcore.coordinator.offsets import Offsets
+from kcore.coordinator.purgatory import Delayed, Key
+from kcore.coordinator.states import GroupState
+from kcore.structs import TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import OffsetCommitValue, OffsetDeleteRequest, OffsetDeleteResponse
+
+
+def sweep_key(partition: int) -> Key:
+    """The next look for what is too old."""
+    return ("sweep", partition)
+
+
+class DelayedSweep(Delayed):
+    """Looks for what is too old, again and again."""
+
+    __slots__ = ("_cleaning",)
+
+    def __init__(self, cleaning: Cleaning) -> None:
+        self._cleaning = cleaning
+
+    def expire(self, now_ms: int) -> None:
+        """It is time to look."""
+        self._cleaning.schedule_sweep(now_ms)
+        self._cleaning.sweep(now_ms)
+
+
+class Cleaning:
+    """Deletes groups and offsets of a partition."""
+
+    def __init__(self, context: Context, offsets: Offsets) -> None:
+        self._context = context
+        self._offsets = offsets
+
+    # On request ----------------------------------------------------------------------------------
+
+    def delete_group(self, group_id: str, done: Callable[[ErrorCode], None], now_ms: int) -> None:
+        """A3: with everything it has committed."""
+
+        def retire(error: ErrorCode, now_ms: int) -> None:
+            group = self._context.groups.get(group_id)
+            if not error:
+                error = ErrorCode.GROUP_ID_NOT_FOUND
+                if group is not None and not group.retiring:
+                    error = group.refusal(ApiKey.DELETE_GROUPS)
+            if error or group is None:
+                done(error)
+                return
+            entries = self._tombstones(group_id, self._offsets.touched(group_id))
+            self._retire(group, entries, lambda error, _now_ms: done(answered(error)), now_ms)
+
+        self._context.appends.after(retire, now_ms)
+
+    def delete_offsets(self, ticket: Ticket, request: OffsetDeleteRequest, now_ms: int) -> None:
+        """O16."""
+
+        def delete(error: ErrorCode, now_ms: int) -> None:
+            group = self._context.groups.get(request.group_id)
+            if not error:
+                error = _offset_delete_error(group)
+            if error or group is None:
+                ticket.answer(OffsetDeleteResponse(error_code=error))
+                return
+            response, gone = self._delete_response(group, request)
+
+            def written(error: ErrorCode, _now_ms: int) -> None:
+                if error:
+                    ticket.answer(OffsetDeleteResponse(error_code=answered(error)))
+                else:
+                    ticket.answer(response)
+
+            entries = self._tombstones(group.group_id, gone)
+            if entries:
+                self._context.write(entries, written, now_ms)
+            else:
+                ticket.answer(response)
+
+        self._context.appends.after(delete, now_ms)
+
+    def _delete_response(
+        self, group: Group, request: OffsetDeleteRequest
+    ) -> tuple[OffsetDeleteResponse, list[TopicPartition]]:
+        touched = set(self._offsets.touched(group.group_id))
+        response = OffsetDeleteResponse()
+        gone: dict[TopicPartition, None] = {}
+        for topic in request.topics:
+            subscribed = group.is_subscribed(topic.name)
+            shown = OffsetDeleteResponse.OffsetDeleteResponseTopic(name=topic.name)
+            response.topics.append(shown)
+            for asked in topic.partitions:
+                tp = TopicPartition(topic.name, asked.partition_index)
+                error = ErrorCode.NONE
+                if not self._context.topics.has_partition(*tp):
+                    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                elif subscribed:
+                    error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+                elif tp in touched:
+                    gone[tp] = None
+                shown.partitions.append(
+                    OffsetDeleteResponse.OffsetDeleteResponsePartition(
+                        partition_index=asked.partition_index, error_code=error
+                    )
+                )
+        return response, list(gone)
+
+    def delete_topic(self, topic: str, now_ms: int) -> None:
+        """O20: a topic is gone, and with it what was read of it."""
+
+        def delete(error: ErrorCode, now_ms: int) -> None:
+            entries: list[Item] = [
+                offset_entry(group_id, *tp, None)
+                for group_id, tp in self._offsets.with_topic(topic)
+            ]
+            if entries and not error:
+                self._context.write(entries, ignore, now_ms)
+
+        self._context.appends.after(delete, now_ms)
+
+    # By age --------------------------------------------------------------------------------------
+
+    def schedule_sweep(self, now_ms: int) -> None:
+        """Look for what is too old after the check interval, from then on regularly."""
+        at_ms = now_ms + self._context.config.offsets_retention_check_interval_ms
+        key = sweep_key(self._context.appends.partition)
+        self._context.purgatory.watch(key, DelayedSweep(self), at_ms)
+
+    def sweep(self, now_ms: int) -> None:
+        """O18, O19: end what is too old."""
+
+        def look(error: ErrorCode, now_ms: int) -> None:
+            for group in [] if error else list(self._context.groups.values()):
+                if not group.retiring:
+                    self._sweep_group(group, now_ms)
+
+        self._context.appends.after(look, now_ms)
+
+    def _sweep_group(self, group: Group, now_ms: int) -> None:
+        stored = self._offsets.of(group.group_id)
+        wall_ms = self._context.wall_ms(now_ms)
+        gone = [
+            tp
+            for tp, offset in stored.items()
+            if not group.is_subscribed(tp.topic)
+            and not self._offsets.is_pending(group.group_id, tp)
+            and self._is_expired(group, offset.value, wall_ms)
+        ]
+        entries = self._tombstones(group.group_id, sorted(gone))
+        if (
+            len(gone) == len(stored)
+            and group.state is GroupState.EMPTY
+            and not self._offsets.has_open_transaction(group.group_id)
+        ):
+            self._retire(group, entries, ignore, now_ms)
+        elif entries:
+            self._context.write(entries, ignore, now_ms)
+
+    def _is_expired(self, group: Group, value: OffsetCommitValue, wall_ms: int) -> bool:
+        """Whether an offset is too old; that its topic is not subscribed is known."""
+        base_ms = value.commit_timestamp
+        if group.protocol_type is not None:
+            if group.state is GroupState.EMPTY:
+                # While there were members, the offsets were in use.
+                base_ms = base_ms if group.state_since_ms is None else group.state_since_ms
+            elif not (
+                group.state is GroupState.STABLE
+                and group.protocol_type == CONSUMER_PROTOCOL
+                and group.subscribed is not None
+            ):
+                return False
+        if value.expire_timestamp >= 0:
+            return wall_ms >= value.expire_timestamp
+        return wall_ms - base_ms >= self._context.config.offsets_retention_ms
+
+    # Both ----------------------------------------------------------------------------------------
+
+    def _tombstones(self, group_id: str, gone: list[TopicPartition]) -> list[Item]:
+        return [offset_entry(group_id, tp.topic, tp.partition, None) for tp in gone]
+
+    def _retire(
+        self,
+        group: Group,
+        entries: list[Item],
+        done: Callable[[ErrorCode, int], None],
+        now_ms: int,
+    ) -> None:
+        """Append the tombstones; the group is gone when they are replayed."""
+        group.retiring = True
+
+        def retired(error: ErrorCode, now_ms: int) -> None:
+            group.retiring = False
+            done(error, now_ms)
+
+        self._context.write([*entries, group_entry(group.group_id, None)], retired, now_ms)
+
+
+def _offset_delete_error(group: Group | None) -> ErrorCode:
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    error = group.refusal(ApiKey.OFFSET_DELETE)
+    members = group.state is not GroupState.EMPTY
+    if not error and members and group.protocol_type != CONSUMER_PROTOCOL:
+        return ErrorCode.NON_EMPTY_GROUP
+    return error

@@ -1,0 +1,93 @@
+"""What the rules of one partition share: its groups, what waits, and the way to the journal."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kcore.coordinator.appends import Appends, Done
+from kcore.coordinator.config import CoordinatorConfig
+from kcore.coordinator.group import Group
+from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
+from kcore.coordinator.states import GroupInput
+from kcore.structs import Rng
+
+# The fields of a UUID in hex digits.
+_UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+
+
+class Topics(Protocol):
+    """What the cluster's topics are; the owner answers from its metadata."""
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """The name of a topic id (16 bytes); None if there is none."""
+
+    def id_of(self, name: str) -> bytes | None:
+        """The id of a topic; None if there is no such topic."""
+
+    def has_partition(self, name: str, partition: int) -> bool:
+        """Whether offsets can be committed for it."""
+
+
+class Context:
+    """Shared by the parts of one partition's coordinator."""
+
+    __slots__ = (
+        "appends",
+        "config",
+        "groups",
+        "purgatory",
+        "rng",
+        "topics",
+        "wall_offset_ms",
+    )
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        rng: Rng,
+        topics: Topics,
+        purgatory: Purgatory,
+        wall_offset_ms: int,
+    ) -> None:
+        self.config = config
+        self.rng = rng
+        self.topics = topics
+        self.purgatory = purgatory
+        self.wall_offset_ms = wall_offset_ms
+        self.groups: dict[str, Group] = {}
+        self.appends: Appends
+
+    def wall_ms(self, now_ms: int) -> int:
+        """The time of day: what the journal keeps must mean something to the next process."""
+        return now_ms + self.wall_offset_ms
+
+    def move(self, group: Group, what: GroupInput, now_ms: int) -> None:
+        """Change a group's state."""
+        group.move(what, self.wall_ms(now_ms))
+
+    def write(self, items: list[Item], done: Done, now_ms: int) -> None:
+        """Append entries; `done` is called once."""
+        self.appends.append(items, done, now_ms)
+
+    def write_group(
+        self, group: Group, assignments: dict[str, bytes], done: Done, now_ms: int
+    ) -> None:
+        """Append the group as it is now, with these assignments."""
+        self.write([group_entry(group.group_id, group.value(assignments))], done, now_ms)
+
+    def new_member_id(self, prefix: str) -> str:
+        """An id nobody has: the prefix tells people whose it is."""
+        digits = f"{self.rng.getrandbits(128):032x}"
+        return "-".join((prefix, *(digits[start:end] for start, end in _UUID_PARTS)))
+
+    def forget_timers(self, group: Group) -> None:
+        """Nothing of this group is to fire any more."""
+        self.purgatory.cancel(join_key(group))
+        self.purgatory.cancel(sync_key(group))
+        for member_id in (*group.members, *group.pending_join):
+            self.purgatory.cancel(heartbeat_key(group, member_id))
+
+
+def ignore(_error: object, _now_ms: int) -> None:
+    """For appends that nobody waits for: a lost one is made again by what follows."""

@@ -1,0 +1,402 @@
+"""The group coordinator of a node: requests in, answers and journal entries out; no I/O, no clock.
+
+    owner                                      GroupCoordinator
+      request, its caller, the time      -->    handle_request
+      a connection is gone               -->    handle_closed
+      time has come                      -->    handle_deadline
+      append is through, or failed       -->    handle_appended
+      partition gained, read, lost       -->    handle_elected, handle_entries, handle_loaded,
+                                                handle_resigned
+      what to append, answers            <--    next_append, next_reply
+      when to come back                  <--    deadline
+
+One input, drain `next_append` and `next_reply` to None, next input. An answer that depends on an
+entry comes after the entry's append is through; JoinGroup and SyncGroup may be parked for long.
+Every request is answered exactly once, or its connection is gone.
+
+Source of the rules: Kafka 4.3 (GroupCoordinatorService, GroupMetadataManager,
+OffsetMetadataManager); classic groups.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count
+from typing import Any, Final
+
+from kcore.coordinator.config import CoordinatorConfig
+from kcore.coordinator.context import Context, Topics
+from kcore.coordinator.describing import describe, listed
+from kcore.coordinator.desk import Caller, Desk, Reply, Ticket
+from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, response_of
+from kcore.coordinator.group import Group
+from kcore.coordinator.journal import Append, Item, Marker
+from kcore.coordinator.purgatory import Purgatory
+from kcore.coordinator.refusals import refuse
+from kcore.coordinator.shard import Shard
+from kcore.errors import UsageError
+from kcore.structs import Rng
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message
+from kcore.wire.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+)
+
+_INT32: Final = 0x7FFFFFFF
+
+# Requests about one group, and the part of a shard that serves them.
+_Serve = Callable[[Shard, Ticket, Any, int], None]
+_ONE_GROUP: Final[dict[type[Message], _Serve]] = {
+    JoinGroupRequest: lambda shard, *rest: shard.joining.handle(*rest),
+    SyncGroupRequest: lambda shard, *rest: shard.membership.sync(*rest),
+    HeartbeatRequest: lambda shard, *rest: shard.membership.heartbeat(*rest),
+    LeaveGroupRequest: lambda shard, *rest: shard.membership.leave(*rest),
+    OffsetCommitRequest: lambda shard, *rest: shard.commits.commit(*rest),
+    TxnOffsetCommitRequest: lambda shard, *rest: shard.commits.commit_in_transaction(*rest),
+    OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
+}
+
+# Groups without a name: allowed where offsets are, as they always were (KIP-289).
+_NAMELESS: Final = (OffsetCommitRequest,)
+
+
+class AnyTopic:
+    """For owners that do not care which topics there are: every name exists, no id does."""
+
+    def name_of(self, _topic_id: bytes) -> str | None:
+        """No topic is known by its id."""
+        return None
+
+    def id_of(self, _name: str) -> bytes | None:
+        """No topic is known by its id."""
+        return None
+
+    def has_partition(self, _name: str, partition: int) -> bool:
+        """Every partition exists."""
+        return partition >= 0
+
+
+class GroupCoordinator:
+    """The coordinator of the groups whose partitions of `__consumer_offsets` this node leads.
+
+    rng: member ids are drawn from it. topics: which topics there are. wall_offset_ms: the time of
+    day minus `now_ms`; may be set again. immediate: an append counts as done when it is given out,
+    for owners whose journal cannot fail; `handle_appended` is not to be called then.
+    """
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        rng: Rng,
+        topics: Topics | None = None,
+        *,
+        wall_offset_ms: int = 0,
+        immediate: bool = False,
+    ) -> None:
+        self._config = config
+        self._rng = rng
+        self._topics: Topics = AnyTopic() if topics is None else topics
+        self._wall_offset_ms = wall_offset_ms
+        self._immediate = immediate
+        self._purgatory = Purgatory()
+        self._desk = Desk()
+        self._appends: deque[Append] = deque()
+        self._numbers = count(1)
+        self._shards: dict[int, Shard] = {}
+        self._running = True
+
+    # World in: requests --------------------------------------------------------------------------
+
+    def handle_request(self, caller: Caller, version: int, request: Message, now_ms: int) -> None:
+        """A request, decoded from this version of its API; its answer comes with `next_reply`.
+
+        UsageError for messages that are not the coordinator's.
+        """
+        serve = _ONE_GROUP.get(type(request))
+        fan_out = self._fan_outs().get(type(request))
+        if serve is None and fan_out is None:
+            raise UsageError(f"{type(request).__name__} is not for the group coordinator")
+        ticket = self._desk.take(caller, version)
+        if fan_out is not None:
+            fan_out(ticket, request, now_ms)
+        elif serve is not None:
+            self._serve_group(serve, ticket, request, now_ms)
+        self._purgatory.expire(now_ms)
+
+    def handle_closed(self, link: Hashable) -> None:
+        """A connection is gone: nobody is there to get its answers. Its members live on until
+        their sessions end, as the next connection may be theirs.
+        """
+        self._desk.close(link)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """The time that `deadline` said has come."""
+        self._purgatory.expire(now_ms)
+
+    # World in: the journal -----------------------------------------------------------------------
+
+    def handle_appended(
+        self, partition: int, number: int, now_ms: int, error: ErrorCode = ErrorCode.NONE
+    ) -> None:
+        """An append is through, or failed with the log's `error` and left nothing behind.
+
+        Ignored if the partition has been lost since. IllegalStateError if it is not its turn.
+        """
+        shard = self._shards.get(partition)
+        if shard is not None:
+            shard.appends.handle_appended(number, error, now_ms)
+            self._purgatory.expire(now_ms)
+
+    def handle_elected(self, partition: int) -> None:
+        """The partition is led here from now on; its entries are to come."""
+        if partition in self._shards:
+            raise UsageError(f"partition {partition} is led already")
+        context = Context(
+            self._config, self._rng, self._topics, self._purgatory, self._wall_offset_ms
+        )
+        self._shards[partition] = Shard(
+            context, partition, self._appends, self._numbers, immediate=self._immediate
+        )
+
+    def handle_entries(self, partition: int, items: Iterable[Item], now_ms: int) -> None:
+        """Entries of the partition, in its order; CorruptRecordError if one cannot be read."""
+        self._loading(partition).load(items, now_ms)
+
+    def handle_loaded(self, partition: int, now_ms: int) -> None:
+        """That were all: the partition's groups go on."""
+        self._loading(partition).start(now_ms)
+        self._purgatory.expire(now_ms)
+
+    def handle_resigned(self, partition: int, now_ms: int) -> None:
+        """Another node leads the partition, or none; harmless if this one did not."""
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.resign(ErrorCode.NOT_COORDINATOR, now_ms)
+            kept = [append for append in self._appends if append.partition != partition]
+            self._appends.clear()
+            self._appends.extend(kept)
+
+    def end_transaction(
+        self, partition: int, producer_id: int, producer_epoch: int, committed: bool, now_ms: int
+    ) -> ErrorCode:
+        """Append the marker that decides about the offsets a producer has pending here.
+
+        The owner sees that through by the append; an error means that none was made.
+        """
+        shard, error = self._shard_at(partition)
+        if shard is not None:
+            marker = Marker(producer_id, producer_epoch, committed)
+            shard.context.write([marker], lambda _error, _now_ms: None, now_ms)
+        return error
+
+    def delete_topic(self, topic: str, now_ms: int) -> None:
+        """A topic is gone: so are the offsets in it."""
+        for shard in self._shards.values():
+            if not shard.loading:
+                shard.cleaning.delete_topic(topic, now_ms)
+
+    def set_wall_offset(self, wall_offset_ms: int) -> None:
+        """The time of day has been set; sessions do not care, the age of offsets does."""
+        self._wall_offset_ms = wall_offset_ms
+        for shard in self._shards.values():
+            shard.context.wall_offset_ms = wall_offset_ms
+
+    def shutdown(self, now_ms: int) -> None:
+        """The node stops: every partition is given up, requests get COORDINATOR_NOT_AVAILABLE."""
+        self._running = False
+        for partition in list(self._shards):
+            self.handle_resigned(partition, now_ms)
+
+    # Out -----------------------------------------------------------------------------------------
+
+    def next_append(self) -> Append | None:
+        """What to append next; None if there is nothing."""
+        return self._appends.popleft() if self._appends else None
+
+    def next_reply(self) -> Reply | None:
+        """The next answer; None if there is none."""
+        return self._desk.next_reply()
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is to be called; NEVER if nothing waits."""
+        return self._purgatory.deadline()
+
+    # State ---------------------------------------------------------------------------------------
+
+    def partition_for(self, group_id: str) -> int:
+        """Which partition of `__consumer_offsets` keeps a group."""
+        return partition_for(group_id, self._config.offsets_topic_num_partitions)
+
+    def group(self, group_id: str) -> Group | None:
+        """A group that is kept here, to look at; None if there is none."""
+        shard = self._shards.get(self.partition_for(group_id))
+        return None if shard is None else shard.groups.get(group_id)
+
+    @property
+    def parked(self) -> int:
+        """How many requests wait for their answer."""
+        return self._desk.waiting
+
+    # Requests ------------------------------------------------------------------------------------
+
+    def _serve_group(self, serve: _Serve, ticket: Ticket, request: Any, now_ms: int) -> None:
+        shard, error = self._shard_of(request.group_id, nameless=type(request) in _NAMELESS)
+        if isinstance(request, JoinGroupRequest):
+            error = self._join_error(request) or error
+        if error or shard is None:
+            refuse(ticket, request, error, self._topics)
+            return
+
+        def run(error: ErrorCode, now_ms: int) -> None:
+            if error:
+                refuse(ticket, request, error, self._topics)
+            else:
+                serve(shard, ticket, request, now_ms)
+
+        shard.when_settled(request.group_id, run, now_ms)
+
+    def _join_error(self, request: JoinGroupRequest) -> ErrorCode:
+        """What is wrong with a JoinGroup wherever it goes."""
+        config = self._config
+        lowest, highest = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+        if not self._running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if not request.group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        if not lowest <= request.session_timeout_ms <= highest:
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        return ErrorCode.NONE
+
+    def _fan_outs(self) -> dict[type[Message], Callable[[Ticket, Any, int], None]]:
+        return {
+            OffsetFetchRequest: self._fetch,
+            DescribeGroupsRequest: self._describe,
+            ListGroupsRequest: self._list,
+            DeleteGroupsRequest: self._delete,
+        }
+
+    def _fetch(self, ticket: Ticket, request: OffsetFetchRequest, now_ms: int) -> None:
+        asked = asked_groups(request, ticket.version)
+        found: list[Found | None] = [None] * len(asked)
+
+        def finish(index: int, one: Found) -> None:
+            found[index] = one
+            complete = [each for each in found if each is not None]
+            if len(complete) == len(asked):
+                ticket.answer(response_of(request, ticket.version, complete))
+
+        if not asked:
+            ticket.answer(response_of(request, ticket.version, []))
+        for index, group in enumerate(asked):
+            shard, error = self._shard_of(group.group_id, nameless=True)
+            if error or shard is None:
+                finish(index, Found(group_id=group.group_id, error_code=error))
+                continue
+            shard.fetches.fetch(
+                group,
+                by_id=ticket.version >= TOPIC_IDS_VERSION,
+                require_stable=request.require_stable,
+                done=lambda one, index=index: finish(index, one),  # type: ignore[misc]
+                now_ms=now_ms,
+            )
+
+    def _describe(self, ticket: Ticket, request: DescribeGroupsRequest, _now_ms: int) -> None:
+        response = DescribeGroupsResponse()
+        for group_id in request.groups:
+            shard, error = self._shard_of(group_id, nameless=True)
+            if error or shard is None:
+                one = DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=error)
+            else:
+                one = describe(group_id, shard.groups.get(group_id), ticket.version)
+            response.groups.append(one)
+        ticket.answer(response)
+
+    def _list(self, ticket: Ticket, request: ListGroupsRequest, _now_ms: int) -> None:
+        shards = [self._shards[partition] for partition in sorted(self._shards)]
+        error = ErrorCode.NONE if self._running else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if any(shard.loading for shard in shards):
+            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if error:
+            ticket.answer(ListGroupsResponse(error_code=error))
+            return
+        groups = [group for shard in shards for group in shard.groups.values()]
+        found = listed(groups, request.states_filter, request.types_filter)
+        ticket.answer(ListGroupsResponse(groups=found))
+
+    def _delete(self, ticket: Ticket, request: DeleteGroupsRequest, now_ms: int) -> None:
+        names: Sequence[str] = list(dict.fromkeys(request.groups_names))
+        errors: dict[str, ErrorCode] = {}
+
+        def finish(group_id: str, error: ErrorCode) -> None:
+            errors[group_id] = error
+            if len(errors) == len(names):
+                results = [
+                    DeleteGroupsResponse.DeletableGroupResult(
+                        group_id=name, error_code=errors[name]
+                    )
+                    for name in names
+                ]
+                ticket.answer(DeleteGroupsResponse(results=results))
+
+        if not names:
+            ticket.answer(DeleteGroupsResponse())
+        for group_id in names:
+            shard, error = self._shard_of(group_id, nameless=True)
+            if error or shard is None:
+                finish(group_id, error)
+                continue
+            shard.cleaning.delete_group(
+                group_id,
+                lambda error, group_id=group_id: finish(group_id, error),  # type: ignore[misc]
+                now_ms,
+            )
+
+    # Shards --------------------------------------------------------------------------------------
+
+    def _shard_of(self, group_id: str, *, nameless: bool = False) -> tuple[Shard | None, ErrorCode]:
+        """Who keeps a group, or why nobody here does."""
+        if self._running and not group_id and not nameless:
+            return None, ErrorCode.INVALID_GROUP_ID
+        return self._shard_at(self.partition_for(group_id))
+
+    def _shard_at(self, partition: int) -> tuple[Shard | None, ErrorCode]:
+        shard = self._shards.get(partition)
+        if not self._running:
+            return None, ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if shard is None:
+            return None, ErrorCode.NOT_COORDINATOR
+        if shard.loading:
+            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return shard, ErrorCode.NONE
+
+    def _loading(self, partition: int) -> Shard:
+        shard = self._shards.get(partition)
+        if shard is None or not shard.loading:
+            raise UsageError(f"partition {partition} is not being loaded")
+        return shard
+
+
+def partition_for(group_id: str, partitions: int) -> int:
+    """Which of so many partitions of `__consumer_offsets` keeps a group.
+
+    Java: Utils.abs(groupId.hashCode()) % partitions; the hash runs over UTF-16 units.
+    """
+    units = group_id.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for index in range(0, len(units), 2):
+        value = (31 * value + (units[index] << 8 | units[index + 1])) & 0xFFFFFFFF
+    return (value & _INT32) % partitions

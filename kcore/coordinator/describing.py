@@ -1,0 +1,66 @@
+"""DescribeGroups and ListGroups (rules A1, A2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kcore.coordinator.group import Group
+from kcore.coordinator.states import GroupState
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import DescribeGroupsResponse, ListGroupsResponse
+
+CLASSIC = "classic"
+
+# From this version on a group that does not exist is said to be so (KIP-1043).
+_GROUP_NOT_FOUND_VERSION = 6
+
+_Described = DescribeGroupsResponse.DescribedGroup
+_Member = DescribeGroupsResponse.DescribedGroupMember
+
+
+def describe(group_id: str, group: Group | None, version: int) -> _Described:
+    """A group as an administrator sees it. What its members say is only shown when it holds."""
+    if group is None or group.state is GroupState.DEAD:
+        missing = _Described(group_id=group_id, group_state=GroupState.DEAD.value)
+        if version >= _GROUP_NOT_FOUND_VERSION:
+            missing.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+            missing.error_message = f"Group {group_id} not found."
+        return missing
+    protocol = group.protocol_name if group.state is GroupState.STABLE else None
+    return _Described(
+        group_id=group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=protocol or "",
+        members=[
+            _Member(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=b"" if protocol is None else member.metadata(protocol),
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def listed(
+    groups: Iterable[Group], states: Iterable[str], types: Iterable[str]
+) -> list[ListGroupsResponse.ListedGroup]:
+    """The groups that pass both filters; an empty filter lets everything pass."""
+    wanted_states = {state.strip().lower() for state in states}
+    wanted_types = {name.strip().lower() for name in types}
+    if wanted_types and CLASSIC not in wanted_types:
+        return []
+    return [
+        ListGroupsResponse.ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state.value,
+            group_type=CLASSIC,
+        )
+        for group in groups
+        if not wanted_states or group.state.value.lower() in wanted_states
+    ]

@@ -1,0 +1,143 @@
+"""The coordinator's journal: the records Kafka itself keeps in `__consumer_offsets`.
+
+Entries are the only thing that outlives a coordinator, and replaying them the only way that what
+they say comes to be: committed offsets, those pending in transactions, the assignments of a
+generation, that a group is gone. The same `replay` runs when an entry of our own has been appended
+and when a log is loaded. What no entry says (who has joined again, ids handed out, timers) is gone
+with the coordinator, as in Kafka: members notice, and join again.
+
+Layout (Kafka: CoordinatorRecordSerde): a key is an int16 record type (0 and 1: a committed offset,
+2: a group), then the key message; a value is an int16 version, then the value message; no value
+deletes. A record of a transaction carries its producer; a control record ends the transaction.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from kcore.errors import CorruptRecordError, ProtocolError, UnsupportedVersionError
+from kcore.wire import codec
+from kcore.wire.messages import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    Message,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+
+NO_PRODUCER: Final = -1
+
+# The versions Kafka 4.3 writes. Version 4 (topic ids, compact) can be read, but what an older
+# broker cannot read must not be written; version 1 is the one that has an expiry time.
+OFFSET_VERSION: Final = 3
+OFFSET_EXPIRING_VERSION: Final = 1
+GROUP_VERSION: Final = 3
+
+_INT16: Final = struct.Struct(">h")
+_OFFSET_TYPES: Final = (0, 1)
+_GROUP_TYPE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record: key, value (None: a tombstone), and the producer if it is part of a transaction."""
+
+    key: bytes
+    value: bytes | None
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A control record: the producer's transaction ended."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+Item = Entry | Marker
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """What the owner is to append to the journal of a partition, all or nothing.
+
+    It says how that went with `handle_appended(partition, number)`, for each partition in the order
+    in which they were given out; numbers are never used twice.
+    """
+
+    partition: int
+    number: int
+    entries: tuple[Item, ...]
+
+
+def offset_entry(
+    group_id: str,
+    topic: str,
+    partition: int,
+    value: OffsetCommitValue | None,
+    producer_id: int = NO_PRODUCER,
+    producer_epoch: int = -1,
+) -> Entry:
+    """A committed offset, or (None) its tombstone."""
+    key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
+    version = OFFSET_VERSION
+    if value is not None and value.expire_timestamp >= 0:
+        version = OFFSET_EXPIRING_VERSION
+    return Entry(_key(key), _value(value, version), producer_id, producer_epoch)
+
+
+def group_entry(group_id: str, value: GroupMetadataValue | None) -> Entry:
+    """A group as it is now, or (None) its tombstone."""
+    return Entry(_key(GroupMetadataKey(group=group_id)), _value(value, GROUP_VERSION))
+
+
+def read_entry(
+    entry: Entry,
+) -> (
+    tuple[OffsetCommitKey, OffsetCommitValue | None]
+    | tuple[GroupMetadataKey, GroupMetadataValue | None]
+    | None
+):
+    """What an entry says; None for a record type that is not known (newer, or of another kind of
+    group). CorruptRecordError if it cannot be read.
+    """
+    try:
+        (kind,) = _INT16.unpack_from(entry.key)
+        body = memoryview(entry.key)[_INT16.size :]
+        if kind in _OFFSET_TYPES:
+            return codec.decode(OffsetCommitKey, 0, body), _read_offset(entry.value)
+        if kind == _GROUP_TYPE:
+            return codec.decode(GroupMetadataKey, 0, body), _read_group(entry.value)
+    except (struct.error, ProtocolError, UnsupportedVersionError) as error:
+        raise CorruptRecordError(
+            f"a journal entry that cannot be read: {error};"
+            f" key {entry.key[:80].hex()}, value {(entry.value or b'')[:80].hex()}"
+        ) from error
+    return None
+
+
+def _key(message: Message) -> bytes:
+    return _INT16.pack(message.API_KEY) + codec.encode(message, 0)
+
+
+def _value(message: Message | None, version: int) -> bytes | None:
+    return None if message is None else _INT16.pack(version) + codec.encode(message, version)
+
+
+def _read_offset(value: bytes | None) -> OffsetCommitValue | None:
+    if value is None:
+        return None
+    (version,) = _INT16.unpack_from(value)
+    return codec.decode(OffsetCommitValue, version, memoryview(value)[_INT16.size :])
+
+
+def _read_group(value: bytes | None) -> GroupMetadataValue | None:
+    if value is None:
+        return None
+    (version,) = _INT16.unpack_from(value)
+    return codec.decode(GroupMetadataValue, version, memoryview(value)[_INT16.size :])

@@ -1,0 +1,49 @@
+"""Every request about one group, refused before any group is looked at (section 5)."""
+
+from __future__ import annotations
+
+from kcore.coordinator.answers import refuse_join, refuse_sync
+from kcore.coordinator.commits import commit_response, txn_commit_response
+from kcore.coordinator.context import Topics
+from kcore.coordinator.desk import Ticket
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message
+from kcore.wire.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetDeleteResponse,
+    SyncGroupRequest,
+    TxnOffsetCommitRequest,
+)
+
+
+def refuse(ticket: Ticket, request: Message, error: ErrorCode, topics: Topics) -> None:
+    """Answer with an error, wherever the API has its place."""
+    loading = error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if isinstance(request, JoinGroupRequest):
+        refuse_join(ticket, error, request.member_id)
+    elif isinstance(request, SyncGroupRequest):
+        # Kafka 4 says LOAD_IN_PROGRESS, which its own client takes as fatal; before, brokers said
+        # what makes every client join again.
+        refuse_sync(ticket, ErrorCode.REBALANCE_IN_PROGRESS if loading else error)
+    elif isinstance(request, HeartbeatRequest):
+        # A coordinator that is loading knows nobody, and the session will be begun anew.
+        ticket.answer(HeartbeatResponse(error_code=ErrorCode.NONE if loading else error))
+    elif isinstance(request, LeaveGroupRequest):
+        ticket.answer(LeaveGroupResponse(error_code=error))
+    elif isinstance(request, OffsetCommitRequest):
+        commit, wanted = commit_response(topics, request, ticket.version)
+        for one in wanted:
+            one.result.error_code = error
+        ticket.answer(commit)
+    elif isinstance(request, TxnOffsetCommitRequest):
+        txn_commit, wanted = txn_commit_response(topics, request)
+        for one in wanted:
+            one.result.error_code = error
+        ticket.answer(txn_commit)
+    else:
+        ticket.answer(OffsetDeleteResponse(error_code=error))

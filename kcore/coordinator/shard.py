@@ -1,0 +1,117 @@
+"""One partition of `__consumer_offsets`: its groups, the parts that handle them, its journal."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from kcore.coordinator.appends import Appends
+from kcore.coordinator.cleaning import Cleaning, sweep_key
+from kcore.coordinator.commits import Commits
+from kcore.coordinator.context import Context
+from kcore.coordinator.fetches import Fetches
+from kcore.coordinator.group import Group
+from kcore.coordinator.joining import Joining, dismiss
+from kcore.coordinator.journal import Append, Item, Marker, read_entry
+from kcore.coordinator.membership import Membership
+from kcore.coordinator.offsets import Offsets
+from kcore.coordinator.rebalance import Rebalance
+from kcore.structs import TopicPartition
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+
+
+class Shard:
+    """Everything about the groups whose journal is one partition."""
+
+    def __init__(
+        self,
+        context: Context,
+        partition: int,
+        out: deque[Append],
+        numbers: Iterator[int],
+        *,
+        immediate: bool,
+    ) -> None:
+        self.context = context
+        self.loading = True
+        self.offsets = Offsets()
+        context.appends = Appends(partition, self._replay, out, numbers, immediate=immediate)
+        self.appends = context.appends
+        self.rebalance = Rebalance(context)
+        self.joining = Joining(context, self.rebalance)
+        self.membership = Membership(context, self.rebalance)
+        self.commits = Commits(context, self.membership)
+        self.fetches = Fetches(context, self.offsets)
+        self.cleaning = Cleaning(context, self.offsets)
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """The groups by id."""
+        return self.context.groups
+
+    def when_settled(
+        self, group_id: str, run: Callable[[ErrorCode, int], None], now_ms: int
+    ) -> None:
+        """Call `run`; if the group is about to be gone, only when that is decided."""
+        group = self.groups.get(group_id)
+        if group is not None and group.retiring:
+            self.appends.after(run, now_ms)
+        else:
+            run(ErrorCode.NONE, now_ms)
+
+    # Coming and going ----------------------------------------------------------------------------
+
+    def load(self, items: Iterable[Item], now_ms: int) -> None:
+        """Entries of the journal, in its order; CorruptRecordError if one cannot be read."""
+        self.appends.load(items, now_ms)
+
+    def start(self, now_ms: int) -> None:
+        """U2: the whole journal is loaded. The members are taken to be alive until they are not."""
+        self.loading = False
+        self.cleaning.schedule_sweep(now_ms)
+        for group in list(self.groups.values()):
+            for member in group.members.values():
+                self.rebalance.renew_session(group, member, now_ms)
+            if len(group.members) > self.context.config.group_max_size:
+                self.rebalance.prepare(group, now_ms)
+
+    def resign(self, error: ErrorCode, now_ms: int) -> None:
+        """U3: another node has the partition now. Whoever waits is to look for it."""
+        self.context.purgatory.cancel(sweep_key(self.appends.partition))
+        self.appends.abandon(error, now_ms)  # first: what it undoes is still there
+        groups, self.context.groups = self.context.groups, {}
+        for group in groups.values():
+            dismiss(self.context, group, error, now_ms)
+
+    # Replay --------------------------------------------------------------------------------------
+
+    def _replay(self, item: Item, position: int, now_ms: int) -> None:
+        """An entry is in the journal: what it says holds. Nothing else makes it hold."""
+        if isinstance(item, Marker):
+            self.offsets.replay_marker(item.producer_id, item.committed)
+            return
+        read = read_entry(item)
+        if read is None:
+            return
+        key, value = read
+        if isinstance(key, OffsetCommitKey):
+            tp = TopicPartition(key.topic, key.partition)
+            if value is not None and key.group not in self.groups:
+                self.groups[key.group] = Group(key.group)  # somebody who only commits
+            assert value is None or isinstance(value, OffsetCommitValue)
+            self.offsets.replay(key.group, tp, value, item.producer_id, position)
+        else:
+            assert value is None or isinstance(value, GroupMetadataValue)
+            self._replay_group(key.group, value, now_ms)
+
+    def _replay_group(self, group_id: str, value: GroupMetadataValue | None, now_ms: int) -> None:
+        group = self.groups.get(group_id)
+        if value is None:
+            if group is not None:
+                del self.groups[group_id]
+                dismiss(self.context, group, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
+        elif self.loading:
+            self.groups[group_id] = Group.load(group_id, value)
+        elif group is not None:
+            group.replay(value)

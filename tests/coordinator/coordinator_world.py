@@ -1,0 +1,377 @@
+"""A coordinator on a virtual clock, with its journal, and the requests members send."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+from kcore.assignors import MemberSubscription
+from kcore.assignors.blobs import encode_subscription
+from kcore.coordinator import Caller, CoordinatorConfig, Entry, GroupCoordinator
+from kcore.coordinator.group import Group
+from kcore.coordinator.purgatory import heartbeat_key, join_key, sync_key
+from kcore.coordinator.states import GroupState
+from kcore.timers import NEVER
+from kcore.wire import messages as m
+from kcore.wire.codes import ErrorCode
+
+D = 3_000  # group.initial.rebalance.delay.ms
+N = 300_000  # new member join timeout
+WALL = 1_700_000_000_000  # time of day at now = 0
+P0 = 0
+
+RANGE = [("range", b"\x00\x00meta")]
+
+
+def subscription(*topics: str) -> bytes:
+    return encode_subscription(MemberSubscription(topics=topics))
+
+
+class World:
+    """`appending`: entries are in the journal at once; else `settle()` puts them there."""
+
+    def __init__(self, *, appending: bool = True, seed: int = 1, loaded: Any = (), **options: Any):
+        options.setdefault("offsets_topic_num_partitions", 1)
+        self.config = CoordinatorConfig(**options)
+        self.now = 0
+        self.appending = appending
+        self.journal: list[Any] = list(loaded)
+        self.batches: list[int] = []  # journal length after each append
+        self.waiting: list[Any] = []  # appends given out, not answered
+        self.replies: dict[Any, Any] = {}
+        self.requests: dict[Any, Any] = {}
+        self._tokens = itertools.count(1)
+        self.topics: Any = None
+        self.coordinator = self.make(seed)
+        self.lead()
+
+    def make(self, seed: int = 1) -> GroupCoordinator:
+        return GroupCoordinator(
+            self.config, random.Random(seed), self.topics, wall_offset_ms=WALL
+        )
+
+    def lead(self) -> None:
+        for partition in range(self.config.offsets_topic_num_partitions):
+            self.coordinator.handle_elected(partition)
+            self.coordinator.handle_entries(partition, self.journal, self.now)
+            self.coordinator.handle_loaded(partition, self.now)
+        self.drain()
+
+    # Time and the journal ------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        while (append := self.coordinator.next_append()) is not None:
+            self.waiting.append(append)
+            if self.appending:
+                self.settle()
+        while (reply := self.coordinator.next_reply()) is not None:
+            assert reply.token in self.requests, "an answer nobody waits for"
+            assert reply.token not in self.replies, "answered twice"
+            self.replies[reply.token] = reply.message
+
+    def settle(self, error: ErrorCode = ErrorCode.NONE, count: int | None = None) -> None:
+        """The appends that wait are through (or failed)."""
+        for append in self.waiting[: count if count is not None else len(self.waiting)]:
+            self.waiting.remove(append)
+            if not error:
+                self.journal.extend(append.entries)
+                self.batches.append(len(self.journal))
+            self.coordinator.handle_appended(append.partition, append.number, self.now, error)
+        self.drain()
+
+    def until(self, at_ms: int) -> None:
+        """Let time pass, and everything fire at its own time."""
+        assert at_ms >= self.now
+        while (due := self.coordinator.deadline()) <= at_ms:
+            self.now = max(self.now, due)
+            self.coordinator.handle_deadline(self.now)
+            self.drain()
+        self.now = at_ms
+
+    def after(self, ms: int) -> None:
+        self.until(self.now + ms)
+
+    # Requests ------------------------------------------------------------------------------------
+
+    def send(self, request: Any, version: int, *, link: Any = None, client: str = "c") -> int:
+        token = next(self._tokens)
+        self.requests[token] = request
+        link = token if link is None else link
+        caller = Caller(token, link, client, f"/{client}-host")
+        self.coordinator.handle_request(caller, version, request, self.now)
+        self.drain()
+        return token
+
+    def ask(self, request: Any, version: int, **more: Any) -> Any:
+        return self.replies[self.send(request, version, **more)]
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        version: int = 3,
+        instance: str | None = None,
+        st: int = 10_000,
+        rt: int = 10_000,
+        protocols: Any = None,
+        protocol_type: str = "consumer",
+        group: str = "g",
+        **more: Any,
+    ) -> int:
+        request = m.JoinGroupRequest(
+            group_id=group,
+            member_id=member_id,
+            group_instance_id=instance,
+            session_timeout_ms=st,
+            rebalance_timeout_ms=rt,
+            protocol_type=protocol_type,
+            protocols=[
+                m.JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=data)
+                for name, data in (RANGE if protocols is None else protocols)
+            ],
+        )
+        return self.send(request, version, **more)
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int = 1,
+        assignments: Any = None,
+        *,
+        instance: str | None = None,
+        version: int = 5,
+        protocol_type: str | None = "consumer",
+        protocol_name: str | None = "range",
+        group: str = "g",
+        **more: Any,
+    ) -> int:
+        request = m.SyncGroupRequest(
+            group_id=group,
+            member_id=member_id,
+            generation_id=generation,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=[
+                m.SyncGroupRequest.SyncGroupRequestAssignment(member_id=k, assignment=v)
+                for k, v in (assignments or {}).items()
+            ],
+        )
+        return self.send(request, version, **more)
+
+    def heartbeat(
+        self, member_id: str, generation: int = 1, instance: str | None = None, group: str = "g"
+    ) -> int:
+        request = m.HeartbeatRequest(
+            group_id=group,
+            member_id=member_id,
+            generation_id=generation,
+            group_instance_id=instance,
+        )
+        return self.ask(request, 4).error_code
+
+    def leave(self, *entries: tuple[str, str | None], group: str = "g", version: int = 5) -> Any:
+        request = m.LeaveGroupRequest(
+            group_id=group,
+            member_id=entries[0][0] if version < 3 else "",
+            members=[
+                m.LeaveGroupRequest.MemberIdentity(member_id=a, group_instance_id=b)
+                for a, b in entries
+                if version >= 3
+            ],
+        )
+        return self.ask(request, version)
+
+    def commit(
+        self,
+        offsets: Any,
+        member_id: str = "",
+        generation: int = -1,
+        *,
+        instance: str | None = None,
+        metadata: str | None = "",
+        version: int = 9,
+        group: str = "g",
+        retention: int = -1,
+    ) -> int:
+        R = m.OffsetCommitRequest
+        topics: dict[str, list[Any]] = {}
+        for (topic, partition), offset in offsets.items():
+            topics.setdefault(topic, []).append(
+                R.OffsetCommitRequestPartition(
+                    partition_index=partition, committed_offset=offset, committed_metadata=metadata
+                )
+            )
+        request = R(
+            group_id=group,
+            member_id=member_id,
+            generation_id_or_member_epoch=generation,
+            group_instance_id=instance,
+            retention_time_ms=retention,
+            topics=[
+                R.OffsetCommitRequestTopic(name=name, partitions=parts)
+                for name, parts in topics.items()
+            ],
+        )
+        return self.send(request, version)
+
+    def committed(self, *args: Any, **more: Any) -> int:
+        """The one error code of a commit's answer."""
+        (code,) = {
+            p.error_code
+            for t in self.replies[self.commit(*args, **more)].topics
+            for p in t.partitions
+        }
+        return code
+
+    def txn_commit(
+        self,
+        offsets: Any,
+        producer: int,
+        *,
+        member_id: str = "",
+        generation: int = -1,
+        group: str = "g",
+    ) -> int:
+        R = m.TxnOffsetCommitRequest
+        request = R(
+            transactional_id="t",
+            group_id=group,
+            producer_id=producer,
+            producer_epoch=0,
+            member_id=member_id,
+            generation_id=generation,
+            topics=[
+                R.TxnOffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        R.TxnOffsetCommitRequestPartition(
+                            partition_index=partition, committed_offset=offset
+                        )
+                    ],
+                )
+                for (topic, partition), offset in offsets.items()
+            ],
+        )
+        return self.send(request, 4)
+
+    def mark(self, producer: int, committed: bool) -> None:
+        assert not self.coordinator.end_transaction(P0, producer, 0, committed, self.now)
+        self.drain()
+
+    def fetch(self, *wanted: tuple[str, int], stable: bool = False, group: str = "g") -> Any:
+        """{(topic, partition): (offset, error)}; everything if nothing is named."""
+        R = m.OffsetFetchRequest
+        topics = [R.OffsetFetchRequestTopics(name=t, partition_indexes=[p]) for t, p in wanted]
+        request = R(
+            groups=[R.OffsetFetchRequestGroup(group_id=group, topics=topics if wanted else None)],
+            require_stable=stable,
+        )
+        (found,) = self.ask(request, 9).groups
+        assert not found.error_code
+        return {
+            (t.name, p.partition_index): (p.committed_offset, p.error_code)
+            for t in found.topics
+            for p in t.partitions
+        }
+
+    def describe(self, group: str = "g", version: int = 5) -> Any:
+        (found,) = self.ask(m.DescribeGroupsRequest(groups=[group]), version).groups
+        return found
+
+    # State ---------------------------------------------------------------------------------------
+
+    @property
+    def group(self) -> Group:
+        found = self.coordinator.group("g")
+        assert found is not None
+        return found
+
+    @property
+    def state(self) -> str:
+        """P, C, S, E or D."""
+        return self.group.state.name[0]
+
+    def parked(self, *tokens: int) -> bool:
+        """None of these requests has been answered."""
+        return not any(token in self.replies for token in tokens)
+
+    def error(self, token: int) -> int:
+        return self.replies[token].error_code
+
+    def form(self, count: int = 2, *, instances: Any = (), sync: bool = True, **options: Any) -> Any:
+        """A group of that many members (ids in order; the first leads), Stable unless not `sync`."""
+        instances = list(instances)
+        tokens = [
+            self.join(instance=instances[i] if i < len(instances) else None, version=5 if i < len(
+                instances) else 3, **options)
+            for i in range(count)
+        ]
+        self.after(max(2 * D, 0) if self.config.group_initial_rebalance_delay_ms else 0)
+        answers = [self.replies[token] for token in tokens]
+        assert {a.error_code for a in answers} == {0}
+        ids = [a.member_id for a in answers]
+        if sync:
+            self.sync_all(ids, answers[0].generation_id, instances)
+            assert self.group.state is GroupState.STABLE
+        return ids
+
+    def sync_all(self, ids: Any, generation: int, instances: Any = ()) -> None:
+        """Everybody syncs; the leader hands b"<id>" to each."""
+        name = self.group.protocol_name
+        leader = self.group.leader_id
+        for i in sorted(range(len(ids)), key=lambda i: ids[i] == leader):
+            assignments = {x: x.encode() for x in ids} if ids[i] == leader else {}
+            instance = instances[i] if i < len(instances) else None
+            self.sync(ids[i], generation, assignments, instance=instance, protocol_name=name)
+
+    def check(self) -> None:
+        """What has to hold after every step (BROKER_GROUPS.md section 3)."""
+        for group in self.groups():
+            parked = [x for x in group.members.values() if x.join is not None]
+            assert group.awaiting_join == len(parked)
+            assert not group.pending_join & set(group.members)
+            assert group.pending_sync <= set(group.members)
+            assert set(group.static_members.values()) <= set(group.members)
+            assert group.leader_id is None or group.leader_id in group.members
+            assert bool(group.members) == (group.leader_id is not None)
+            if group.state is GroupState.EMPTY:
+                assert not group.members
+            if group.state is GroupState.STABLE:
+                assert group.members
+        self._check_timers()
+
+    def groups(self) -> list[Group]:
+        shards = self.coordinator._shards.values()
+        return [group for shard in shards for group in shard.groups.values()]
+
+    def _check_timers(self) -> None:
+        """No timer for who is gone, one for everybody else."""
+        expected = set()
+        for group in self.groups():
+            known = [*group.members, *group.pending_join]
+            expected |= {heartbeat_key(group, member_id) for member_id in known}
+            if group.state is GroupState.PREPARING_REBALANCE:
+                expected.add(join_key(group))
+            if group.pending_sync:
+                expected.add(sync_key(group))
+        satisfied = {
+            heartbeat_key(group, x.member_id)
+            for group in self.groups()
+            for x in group.members.values()
+            if x.join is not None or x.sync is not None
+        }
+        armed = {key for key in self.coordinator._purgatory.keys() if key[0] != "sweep"}
+        assert armed <= expected, "a timer of nobody"
+        assert expected - armed <= satisfied, "somebody without a timer"
+
+
+def of_journal(journal: list[Any]) -> list[Any]:
+    """The entries as (key message, value message), markers as they are."""
+    from kcore.coordinator.journal import read_entry
+
+    return [read_entry(item) if isinstance(item, Entry) else item for item in journal]
+
+
+__all__ = ["D", "N", "NEVER", "RANGE", "WALL", "World", "of_journal", "subscription"]
