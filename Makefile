@@ -32,7 +32,7 @@ bench: build $(VENV)/.extra-bench kafka  ## decode and encode, then end to end b
 lint: $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy strict, cython-lint, and the tidy tests
 	@$(BIN)/ruff check .
 	@$(BIN)/python tools/typecheck.py
-	@find kcore -name '*.pyx' -o -name '*.pxd' | sort | xargs -r $(BIN)/cython-lint
+	@find kcore -name '*.pyx' -o -name '*.pxd' | sort | PATH="$(CURDIR)/$(BIN):$$PATH" xargs -r cython-lint
 	@$(BIN)/pytest -q tests/tidy
 
 debug: $(VENV)/.extra-test  ## a build with bounds checks, line trace and C warnings as errors, and the tests on it
