@@ -124,14 +124,16 @@ class KafkaPythonLike(Reader):
         return {part.partition: [rec.offset for rec in recs] for part, recs in polled.items()}
 
     def send_commit(self, behind):
-        self.consumer.commit(
-            {
-                self.names.TopicPartition(self.topic, partition): self.names.OffsetAndMetadata(
-                    offset, "", -1
-                )
-                for partition, offset in behind.items()
-            }
-        )
+        offsets = {
+            self.names.TopicPartition(self.topic, partition): self.names.OffsetAndMetadata(
+                offset, "", -1
+            )
+            for partition, offset in behind.items()
+        }
+        try:
+            self.consumer.commit(offsets)
+        except self.names.WakeupError:  # told to stop in the middle of it: it may or may not be in
+            self.consumer.commit(offsets)
 
     def wakeup(self):
         if self.names.WakeupError:
