@@ -91,8 +91,8 @@ def encode_response(message, int version, int32_t correlation_id):
 def decode_response(type cls, int version, frame):
     """The body of a response frame (its bytes behind the length), an object of class `cls`.
 
-    `records` are views over the frame. Bytes behind the body are passed over, as Kafka's own client does:
-    some peers add fields that the version does not have. Raises Truncated, Unexpected.
+    `records` are views over the frame. Bytes behind the body are passed over, as Kafka's own client
+    does: some peers add fields that the version does not have. Raises Truncated, Unexpected.
     """
     source = open_source(frame)
     read_message(ResponseHeader, response_header_version(cls, version), source, False)
