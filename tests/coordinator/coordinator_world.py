@@ -47,9 +47,7 @@ class World:
         self.lead()
 
     def make(self, seed: int = 1) -> GroupCoordinator:
-        return GroupCoordinator(
-            self.config, random.Random(seed), self.topics, wall_offset_ms=WALL
-        )
+        return GroupCoordinator(self.config, random.Random(seed), self.topics, wall_offset_ms=WALL)
 
     def lead(self) -> None:
         for partition in range(self.config.offsets_topic_num_partitions):
@@ -300,15 +298,14 @@ class World:
     def error(self, token: int) -> int:
         return self.replies[token].error_code
 
-    def form(self, count: int = 2, *, instances: Any = (), sync: bool = True, **options: Any) -> Any:
+    def form(
+        self, count: int = 2, *, instances: Any = (), sync: bool = True, **options: Any
+    ) -> Any:
         """A group of that many members (ids in order; the first leads), Stable unless not `sync`."""
-        instances = list(instances)
-        tokens = [
-            self.join(instance=instances[i] if i < len(instances) else None, version=5 if i < len(
-                instances) else 3, **options)
-            for i in range(count)
-        ]
-        self.after(max(2 * D, 0) if self.config.group_initial_rebalance_delay_ms else 0)
+        instances = [*instances, *[None] * (count - len(instances))]
+        tokens = [self.join(instance=x, version=5 if x else 3, **options) for x in instances]
+        while not all(token in self.replies for token in tokens):
+            self.until(self.coordinator.deadline())
         answers = [self.replies[token] for token in tokens]
         assert {a.error_code for a in answers} == {0}
         ids = [a.member_id for a in answers]
