@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 TIMEOUT_S: Final = 30.0
 ATTEMPT_S: Final = 3.0
+FLUSH_S: Final = 60.0
 QUIET: Final[dict[str, str | int]] = {
     "log_level": 0
 }  # librdkafka writes to standard error when a broker goes away
@@ -79,6 +80,9 @@ def produce(
     settings: dict[str, str | int] = QUIET | {
         "bootstrap.servers": bootstrap,
         "linger.ms": 20,
+        # Not the minute that they are by default: a node that falls silent is given up sooner.
+        "socket.timeout.ms": 5_000,
+        "request.timeout.ms": 5_000,
         "batch.num.messages": 10_000,
         "queue.buffering.max.messages": 1_000_000,
         "queue.buffering.max.kbytes": 262_144,
@@ -97,7 +101,7 @@ def produce(
         count += 1
         if count % POLL_EVERY == 0:
             producer.poll(0)
-    left = producer.flush(TIMEOUT_S)
+    left = producer.flush(FLUSH_S)
     if refused or left:
         raise KafkaDataError(
             f"topic {topic}: {len(refused)} records refused ({refused[:1]}), {left} not sent"
