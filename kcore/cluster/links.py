@@ -266,7 +266,9 @@ class Links:
 
     def next_retry_at(self) -> int:
         """When the first of the nodes that may be asked anything can be tried; 0: now."""
-        entries = [*self._candidates(), *self._bootstrap]
+        entries = self._candidates()
+        if self._config.rebootstrap and entries is not self._bootstrap:
+            entries += self._bootstrap
         return min(entry.retry_at if entry.link is None else 0 for entry in entries)
 
     @property

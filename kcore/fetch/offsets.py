@@ -322,7 +322,11 @@ _ASKABLE: Final = (Reach.READY, Reach.CONNECTING, Reach.IDLE)
 
 
 def _due(lookup: _Lookup) -> int:
-    return min(lookup.deadline_ms, lookup.retry_at) if lookup.open else 0
+    if not lookup.open:
+        return 0
+    if len(lookup.under_way) == len(lookup.open):
+        return lookup.deadline_ms  # `retry_at` says nothing before an answer has come
+    return min(lookup.deadline_ms, lookup.retry_at)
 
 
 def _epoch(cluster: ClusterView, tp: TopicPartition) -> int:

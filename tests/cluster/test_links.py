@@ -294,3 +294,16 @@ def test_inputs_for_links_that_are_gone_are_harmless():
     world.links.receive_advance(link, 1, 1)
     with pytest.raises(LookupError):
         world.links.receive_buffer(link)
+
+
+@pytest.mark.parametrize("rebootstrap", [True, False])
+def test_when_a_node_can_be_tried_again_is_when_one_is_found(rebootstrap):
+    """Else whoever waits for that moment would turn in circles until it has come."""
+    world = World(config=replace(CONFIG, rebootstrap=rebootstrap))
+    world.links.set_nodes([Node(1, "n1", 9092, None)], 0)
+    world.fail(1)
+    moment = world.links.next_retry_at()
+    assert world.links.least_loaded(moment) is not None
+    assert (moment > 0) is not rebootstrap  # the bootstrap address was not tried yet
+    if moment > 0:
+        assert world.links.least_loaded(moment - 1) is None

@@ -152,6 +152,15 @@ def test_p8_a_silent_broker_does_not_hold_it_past_the_deadline() -> None:
     assert len(outcome.ended) == 1
 
 
+def test_p8_new_metadata_does_not_make_a_look_up_under_way_spin() -> None:
+    world = World(T0, start=None)
+    began = world.now_ms
+    look_up(world, {T0: -1}, timeout_ms=700)
+    world.cluster.lead(T0, 2)
+    world.tick()
+    assert world.fetcher.deadline() == began + 700
+
+
 def test_p8_authorization_ends_it() -> None:
     world = World(T0, start=None)
     outcome = look_up(world, {T0: -1})
