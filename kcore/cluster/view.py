@@ -3,7 +3,9 @@
 
 Leader epochs never go back (M4): an answer from a broker that lags behind keeps the entry we have,
 unless the topic was created anew (another topic id). A leader counts as known only under the newest
-epoch seen anywhere, because asking an older one can only be refused.
+epoch seen anywhere, because asking an older one can only be refused. When one Metadata answer after
+the other says less, the newest epoch was a lie, or the topic was created anew on brokers without
+topic ids (before 2.8): then the answers are believed, or the partition would never be read again.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ _NO_ID = bytes(16)
 # Epochs in answers below this version can be stale (KAFKA-9212) and are not used.
 _EPOCHS_SINCE = 9
 _NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
+# So many answers in a row, a second or so apart, are more than one broker that lags behind.
+_OLDER_EPOCHS_MAX = 10
 
 
 @dataclass(slots=True)
@@ -53,6 +57,7 @@ class Metadata:
         self._names: dict[bytes, str] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
         self._epochs: dict[TopicPartition, int] = {}
+        self._older: dict[TopicPartition, int] = {}  # answers in a row below the epoch seen
 
     # -- ClusterView
     # -----------------------------------------------------------------------------------
@@ -205,12 +210,18 @@ class Metadata:
             taken.incomplete = True
         if 0 <= epoch < known:
             taken.incomplete = True
-            return False
-        if epoch > known:
-            self._epochs[tp] = epoch
+            self._older[tp] = self._older.get(tp, 0) + 1
+            if self._older[tp] < _OLDER_EPOCHS_MAX:
+                return False
+        elif epoch > known:
             taken.newer = True
+        self._older.pop(tp, None)
+        if epoch >= 0:
+            self._epochs[tp] = epoch
+        elif version < _EPOCHS_SINCE:
+            self._epochs.pop(tp, None)  # nothing to compare with any more: a cluster half upgraded
         leader = Leader(part.leader_id, epoch)
-        if self._leaders.get(tp) == leader:
+        if self._leaders.get(tp) == leader and not 0 <= epoch < known:
             return False
         self._leaders[tp] = leader
         return True
@@ -223,6 +234,7 @@ class Metadata:
             tp = TopicPartition(name, number)
             self._leaders.pop(tp, None)
             self._epochs.pop(tp, None)
+            self._older.pop(tp, None)
 
 
 def _plausible(node_id: int, host: str, port: int) -> bool:

@@ -70,6 +70,33 @@ def test_m4_an_older_epoch_keeps_what_we_have(view):
     assert taken.incomplete
 
 
+def test_an_older_epoch_is_believed_when_every_answer_says_it(view):
+    take(view, answer(topic(partitions=[part(leader=1, epoch=5)])))
+    assert view.see_epoch(TP, 1 << 30)  # a lie, or a topic made anew by brokers without topic ids
+    older = answer(topic(partitions=[part(leader=1, epoch=5)]))
+    for _ in range(9):
+        assert take(view, older).incomplete  # asked again each time
+        assert view.leader(TP) is None
+    before = view.version
+    take(view, older)
+    assert view.leader(TP) == Leader(1, 5)
+    assert view.version > before
+
+
+def test_m4_answers_that_lag_behind_now_and_then_are_never_believed(view):
+    for _ in range(10):
+        take(view, answer(topic(partitions=[part(leader=1, epoch=5)])))
+        for _ in range(5):
+            take(view, answer(topic(partitions=[part(leader=2, epoch=4)])))
+            assert view.leader(TP) == Leader(1, 5)
+
+
+def test_epochs_count_no_more_when_brokers_without_them_answer(view):
+    take(view, answer(topic(partitions=[part(leader=1, epoch=5)])))
+    take(view, answer(topic(partitions=[part(leader=2, epoch=5)])), version=8)
+    assert view.leader(TP) == Leader(2, -1)
+
+
 def test_m4_another_topic_id_accepts_any_epoch(view):
     take(view, answer(topic(topic_id=ID_A, partitions=[part(leader=1, epoch=5)])))
     take(view, answer(topic(topic_id=ID_B, partitions=[part(leader=2, epoch=0)])))
