@@ -33,7 +33,7 @@ class Session:
     number: int  # in the order in which they began
     runs: list[tuple[int, int, int]] = field(default_factory=list)  # first, last, count
     committed: int | None = None
-    killed: bool = False
+    in_doubt: bool = False  # its last commit may have arrived without an answer
 
     @property
     def first(self) -> int:
@@ -76,14 +76,23 @@ class Sessions:
             case "committed":
                 for partition, offset in message["offsets"].items():
                     self._open[member, int(partition)].committed = offset
-            case "left" | "failed" | "killed":
-                self._end(member, self.held(member), killed=message["said"] == "killed")
+            case "refused":
+                self._doubt(member)
+            case "left" | "failed":
+                self._end(member, self.held(member))
 
-    def _end(self, member: int, partitions: Iterable[int], *, killed: bool = False) -> None:
+    def killed(self, member: int) -> None:
+        """It is gone without a word."""
+        self._doubt(member)
+        self._end(member, self.held(member))
+
+    def _doubt(self, member: int) -> None:
+        for partition in self.held(member):
+            self._open[member, partition].in_doubt = True
+
+    def _end(self, member: int, partitions: Iterable[int]) -> None:
         for partition in partitions:
-            session = self._open.pop((member, partition), None)
-            if session is not None:
-                session.killed = killed
+            self._open.pop((member, partition), None)
 
     def _begin(self, member: int, partition: int) -> None:
         if (member, partition) not in self._open:
@@ -103,6 +112,10 @@ class Sessions:
                 found[session.partition] = max(found.get(session.partition, 0), session.behind)
         return found
 
+    def _story(self, partition: int) -> str:
+        holds = (session for session in self.all if session.partition == partition)
+        return "\n".join([f"partition {partition}, one hold after the other:", *map(str, holds)])
+
     def count(self) -> int:
         """Records read, again and again counted again."""
         return sum(session.count for session in self.all)
@@ -111,17 +124,18 @@ class Sessions:
         """Nothing lost, and nothing read again that was committed.
 
         Every hold reads without a gap and begins where the one before it committed; the last one
-        is committed up to the end. Two exceptions: of a killed member nobody knows whether its
-        last commit arrived; and who keeps a partition over a rebalance reads on where it was.
+        is committed up to the end. Two exceptions: of a member that was killed, or refused, nobody
+        knows whether its last commit arrived before; and who keeps a partition over a rebalance
+        reads on where it was.
         """
         for partition, end in ends.items():
             committed, before = 0, None
             for session in (each for each in self.all if each.partition == partition):
                 if session.runs:
                     starts = {committed}
-                    if before is not None and (before.killed or before.member == session.member):
+                    if before is not None and (before.in_doubt or before.member == session.member):
                         starts.add(before.behind)
-                    assert session.first in starts, (session.first, starts, session.partition)
+                    assert session.first in starts, self._story(partition)
                     session.check_whole()
                     before = session
                 if session.committed is not None:
@@ -259,7 +273,7 @@ class GroupOfMembers:
         self._processes[member].wait()
         self._threads[member].join()
         with self._heard:
-            self.sessions.take(member, {"said": "killed"})
+            self.sessions.killed(member)
 
     def leave(self, member: int) -> None:
         """Let a member leave in order, and wait for it."""
