@@ -26,6 +26,10 @@ MAX_BUFFERED_BYTES: Final = 134_217_728
 # text packs about ten to one; lz4 could make 255 MiB of one, gzip a gigabyte.
 MAX_BATCH_BYTES: Final = 67_108_864
 
+# Rows of one set of columns. The column of topic names has offsets of 32 bits, and names have up to
+# 249 characters.
+MAX_COLUMN_ROWS: Final = MAX_INT32 // 249
+
 # Names -------------------------------------------------------------------------------------------
 
 # Kafka's own bound for topic names and group instance ids (Java: common.internals.Topic).

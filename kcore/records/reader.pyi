@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeAlias, final
 
+from kcore.records.columns import Columns
 from kcore.records.record import ConsumerRecord, Header
 
 Deserializer: TypeAlias = Callable[[str, list[Header], bytes | None], Any]
@@ -39,3 +40,4 @@ class RecordReader:
     @property
     def size_bytes(self) -> int: ...
     def take(self, max_records: int) -> list[ConsumerRecord]: ...
+    def take_columns(self, out: Columns) -> int: ...

@@ -18,7 +18,8 @@ from cpython.list cimport PyList_GET_SIZE
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from kcore.records cimport layout
+from kcore.records cimport columns, layout
+from kcore.records.columns cimport Columns, Cursor
 from kcore.records.layout cimport (
     BatchHeader,
     Fault,
@@ -321,18 +322,19 @@ cdef class RecordReader:
             return None
         decompress = decompressors.get(codec)
         if decompress is None:
-            name = codecs.name_of(codec)
-            return self.unsupported(
-                name,
-                self.base_offset,
-                self.last_offset,
-                "this version reads gzip and lz4; snappy and zstd will follow",
-            )
+            return self.bad_batch(f"unknown codec {codec}")
         packed = PyMemoryView_FromMemory(<char*> body, end - body, PyBUF_READ)
         try:
             self.body = decompress(packed, self.max_batch_bytes)
         except codecs.CodecError as error:
             return self.bad_batch(str(error))
+        except codecs.MissingPackageError as missing:
+            return self.unsupported(
+                codecs.name_of(codec),
+                self.base_offset,
+                self.last_offset,
+                f"reading it takes the package {missing.package} (pip install {missing.package})",
+            )
         self.at = <const uint8_t*> PyBytes_AS_STRING(<bytes> self.body)
         self.end = self.at + len(<bytes> self.body)
         return None
@@ -457,12 +459,50 @@ cdef class RecordReader:
         except BaseException:  # Ctrl-C in a deserializer, no memory: give nothing, lose nothing
             self.rewind(offset, epoch)
             raise
-        if not out and self.fault is not None:
+        self.end_taking(len(out))
+        return out
+
+    cdef int end_taking(self, int64_t count) except -1:
+        """Raise the fault if nothing came before it; give the bytes back behind the last record."""
+        if not count and self.fault is not None:
             self.raise_fault(self.fault)
         if self.remaining == 0 and self.pos == self.stop and self.stop_fault is None:
             if self.fault is None:
                 self.release()
-        return out
+        return 0
+
+    def take_columns(self, Columns out not None) -> int:
+        """Add records to `out` until it is full or nothing follows; how many were added.
+
+        As `take` otherwise, but deserializers are not asked: columns hold what was fetched.
+        """
+        if self.busy or out.busy:
+            raise ConcurrentUseError("take_columns() is running in another thread")
+        if self.loan is None:
+            return 0
+        self.busy = out.busy = True
+        try:
+            return self.fill(out)
+        finally:
+            self.busy = out.busy = False
+
+    cdef int64_t fill(self, Columns out) except -1:
+        cdef int64_t offset = self.next_offset
+        cdef int32_t epoch = self.next_epoch
+        cdef int64_t rows = out.rows
+        cdef int64_t size_bytes = out.size_bytes
+        try:
+            while not out.full:
+                if self.remaining == 0 and not self.open_next():
+                    break
+                if not self.read_columns(out):
+                    break
+        except BaseException:
+            out.cut(rows, size_bytes)
+            self.rewind(offset, epoch)
+            raise
+        self.end_taking(out.rows - rows)
+        return out.rows - rows
 
     cdef int rewind(self, int64_t offset, int32_t epoch) except -1:
         """Begin again with the first batch, passing over what is below `offset`."""
@@ -511,6 +551,40 @@ cdef class RecordReader:
             return False
         self.close_batch(epoch)
         return True
+
+    cdef bint read_columns(self, Columns out) except -1:
+        """`read_records` into columns, without the GIL."""
+        cdef Cursor cursor
+        cdef int stop
+        cdef int64_t rows = out.rows
+        cdef int32_t epoch = load32(self.pos + 12)
+        cursor.at, cursor.end, cursor.remaining = self.at, self.end, self.remaining
+        cursor.last_delta, cursor.prior_delta = self.last_delta, self.prior_delta
+        cursor.base_offset, cursor.next_offset = self.base_offset, self.next_offset
+        cursor.base_timestamp, cursor.append_time = self.base_timestamp, self.append_time
+        out.begin_run(self.topic, self.partition, epoch, self.append_time)
+        if self.body is None:
+            out.lend(self.loan, self.at, self.end, self.stop)
+        else:
+            out.lend(self.body, self.at, self.end, self.end)
+        with nogil:
+            stop = out.read_rows(&cursor)
+        self.at, self.remaining = cursor.at, cursor.remaining
+        self.prior_delta, self.next_offset = cursor.prior_delta, cursor.next_offset
+        if out.rows > rows:
+            self.next_epoch = epoch
+        if stop == columns.NO_MEMORY:
+            raise MemoryError
+        if stop == columns.BAD_DELTA:
+            self.fail(f"offset delta {cursor.bad_delta} after {self.prior_delta}")
+        elif stop > 0:
+            self.fail(FAULT_TEXT[stop])
+        elif self.remaining == 0 and self.at != self.end:
+            self.fail("bytes left over after the last record")
+        elif self.remaining == 0:
+            self.close_batch(epoch)
+            return True
+        return False
 
     cdef int fail(self, str what) except -1:
         self.fault = self.bad_batch(what)

@@ -1,0 +1,106 @@
+"""Columns of records: what the reader fills and `arrow.pyx` and `batch.pyx` show (columns.pyx)."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from kcore.records.layout cimport RecordView
+
+cdef enum:
+    INLINE_MAX = 12  # a view holds up to so many bytes itself
+
+# Why `read_rows` stopped, beside the faults of layout.pxd.
+cdef enum Stop:
+    ALL_READ = 0
+    FULL = -1
+    BAD_DELTA = -2
+    NO_MEMORY = -3
+
+cdef struct View:
+    # Arrow's view of a byte string. head: the length, and behind it the first four bytes. tail: the
+    # next eight bytes if there are at most twelve, else the buffer's number and the place in it.
+    uint64_t head
+    uint64_t tail
+
+cdef struct Strings:
+    # One column of byte strings or nulls: `views`, or `offsets` (one more than rows) into `data`.
+    # `valid` is Arrow's bitmap, and NULL as long as nothing is null.
+    View* views
+    int32_t* offsets
+    uint8_t* data
+    int64_t size
+    int64_t capacity
+    uint8_t* valid
+    int64_t nulls
+
+cdef struct Run:
+    # From this row on, to the next run's: what is the same for many rows.
+    int64_t row
+    int32_t topic
+    int32_t partition
+    int32_t leader_epoch
+    int32_t timestamp_type
+
+cdef struct Buffer:
+    const uint8_t* start
+    int64_t size
+
+cdef struct Cursor:
+    # Where the reader stands in its open batch; `read_rows` moves it.
+    const uint8_t* at
+    const uint8_t* end
+    int32_t remaining
+    int32_t last_delta
+    int32_t prior_delta
+    int32_t bad_delta
+    int64_t base_offset
+    int64_t next_offset
+    int64_t base_timestamp
+    bint append_time
+
+
+cdef class Columns:
+    cdef readonly int64_t rows
+    cdef readonly int64_t max_rows
+    cdef readonly int64_t max_bytes
+    cdef readonly int64_t size_bytes
+    cdef readonly bint views
+    cdef readonly bint full
+    cdef readonly bint with_headers
+    cdef bint busy
+
+    cdef int64_t capacity
+    cdef int64_t* offsets
+    cdef int64_t* timestamps
+    cdef Strings keys
+    cdef Strings values
+    cdef Strings headers  # as on the wire, behind the count; without arrays until there is one
+
+    cdef Run* runs
+    cdef int64_t run_count
+    cdef int64_t run_capacity
+    cdef list topics
+
+    cdef Buffer* buffers
+    cdef int32_t buffer_count
+    cdef int32_t buffer_capacity
+    cdef list owners  # of the buffers, one each
+
+    cdef int begin_run(
+        self, str topic, int32_t partition, int32_t leader_epoch, int32_t timestamp_type
+    ) except -1
+    cdef int lend(
+        self, object owner, const uint8_t* start, const uint8_t* end, const uint8_t* limit
+    ) except -1
+    cdef int read_rows(self, Cursor* cursor) noexcept nogil
+    cdef bint has_headers(self) noexcept nogil
+    cdef int put_headers(
+        self,
+        int64_t row,
+        RecordView* view,
+        const uint8_t* end,
+        const uint8_t* base,
+        uint64_t buffer,
+    ) noexcept nogil
+    cdef int cut(self, int64_t rows, int64_t size_bytes) noexcept
+    cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil
+    cdef Run* run_of(self, int64_t row) noexcept
+    cdef const uint8_t* find(self, Strings* column, int64_t row, int32_t* size) noexcept nogil

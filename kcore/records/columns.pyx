@@ -1,0 +1,462 @@
+"""Records as columns: offsets, timestamps, keys, values and headers of many records in C arrays.
+
+`RecordReader.take_columns` fills them, a batch at a time with the GIL released, after the same
+checks that `take` makes. The arrays are laid out as Arrow wants them, so that `arrow.pyx` shows
+them as they are. Byte strings are either copied together (`offsets` into `data`) or left where they
+are (`views`): then the fetched bytes, or what they were decompressed to, stay alive with the
+columns.
+
+What does not change from record to record (topic, partition, leader epoch, kind of timestamp) is
+kept once for each run of rows.
+"""
+
+cimport cython
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from kcore.records cimport layout
+from kcore.records.layout cimport RecordView, read_record
+
+from kcore import limits
+
+cdef int64_t FIRST_ROWS = 1024
+cdef int64_t FIRST_BYTES = 4096
+
+
+@cython.final
+@cython.no_gc
+cdef class Columns:
+    """Up to `max_rows` records with up to `max_bytes` on the wire, but one record in any case.
+
+    views: leave keys and values where they are instead of copying them. with_headers: keep record
+    headers, too. rows: how many there are. size_bytes: what they took on the wire. full: no more
+    fit.
+    """
+
+    # Out of the collector's sight, as reader.Loan is and for the same reason; it holds buffers and
+    # names, so it cannot be part of a cycle.
+
+    def __cinit__(
+        self,
+        int64_t max_rows=limits.MAX_COLUMN_ROWS,
+        int64_t max_bytes=limits.MAX_INT32,
+        *,
+        bint views=False,
+        bint with_headers=False,
+    ):
+        if max_rows < 1 or max_bytes < 1:
+            raise ValueError(f"no room for a record: {max_rows} rows, {max_bytes} bytes")
+        # Plain columns have offsets of 32 bits: what would not fit them waits for the next columns.
+        self.max_rows = min(max_rows, <int64_t> limits.MAX_COLUMN_ROWS)
+        self.max_bytes = min(max_bytes, <int64_t> INT32_MAX)
+        self.views = views
+        self.with_headers = with_headers
+        self.topics = []
+        self.owners = []
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.offsets)
+        PyMem_RawFree(self.timestamps)
+        free_strings(&self.keys)
+        free_strings(&self.values)
+        free_strings(&self.headers)
+        PyMem_RawFree(self.runs)
+        PyMem_RawFree(self.buffers)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __repr__(self) -> str:
+        return f"<Columns of {self.rows} records, {self.size_bytes} bytes>"
+
+    # Filling, for the reader -------------------------------------------------------------------
+
+    cdef int begin_run(
+        self, str topic, int32_t partition, int32_t leader_epoch, int32_t timestamp_type
+    ) except -1:
+        """The rows that follow are of these."""
+        cdef Run* last
+        cdef int32_t number
+        if not self.topics or (<str> self.topics[len(self.topics) - 1]) != topic:
+            if topic in self.topics:
+                number = self.topics.index(topic)
+            else:
+                number = <int32_t> len(self.topics)
+                self.topics.append(topic)
+        else:
+            number = <int32_t> len(self.topics) - 1
+        if self.run_count:
+            last = &self.runs[self.run_count - 1]
+            if (
+                last.topic == number
+                and last.partition == partition
+                and last.leader_epoch == leader_epoch
+                and last.timestamp_type == timestamp_type
+            ):
+                return 0
+            if last.row == self.rows:  # it brought no rows
+                self.run_count -= 1
+        if self.run_count == self.run_capacity:
+            self.run_capacity = max(8, 2 * self.run_capacity)
+            if not grow(<void**> &self.runs, self.run_capacity, sizeof(Run)):
+                raise MemoryError
+        last = &self.runs[self.run_count]
+        last.row = self.rows
+        last.topic = number
+        last.partition = partition
+        last.leader_epoch = leader_epoch
+        last.timestamp_type = timestamp_type
+        self.run_count += 1
+        return 0
+
+    cdef int lend(
+        self, object owner, const uint8_t* start, const uint8_t* end, const uint8_t* limit
+    ) except -1:
+        """The rows that follow are from `start` to `end`; `owner` keeps all up to `limit` there."""
+        cdef Buffer* last
+        if not self.views:
+            return 0
+        if self.buffer_count:
+            last = &self.buffers[self.buffer_count - 1]
+            if (
+                self.owners[self.buffer_count - 1] is owner
+                and start >= last.start
+                and end <= last.start + last.size
+            ):
+                return 0
+        if self.buffer_count == self.buffer_capacity:
+            self.buffer_capacity = max(8, 2 * self.buffer_capacity)
+            if not grow(<void**> &self.buffers, self.buffer_capacity, sizeof(Buffer)):
+                raise MemoryError
+        self.owners.append(owner)
+        last = &self.buffers[self.buffer_count]
+        last.start = start
+        # Places in a buffer have 32 bits: what is cut off is lent again in its turn.
+        last.size = min(limit - start, <int64_t> INT32_MAX)
+        self.buffer_count += 1
+        return 0
+
+    cdef int read_rows(self, Cursor* cursor) noexcept nogil:
+        """Read the open batch on, as far as there is room: a Fault, or a Stop."""
+        cdef RecordView view
+        cdef const uint8_t* at = cursor.at
+        cdef const uint8_t* end = cursor.end
+        cdef const uint8_t* base = NULL
+        cdef uint64_t buffer = 0
+        cdef int64_t row = self.rows
+        cdef int64_t offset
+        cdef int64_t left = self.max_bytes - self.size_bytes
+        cdef int stop = ALL_READ
+        cdef const uint8_t* limit = end  # of what views can reach
+        cdef bint plain = not self.views
+        if self.reserve(
+            min(self.max_rows, row + cursor.remaining), min(end - at, left) if plain else 0
+        ) < 0:
+            return NO_MEMORY
+        if not plain:
+            buffer = <uint64_t> (self.buffer_count - 1)
+            base = self.buffers[buffer].start
+            limit = base + self.buffers[buffer].size
+        while cursor.remaining:
+            stop = <int> read_record(at, end, &view)
+            if stop != <int> layout.FINE:
+                break
+            if view.offset_delta <= cursor.prior_delta or view.offset_delta > cursor.last_delta:
+                cursor.bad_delta = view.offset_delta
+                stop = BAD_DELTA
+                break
+            offset = cursor.base_offset + view.offset_delta
+            if offset >= cursor.next_offset:
+                if row == self.max_rows or view.end > limit or (view.end - at > left and row):
+                    self.full = True
+                    stop = FULL
+                    break
+                if view.end - at > left and self.reserve(row + 1, view.end - at) < 0:
+                    stop = NO_MEMORY
+                    break
+                left -= view.end - at
+                self.offsets[row] = offset
+                self.timestamps[row] = cursor.base_timestamp if cursor.append_time else <int64_t> (
+                    <uint64_t> cursor.base_timestamp + <uint64_t> view.timestamp_delta
+                )
+                if plain:
+                    put_copy(&self.keys, row, view.key, view.key_size)
+                    put_copy(&self.values, row, view.value, view.value_size)
+                else:
+                    put_view(&self.keys.views[row], view.key, view.key_size, end, base, buffer)
+                    put_view(
+                        &self.values.views[row], view.value, view.value_size, end, base, buffer
+                    )
+                if view.key_size < 0 and put_null(&self.keys, row, self.capacity) < 0:
+                    stop = NO_MEMORY
+                    break
+                if view.value_size < 0 and put_null(&self.values, row, self.capacity) < 0:
+                    stop = NO_MEMORY
+                    break
+                if self.with_headers and (view.header_count or self.has_headers()):
+                    if self.put_headers(row, &view, end, base, buffer) < 0:
+                        stop = NO_MEMORY
+                        break
+                row += 1
+                cursor.next_offset = offset + 1
+            cursor.prior_delta = view.offset_delta
+            at = view.end
+            cursor.remaining -= 1
+        cursor.at = at
+        self.rows = row
+        self.size_bytes = self.max_bytes - left
+        if row == self.max_rows or left <= 0:
+            self.full = True
+        return stop
+
+    cdef bint has_headers(self) noexcept nogil:
+        return self.headers.views != NULL or self.headers.offsets != NULL
+
+    cdef int put_headers(
+        self,
+        int64_t row,
+        RecordView* view,
+        const uint8_t* end,
+        const uint8_t* base,
+        uint64_t buffer,
+    ) noexcept nogil:
+        """The headers of one row; null if it has none."""
+        cdef int32_t size = <int32_t> (view.end - view.headers) if view.header_count else -1
+        if not self.has_headers() and start_late(
+            &self.headers, row, self.capacity, self.views
+        ) < 0:
+            return -1
+        if self.views:
+            put_view(&self.headers.views[row], view.headers, size, end, base, buffer)
+        else:
+            if reserve_data(&self.headers, size) < 0:
+                return -1
+            put_copy(&self.headers, row, view.headers, size)
+        return put_null(&self.headers, row, self.capacity) if size < 0 else 0
+
+    cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil:
+        """Make room for so many rows in all, and for so many more bytes of keys and of values."""
+        cdef int64_t capacity
+        if not self.views and (
+            reserve_data(&self.keys, data_bytes) < 0 or reserve_data(&self.values, data_bytes) < 0
+        ):
+            return -1
+        if rows <= self.capacity:
+            return 0
+        capacity = max(rows, max(2 * self.capacity, FIRST_ROWS))
+        if (
+            not grow(<void**> &self.offsets, capacity, sizeof(int64_t))
+            or not grow(<void**> &self.timestamps, capacity, sizeof(int64_t))
+            or reserve_rows(&self.keys, self.capacity, capacity, self.views) < 0
+            or reserve_rows(&self.values, self.capacity, capacity, self.views) < 0
+        ):
+            return -1
+        if self.has_headers() and (
+            reserve_rows(&self.headers, self.capacity, capacity, self.views) < 0
+        ):
+            return -1
+        self.capacity = capacity
+        return 0
+
+    cdef int cut(self, int64_t rows, int64_t size_bytes) noexcept:
+        """Forget the rows behind `rows`: what was read of a call that failed."""
+        cut_strings(&self.keys, rows, self.rows)
+        cut_strings(&self.values, rows, self.rows)
+        if self.has_headers():
+            cut_strings(&self.headers, rows, self.rows)
+        self.rows = rows
+        self.size_bytes = size_bytes
+        self.full = False
+        while self.run_count and self.runs[self.run_count - 1].row > rows:
+            self.run_count -= 1
+        return 0
+
+    # Looking -----------------------------------------------------------------------------------
+
+    cdef Run* run_of(self, int64_t row) noexcept:
+        """The run that a row is of."""
+        cdef int64_t low = 0
+        cdef int64_t high = self.run_count - 1
+        cdef int64_t middle
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.runs[middle].row <= row:
+                low = middle
+            else:
+                high = middle - 1
+        return &self.runs[low]
+
+    cdef const uint8_t* find(self, Strings* column, int64_t row, int32_t* size) noexcept nogil:
+        """The bytes of a row; NULL if they are null."""
+        cdef View* view
+        if column.valid != NULL and not column.valid[row >> 3] & <uint8_t> (1 << (row & 7)):
+            return NULL
+        if not self.views:
+            size[0] = column.offsets[row + 1] - column.offsets[row]
+            return column.data + column.offsets[row]
+        view = &column.views[row]
+        size[0] = <int32_t> <uint32_t> view.head
+        if size[0] <= INLINE_MAX:
+            return <const uint8_t*> view + 4
+        return self.buffers[<uint32_t> view.tail].start + (view.tail >> 32)
+
+    def spans(self) -> list:
+        """The rows by partition, in order: (topic, partition, first row, row behind the last)."""
+        cdef list found = []
+        cdef int64_t index
+        cdef int64_t start = 0
+        cdef Run* run
+        cdef Run* after
+        for index in range(self.run_count):
+            run = &self.runs[index]
+            if run.row >= self.rows:
+                break
+            after = run + 1
+            if index + 1 < self.run_count and after.row < self.rows:
+                if after.topic == run.topic and after.partition == run.partition:
+                    continue
+                found.append((self.topics[run.topic], run.partition, start, after.row))
+                start = after.row
+            else:
+                found.append((self.topics[run.topic], run.partition, start, self.rows))
+                break
+        return found
+
+
+# Arrays ---------------------------------------------------------------------------------------
+
+
+cdef bint grow(void** array, int64_t count, size_t item_size) noexcept nogil:
+    """Make room for `count` items; False, and nothing changed, if there is no memory."""
+    cdef void* fresh = PyMem_RawRealloc(array[0], <size_t> count * item_size)
+    if fresh == NULL:
+        return False
+    array[0] = fresh
+    return True
+
+
+cdef void free_strings(Strings* column) noexcept:
+    PyMem_RawFree(column.views)
+    PyMem_RawFree(column.offsets)
+    PyMem_RawFree(column.data)
+    PyMem_RawFree(column.valid)
+
+
+cdef inline int64_t bitmap_size(int64_t rows) noexcept nogil:
+    return (rows + 7) // 8
+
+
+cdef int reserve_rows(
+    Strings* column, int64_t before, int64_t capacity, bint views
+) noexcept nogil:
+    cdef int64_t old = bitmap_size(before)
+    cdef int64_t new = bitmap_size(capacity)
+    if views:
+        if not grow(<void**> &column.views, capacity, sizeof(View)):
+            return -1
+    elif not grow(<void**> &column.offsets, capacity + 1, sizeof(int32_t)):
+        return -1
+    elif before == 0:
+        column.offsets[0] = 0
+    if column.valid != NULL:
+        if not grow(<void**> &column.valid, new, 1):
+            return -1
+        memset(column.valid + old, 0xFF, <size_t> (new - old))
+    return 0
+
+
+cdef inline int reserve_data(Strings* column, int64_t more) noexcept nogil:
+    cdef int64_t capacity
+    if column.data != NULL and more <= column.capacity - column.size:
+        return 0
+    capacity = max(column.size + more, max(2 * column.capacity, FIRST_BYTES))
+    if not grow(<void**> &column.data, capacity, 1):
+        return -1
+    column.capacity = capacity
+    return 0
+
+
+cdef int start_late(Strings* column, int64_t rows, int64_t capacity, bint views) noexcept nogil:
+    """Begin a column when `rows` rows are there already: they are null in it."""
+    cdef int64_t row
+    if reserve_rows(column, 0, capacity, views) < 0 or reserve_data(column, 0) < 0:
+        return -1
+    if views:
+        memset(column.views, 0, <size_t> rows * sizeof(View))
+    else:
+        memset(column.offsets, 0, <size_t> (rows + 1) * sizeof(int32_t))
+    for row in range(rows):
+        if put_null(column, row, capacity) < 0:
+            return -1
+    return 0
+
+
+cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil:
+    """Mark a row as null; what it holds beside is that of an empty string."""
+    if column.valid == NULL:
+        if not grow(<void**> &column.valid, bitmap_size(capacity), 1):
+            return -1
+        memset(column.valid, 0xFF, <size_t> bitmap_size(capacity))
+    column.valid[row >> 3] &= <uint8_t> ~(1 << (row & 7))
+    column.nulls += 1
+    return 0
+
+
+cdef inline void put_copy(
+    Strings* column, int64_t row, const uint8_t* data, int32_t size
+) noexcept nogil:
+    """Copy a string in; `reserve_data` has made room."""
+    if size > 0:
+        memcpy(column.data + column.size, data, <size_t> size)
+        column.size += size
+    column.offsets[row + 1] = <int32_t> column.size
+
+
+cdef inline void put_view(
+    View* view,
+    const uint8_t* data,
+    int32_t size,
+    const uint8_t* end,
+    const uint8_t* base,
+    uint64_t buffer,
+) noexcept nogil:
+    """Make the view of a string at `data`; nothing is read at or behind `end`."""
+    cdef uint64_t low = 0
+    cdef uint32_t high = 0
+    if size > INLINE_MAX:
+        memcpy(&high, data, 4)
+        view.head = <uint64_t> high << 32 | <uint32_t> size
+        view.tail = <uint64_t> (data - base) << 32 | buffer
+        return
+    if size <= 0:
+        view.head = view.tail = 0
+        return
+    if end - data >= INLINE_MAX:  # nearly always: two loads and a mask instead of a copy
+        memcpy(&low, data, 8)
+        memcpy(&high, data + 8, 4)
+        if size < 8:
+            low &= (<uint64_t> 1 << (8 * size)) - 1
+            high = 0
+        else:
+            high &= <uint32_t> ((<uint64_t> 1 << (8 * (size - 8))) - 1)
+    elif size <= 8:
+        memcpy(&low, data, <size_t> size)
+    else:
+        memcpy(&low, data, 8)
+        memcpy(&high, data + 8, <size_t> (size - 8))
+    view.head = low << 32 | <uint32_t> size
+    view.tail = low >> 32 | <uint64_t> high << 32
+
+
+cdef void cut_strings(Strings* column, int64_t rows, int64_t before) noexcept:
+    cdef int64_t row
+    cdef uint8_t bit
+    if column.valid != NULL:
+        for row in range(rows, before + 1):  # one more: memory may have ended within a row
+            bit = <uint8_t> (1 << (row & 7))
+            if not column.valid[row >> 3] & bit:
+                column.valid[row >> 3] |= bit
+                column.nulls -= 1
+    if column.offsets != NULL:
+        column.size = column.offsets[rows]
