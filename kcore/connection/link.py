@@ -15,7 +15,8 @@ with the owner of all links, who runs the answers' functions after the input.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kcore import limits
@@ -67,7 +68,11 @@ _CLOSED_EARLY = {
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """What every link of one client has in common."""
+    """What every link of one client has in common.
+
+    highest: API -> the highest version to speak, -1 for none at all (see kcore.wire.releases); what
+    it does not list is capped by nobody.
+    """
 
     client_id: str
     request_timeout_ms: int = 30_000
@@ -75,6 +80,7 @@ class LinkOptions:
     max_in_flight: int = 100
     software_name: str = "kcore"
     software_version: str = "0"
+    highest: Mapping[ApiKey, int] = field(default_factory=dict)
 
 
 class Call:
@@ -190,7 +196,15 @@ class Link:
             raise UnsupportedVersionError(
                 f"the broker at {self.host}:{self.port} does not serve {api.name} at all"
             )
-        return negotiate(api, span[0], span[1], max_version)
+        highest = self._options.highest.get(api)
+        if highest is None:
+            return negotiate(api, span[0], span[1], max_version)
+        if highest < 0:
+            raise UnsupportedVersionError(
+                f"brokers of the release that api_version states do not serve {api.name}"
+            )
+        cap = highest if max_version is None else min(highest, max_version)
+        return negotiate(api, span[0], span[1], cap)
 
     def range_of(self, api: int) -> tuple[int, int] | None:
         """What the broker said it serves of an API."""
@@ -255,7 +269,8 @@ class Link:
     def handle_connected(self, now_ms: int) -> None:
         """The socket is open: greet."""
         if self._move(LinkInput.CONNECTED):
-            self._greet(_GREETING_VERSION, now_ms)
+            highest = self._options.highest.get(ApiKey.API_VERSIONS, _GREETING_VERSION)
+            self._greet(min(highest, _GREETING_VERSION), now_ms)
 
     def receive_buffer(self) -> memoryview:
         """Where the next bytes belong: the rest of the open frame, or a scratch."""

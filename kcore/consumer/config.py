@@ -43,6 +43,7 @@ from kcore.errors import IllegalStateError, KafkaConfigurationError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import GroupConfig
 from kcore.limits import MAX_BUFFERED_BYTES, MAX_FRAME_BYTES, MAX_INT32, MAX_TIMEOUT_MS
+from kcore.wire.releases import highest_versions
 
 FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576
@@ -57,7 +58,8 @@ class ConsumerConfig:
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
-    api_version: the broker release the user states; None: found out by asking.
+    api_version: the broker release the user states, and no more is spoken than what it had; None:
+    found out by asking.
     ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
     sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
     transport: a driver's name or a driver (only the clients use it).
@@ -179,6 +181,7 @@ class ConsumerConfig:
                 max_frame_bytes=self.receive_message_max_bytes,
                 max_in_flight=self.max_in_flight_requests_per_connection,
                 software_version=__version__,
+                highest={} if self.api_version is None else highest_versions(self.api_version),
             ),
             credentials=self.credentials,
             reconnect_backoff_ms=self.reconnect_backoff_ms,

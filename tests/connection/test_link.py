@@ -339,3 +339,22 @@ def test_calls_not_written_can_be_taken_along():
     assert peer.link.take_waiting() == [call]
     peer.link.handle_closed("refused")
     assert peer.answers() == []
+
+
+def test_a_stated_release_caps_every_version():
+    highest = {ApiKey.API_VERSIONS: 2, ApiKey.METADATA: 7}
+    peer = Peer(highest=highest)
+    assert peer.greet().api_version == 2
+    peer.send()
+    assert [x.api_version for x in peer.requests()] == [7]
+    assert peer.link.version_of(ApiKey.METADATA, 5) == 5  # a lower cap of the caller's holds
+    assert peer.link.version_of(ApiKey.METADATA, 9) == 7
+
+
+def test_an_api_that_the_stated_release_has_not_is_not_spoken():
+    peer = Peer(highest={ApiKey.METADATA: -1})
+    peer.greet()
+    peer.send()
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, UnsupportedVersionError)
+    assert "api_version" in str(answer.error)
