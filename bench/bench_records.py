@@ -14,7 +14,7 @@ import pytest
 from kcore.records import RecordReader, encode_batch
 
 SIZES = (10, 100, 1024)
-CODECS = ("none", "lz4", "gzip")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BATCH_BYTES = 16_384
 RECORDS = 100_000
 POLL = 500

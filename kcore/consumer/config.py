@@ -42,7 +42,13 @@ from kcore.consumer.security import HIDDEN, SECRETS, security_contradictions, us
 from kcore.errors import IllegalStateError, KafkaConfigurationError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import GroupConfig
-from kcore.limits import MAX_BUFFERED_BYTES, MAX_FRAME_BYTES, MAX_INT32, MAX_TIMEOUT_MS
+from kcore.limits import (
+    MAX_BATCH_BYTES,
+    MAX_BUFFERED_BYTES,
+    MAX_FRAME_BYTES,
+    MAX_INT32,
+    MAX_TIMEOUT_MS,
+)
 from kcore.wire.releases import highest_versions
 
 FETCH_MAX_BYTES: Final = 52_428_800
@@ -55,6 +61,7 @@ class ConsumerConfig:
 
     group_id: None (the default): no group, no commits.
     max_buffered_bytes: the most undecoded record bytes kept at once, whatever the partition count.
+    max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
@@ -80,6 +87,7 @@ class ConsumerConfig:
     fetch_max_bytes: int = FETCH_MAX_BYTES
     max_partition_fetch_bytes: int = MAX_PARTITION_FETCH_BYTES
     max_buffered_bytes: int = MAX_BUFFERED_BYTES
+    max_batch_bytes: int = MAX_BATCH_BYTES
     receive_message_max_bytes: int = MAX_FRAME_BYTES
     check_crcs: bool = True
     isolation_level: str = "read_uncommitted"
@@ -216,6 +224,7 @@ class ConsumerConfig:
             request_timeout_ms=self.request_timeout_ms,
             metadata_max_age_ms=self.metadata_max_age_ms,
             max_buffered_bytes=self.max_buffered_bytes,
+            max_batch_bytes=self.max_batch_bytes,
             enable_incremental_fetch_sessions=self.enable_incremental_fetch_sessions,
             key_deserializer=normal_form(self.key_deserializer),
             value_deserializer=normal_form(self.value_deserializer),

@@ -282,6 +282,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "fetch_max_bytes": _size,
     "max_partition_fetch_bytes": _size,
     "max_buffered_bytes": integer(1, 1 << 40),
+    "max_batch_bytes": integer(1024),
     "receive_message_max_bytes": integer(1024),
     "check_crcs": truth,
     "isolation_level": choice("read_uncommitted", "read_committed"),

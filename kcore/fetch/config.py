@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from kcore.limits import MAX_BUFFERED_BYTES
+from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 
 # A node is asked for more as soon as what it sent before, and nobody has taken yet, is below this.
 # The answer of a node with four busy partitions (4 x max_partition_fetch_bytes) stays below it:
@@ -66,6 +66,7 @@ class FetchConfig:
     request_timeout_ms: int = 30_000
     metadata_max_age_ms: int = 300_000
     max_buffered_bytes: int = MAX_BUFFERED_BYTES
+    max_batch_bytes: int = MAX_BATCH_BYTES
     fetch_ahead_bytes: int = FETCH_AHEAD_BYTES
     enable_incremental_fetch_sessions: bool = True
     key_deserializer: Callable[..., Any] | None = None

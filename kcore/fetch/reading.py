@@ -46,6 +46,7 @@ def opener(config: FetchConfig) -> Opener:
             aborted=found.aborted,
             key_deserializer=config.key_deserializer,
             value_deserializer=config.value_deserializer,
+            max_batch_bytes=config.max_batch_bytes,
         )
 
     return open_slice

@@ -62,8 +62,6 @@ cdef class BatchBuilder:
         if codec not in codecs.NAMES:
             raise ValueError(f"unknown codec {codec!r}; known are {', '.join(codecs.NAMES)}")
         self.codec = codecs.NAMES.index(codec)
-        if self.codec and self.codec not in codecs.COMPRESS:
-            raise ValueError(f"{codec} cannot be written by this version")
         self.level = level
         self.base_offset = base_offset
         self.leader_epoch = leader_epoch
@@ -234,7 +232,7 @@ def encode_batch(records, *, offsets=None, last_offset=None, **options) -> bytes
     timestamp: ms. key, value: bytes or None. headers: (str, bytes or None) pairs.
     offsets: of each record, ascending, where they do not follow each other (compaction).
     last_offset: what the header says, default the last record's.
-    options: base_offset (0), codec ("none", "gzip", "lz4"), level (of the codec), leader_epoch,
+    options: base_offset (0), codec (one of codecs.NAMES), level (of the codec), leader_epoch,
         producer_id, producer_epoch, base_sequence (all -1), transactional, control,
         append_time_ms (makes it a batch of log-append time), delete_horizon_ms.
     """

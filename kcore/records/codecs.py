@@ -3,17 +3,26 @@
 Sizes are checked before and while decompressing: a result above the caller's bound is refused
 without being built. A stream has to end exactly where its bytes end.
 
-Layouts: gzip is RFC 1952, one member or several in a row; lz4 is the frame format, one frame, as
-written by Java's Lz4BlockOutputStream and by every other client for v2 batches.
+Layouts: gzip is RFC 1952, one member or a few in a row; snappy is xerial's framing or one raw
+block; lz4 is the frame format, one frame; zstd is RFC 8878, frames in a row. `framing.pyx` knows
+what a stream can hold.
+
+Libraries were chosen with bench/bench_codecs.py: each is the fastest at unpacking batches of 16 KiB
+(or, for snappy, the only one kept up). They are imported when the first batch needs them, which
+keeps start-up short and lets everything else be read where one is missing.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Final
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
 
-import lz4.frame
+from kcore.records.framing import CodecError, lz4_bound, seal_lz4, snappy_blocks, zstd_frames
+
+__all__ = ["COMPRESS", "DECOMPRESS", "NAMES", "CodecError", "MissingPackageError", "name_of"]
 
 NONE: Final = 0
 GZIP: Final = 1
@@ -24,18 +33,26 @@ ZSTD: Final = 4
 NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _GZIP_FRAMING = 31  # zlib's code for: gzip header and trailer, largest window
+# Producers write one. Each costs a copy of what follows it, so many would take time squared.
+_GZIP_MEMBERS_MAX = 64
 
-_LZ4_MAGIC = 0x184D2204
-_LZ4_SHORTEST = 11  # magic, two descriptor bytes, header checksum, end mark
-_LZ4_BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
-_LZ4_MAX_RATIO = 255  # each byte of a match length adds at most 255 bytes
-_LZ4_STORED = 0x80000000  # the block's bytes are not compressed
+_XERIAL_HEADER = b"\x82SNAPPY\x00" + b"\x00\x00\x00\x01" * 2  # magic, version, oldest reader
+_XERIAL_BLOCK_BYTES = 32_768  # snappy-java's
+
+_ZSTD_LEVEL = 3  # Java's and the library's default
+# Of decoders that had a larger window, the memory is given back (RFC 8878 wants 8 MiB of all).
+_ZSTD_KEPT_WINDOW = 8 << 20
 
 Decompress = Callable[[memoryview, int], bytes]
+Compress = Callable[[bytes | memoryview, int | None], bytes]
 
 
-class CodecError(ValueError):
-    """Compressed bytes that cannot be read, or that hold more than the bound."""
+class MissingPackageError(Exception):
+    """A codec's library is not installed; `package` is its name on PyPI."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(package)
+        self.package = package
 
 
 def name_of(codec: int) -> str:
@@ -43,20 +60,47 @@ def name_of(codec: int) -> str:
     return NAMES[codec] if codec < len(NAMES) else f"codec {codec}"
 
 
+@cache
+def _library(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingPackageError(module.partition(".")[0]) from None
+
+
+@cache
+def _gzip_library() -> Any:
+    """The zlib of isal, twice as fast; where there is none (it knows two processors), Python's."""
+    try:
+        return _library("isal.isal_zlib")
+    except MissingPackageError:
+        return zlib
+
+
+def _too_large(name: str, max_bytes: int) -> CodecError:
+    return CodecError(f"{name}: the batch holds more than {max_bytes} bytes (max_batch_bytes)")
+
+
+# gzip ---------------------------------------------------------------------------------------------
+
+
 def decompress_gzip(data: memoryview, max_bytes: int) -> bytes:
     """All members of `data`; CodecError if they are malformed or hold more than `max_bytes`."""
+    library = _gzip_library()
     parts: list[bytes] = []
     room = max_bytes
     rest: memoryview | bytes = data
     while rest:
-        member = zlib.decompressobj(wbits=_GZIP_FRAMING)
+        if len(parts) == _GZIP_MEMBERS_MAX:
+            raise CodecError(f"gzip: more than {_GZIP_MEMBERS_MAX} members")
+        member = library.decompressobj(wbits=_GZIP_FRAMING)
         try:
             part = member.decompress(rest, room + 1)
-        except zlib.error as error:
+        except (library.error, zlib.error) as error:
             raise CodecError(f"gzip: {error}") from None
         room -= len(part)
         if room < 0:
-            raise CodecError(_too_large("gzip", max_bytes))
+            raise _too_large("gzip", max_bytes)
         if not member.eof:
             raise CodecError("gzip: the stream ends early")
         parts.append(part)
@@ -66,76 +110,150 @@ def decompress_gzip(data: memoryview, max_bytes: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def decompress_lz4(data: memoryview, max_bytes: int) -> bytes:
-    """The frame in `data`; CodecError if it is malformed or holds more than `max_bytes`."""
-    # One byte more than allowed shows that there is more, and lets the decoder see the end mark.
-    room = min(_lz4_bound(data), max_bytes) + 1
-    context = lz4.frame.create_decompression_context()
-    try:
-        result, used, ended = lz4.frame.decompress_chunk(context, data, max_length=room)
-    except (RuntimeError, ValueError, MemoryError) as error:
-        raise CodecError(f"lz4: {error}") from None
-    if len(result) > max_bytes:
-        raise CodecError(_too_large("lz4", max_bytes))
-    if not ended or used != len(data):
-        raise CodecError("lz4: the frame ends early" if not ended else "lz4: bytes after the frame")
-    return bytes(result)
-
-
-def _lz4_bound(data: memoryview) -> int:
-    """At most how many bytes the frame holds, by its block headers.
-
-    A producer's batch is some ten kilobytes; asking the library for `max_bytes` would make it
-    allocate them.
-    """
-    if len(data) < _LZ4_SHORTEST or int.from_bytes(data[:4], "little") != _LZ4_MAGIC:
-        raise CodecError("lz4: not an lz4 frame")
-    flags, descriptor = data[4], data[5]
-    block_max = _LZ4_BLOCK_SIZES.get(descriptor >> 4 & 7)
-    if flags >> 6 != 1 or block_max is None:
-        raise CodecError("lz4: unknown frame version or block size")
-    at = 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
-    checksum_size = 4 if flags & 0x10 else 0
-    bound = 0
-    while True:
-        if at + 4 > len(data):
-            raise CodecError("lz4: the frame ends early")
-        size = int.from_bytes(data[at : at + 4], "little")
-        at += 4
-        if size == 0:
-            return bound
-        if size & _LZ4_STORED:
-            size ^= _LZ4_STORED
-            bound += min(size, block_max)
-        else:
-            bound += min(size * _LZ4_MAX_RATIO, block_max)
-        at += size + checksum_size
-
-
-def _too_large(name: str, max_bytes: int) -> str:
-    return f"{name}: the batch holds more than {max_bytes} bytes (max_batch_bytes)"
-
-
 def compress_gzip(data: bytes | memoryview, level: int | None) -> bytes:
     """One gzip member without name or time."""
     packer = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, _GZIP_FRAMING)
     return packer.compress(data) + packer.flush()
 
 
+# snappy -------------------------------------------------------------------------------------------
+
+
+def decompress_snappy(data: memoryview, max_bytes: int) -> bytes:
+    """What the blocks hold; CodecError if they are malformed or hold more than `max_bytes`."""
+    unpack = _library("cramjam").snappy.decompress_raw
+    blocks, total = snappy_blocks(data)
+    if total > max_bytes:
+        raise _too_large("snappy", max_bytes)
+    parts = []
+    for start, end, size in blocks:
+        try:
+            part = unpack(data[start:end], output_len=size)
+        except Exception as error:  # noqa: BLE001 - its own class does not say which it may raise
+            raise CodecError(f"snappy: {error}") from None
+        if len(part) != size:
+            raise CodecError(f"snappy: a block of {size} bytes holds {len(part)}")
+        parts.append(part)
+    return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
+
+
+def compress_snappy(data: bytes | memoryview, level: int | None) -> bytes:
+    """Xerial's framing, as Java writes it. ValueError if a level is given: there are none."""
+    if level is not None:
+        raise ValueError("snappy has no levels")
+    pack = _library("cramjam").snappy.compress_raw
+    parts = [_XERIAL_HEADER]
+    for at in range(0, len(data), _XERIAL_BLOCK_BYTES):
+        block = bytes(pack(data[at : at + _XERIAL_BLOCK_BYTES]))
+        parts += (len(block).to_bytes(4, "big"), block)
+    return b"".join(parts)
+
+
+# lz4 ----------------------------------------------------------------------------------------------
+
+
+def decompress_lz4(data: memoryview | bytes, max_bytes: int) -> bytes:
+    """The frame in `data`; CodecError if it is malformed or holds more than `max_bytes`."""
+    library = _library("lz4.frame")
+    # A producer's batch is some ten kilobytes; asking the library for `max_bytes` would make it
+    # allocate them. One byte more shows that there is more, and lets it see the end mark.
+    room = min(lz4_bound(data), max_bytes) + 1
+    context = library.create_decompression_context()
+    try:
+        result, used, ended = library.decompress_chunk(context, data, max_length=room)
+    except (RuntimeError, ValueError, MemoryError) as error:
+        raise CodecError(f"lz4: {error}") from None
+    if len(result) > max_bytes:
+        raise _too_large("lz4", max_bytes)
+    if not ended or used != len(data):
+        raise CodecError("lz4: the frame ends early" if not ended else "lz4: bytes after the frame")
+    return bytes(result)
+
+
+def decompress_lz4_v0(data: memoryview, max_bytes: int) -> bytes:
+    """The same inside a v0 message: whatever the header checksum is, it is not believed (Java)."""
+    return decompress_lz4(seal_lz4(data), max_bytes)
+
+
 def compress_lz4(data: bytes | memoryview, level: int | None) -> bytes:
     """One frame as Java's: independent blocks of 64 KiB, no content size, no content checksum."""
-    packed: bytes = lz4.frame.compress(
+    library = _library("lz4.frame")
+    packed: bytes = library.compress(
         data,
         compression_level=0 if level is None else level,
-        block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+        block_size=library.BLOCKSIZE_MAX64KB,
         block_linked=False,
         store_size=False,
     )
     return packed
 
 
-DECOMPRESS: Final[dict[int, Decompress]] = {GZIP: decompress_gzip, LZ4: decompress_lz4}
-COMPRESS: Final[dict[int, Callable[[bytes | memoryview, int | None], bytes]]] = {
-    GZIP: compress_gzip,
-    LZ4: compress_lz4,
+def compress_lz4_v0(data: bytes | memoryview, level: int | None) -> bytes:
+    """The same with the header checksum that v0 messages have."""
+    return seal_lz4(compress_lz4(data, level), broken=True)
+
+
+# zstd ---------------------------------------------------------------------------------------------
+
+_idle_decoders: list[Any] = []  # a decoder serves one call at a time; making one costs 10 us
+
+
+def decompress_zstd(data: memoryview, max_bytes: int) -> bytes:
+    """What the frames hold; CodecError if they are malformed or hold more than `max_bytes`."""
+    frames = zstd_frames(data)
+    if not frames:
+        raise CodecError("zstd: the stream ends early")
+    parts: list[bytes] = []
+    room = max_bytes
+    for start, end, bound, window in frames:
+        part = _unpack_zstd(data[start:end], min(bound, room + 1), bound, window)
+        room -= len(part)
+        if room < 0:
+            raise _too_large("zstd", max_bytes)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _unpack_zstd(frame: memoryview, room: int, bound: int, window: int) -> bytes:
+    """One frame, of which no more than `room` bytes are made."""
+    library = _library("zstandard")
+    try:
+        decoder = _idle_decoders.pop()
+    except IndexError:
+        decoder = library.ZstdDecompressor()
+    part: bytes
+    try:
+        if room < bound:
+            part = decoder.stream_reader(frame).read(room)
+        else:
+            part = decoder.decompress(frame, max_output_size=bound + 1)
+    except (library.ZstdError, MemoryError) as error:
+        raise CodecError(f"zstd: {error}") from None
+    if window <= _ZSTD_KEPT_WINDOW:
+        _idle_decoders.append(decoder)
+    return part
+
+
+def compress_zstd(data: bytes | memoryview, level: int | None) -> bytes:
+    """One frame that says how much it holds."""
+    library = _library("zstandard")
+    packer = library.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level)
+    packed: bytes = packer.compress(data)
+    return packed
+
+
+DECOMPRESS: Final[dict[int, Decompress]] = {
+    GZIP: decompress_gzip,
+    SNAPPY: decompress_snappy,
+    LZ4: decompress_lz4,
+    ZSTD: decompress_zstd,
 }
+COMPRESS: Final[dict[int, Compress]] = {
+    GZIP: compress_gzip,
+    SNAPPY: compress_snappy,
+    LZ4: compress_lz4,
+    ZSTD: compress_zstd,
+}
+# Inside v0 messages; there never was zstd in v0 or v1 (KIP-110).
+DECOMPRESS_V0: Final[dict[int, Decompress]] = {**DECOMPRESS, LZ4: decompress_lz4_v0}
+COMPRESS_V0: Final[dict[int, Compress]] = {**COMPRESS, LZ4: compress_lz4_v0}

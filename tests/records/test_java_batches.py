@@ -96,10 +96,10 @@ def test_a_flipped_bit_without_checksums_is_no_crash(vector: Vector) -> None:
         [tuple(record) for record in records]
 
 
-@pytest.mark.parametrize("name", ["snappy_mixed", "zstd_mixed", "v0", "v1"])
+@pytest.mark.parametrize("name", ["v0", "v1"])
 def test_formats_not_read_yet(name: str) -> None:
     vector, good = vectors()[name], vectors()["none_mixed"]
-    codec = vector.head["codec"] if vector.head["magic"] == 2 else f"message format {name}"
+    codec = f"message format {name}"
     base = vector.head["base_offset"]
     with pytest.raises(UnsupportedCodecError, match="will follow; seek to") as caught:
         read(vector.data, base)

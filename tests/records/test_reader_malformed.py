@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
 from collections.abc import Iterator
 
+import cramjam
 import lz4.frame
 import pytest
+import zstandard
 from record_batches import patched, raw_batch, raw_record, read, sealed, varint
 
 from kcore.errors import CorruptRecordError, UnsupportedCodecError
-from kcore.records import RecordReader, encode_batch
+from kcore.records import RecordReader, codecs, encode_batch
 from kcore.structs import TopicPartition
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
@@ -58,22 +61,35 @@ def bodies() -> Iterator[tuple[str, bytes]]:
     yield "header value -2", raw_batch(raw_record(headers=varint(1) + b"\0" + varint(-2)), 1)
     yield "header left over", raw_batch(raw_record(headers=varint(1) + b"\0\x01\0\x01"), 1)
     yield "attribute bits unknown", raw_batch(one, 1, attributes=0x80)
+    for codec in (5, 6, 7):
+        yield f"codec {codec}", raw_batch(one, 1, attributes=codec)
+
+
+def zstd(data: bytes, *, says_size: bool) -> bytes:
+    return zstandard.ZstdCompressor(write_content_size=says_size).compress(data)
+
+
+PACK = {
+    "gzip": (GZIP, lambda data: zlib.compress(data, wbits=31)),
+    "snappy": (SNAPPY, lambda data: codecs.compress_snappy(data, None)),
+    "raw snappy": (SNAPPY, lambda data: bytes(cramjam.snappy.compress_raw(data))),
+    "lz4": (LZ4, lambda data: lz4.frame.compress(data, store_size=False)),
+    "zstd": (ZSTD, lambda data: zstd(data, says_size=True)),
+    "zstd without size": (ZSTD, lambda data: zstd(data, says_size=False)),
+}
 
 
 def streams() -> Iterator[tuple[str, bytes]]:
     """The same of compressed streams."""
     plain = raw_record()
     packed_lz4 = lz4.frame.compress(plain, store_size=False)
-    packed_gzip = zlib.compress(plain, wbits=31)
-    for codec, name, packed in ((GZIP, "gzip", packed_gzip), (LZ4, "lz4", packed_lz4)):
-        yield f"{name} cut", raw_batch(packed[:-1], 1, attributes=codec)
-        yield f"{name} cut in half", raw_batch(packed[: len(packed) // 2], 1, attributes=codec)
-        yield f"{name} of nothing", raw_batch(b"", 1, attributes=codec)
-        yield f"{name} goes on", raw_batch(packed + b"\0", 1, attributes=codec)
+    for name, (codec, compress) in PACK.items():
+        packed = compress(plain)
+        for size in range(len(packed)):
+            yield f"{name} cut at {size}", raw_batch(packed[:size], 1, attributes=codec)
+        for tail in (b"\0", b"\0" * 8, packed[: len(packed) // 2]):
+            yield f"{name} and {tail.hex()}", raw_batch(packed + tail, 1, attributes=codec)
         yield f"{name} is not", raw_batch(b"not packed at all", 1, attributes=codec)
-        compress = (
-            lz4.frame.compress if codec == LZ4 else lambda data: zlib.compress(data, wbits=31)
-        )
         yield f"{name} holds more", raw_batch(compress(plain + b"\0"), 1, attributes=codec)
         yield f"{name} holds less", raw_batch(compress(plain[:-1]), 1, attributes=codec)
         yield f"{name} holds nothing", raw_batch(compress(b""), 1, attributes=codec)
@@ -198,14 +214,35 @@ def test_wrong_checksum_and_a_wild_last_offset_do_not_skip_far() -> None:
     assert caught.value.last_offset == 16
 
 
-@pytest.mark.parametrize("codec", [5, 6, 7, SNAPPY, ZSTD])
-def test_codec_that_cannot_be_read(codec: int) -> None:
-    reader = RecordReader("t", 3, GOOD + at_base(raw_batch(b"xx", 1, attributes=codec)), 10)
+MODULES = {"snappy": "cramjam", "lz4": "lz4.frame", "zstd": "zstandard"}
+
+
+@pytest.mark.parametrize("codec", MODULES)
+def test_a_codec_whose_package_is_missing(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = encode_batch([(1, None, b"x")], base_offset=BASE, codec=codec)
+    codecs._library.cache_clear()
+    monkeypatch.setitem(sys.modules, MODULES[codec], None)
+    reader = RecordReader("t", 3, GOOD + batch, 10)
     assert len(reader.take(10)) == 2
-    with pytest.raises(UnsupportedCodecError) as caught:
-        reader.take(10)
-    assert caught.value.codec == {SNAPPY: "snappy", ZSTD: "zstd"}.get(codec, f"codec {codec}")
-    assert caught.value.first_offset == BASE
+    package = MODULES[codec].partition(".")[0]
+    for _ in range(3):
+        with pytest.raises(UnsupportedCodecError, match=f"pip install {package}") as caught:
+            reader.take(10)
+        assert (caught.value.codec, caught.value.partition) == (codec, ("t", 3))
+        assert (caught.value.first_offset, caught.value.last_offset) == (BASE, BASE)
+    monkeypatch.undo()
+    reader = RecordReader("t", 3, GOOD + batch, 10)
+    assert len(reader.take(10)) == 3  # it was installed
+
+
+def test_gzip_without_isal(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = encode_batch([(1, None, b"x")], codec="gzip")
+    codecs._gzip_library.cache_clear()
+    codecs._library.cache_clear()
+    monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
+    assert codecs._gzip_library() is zlib
+    assert len(read(batch)) == 1
+    codecs._gzip_library.cache_clear()
 
 
 def test_text_that_is_not_utf8_is_replaced() -> None:

@@ -6,16 +6,19 @@ import gc
 import struct
 import tracemalloc
 import zlib
+from collections.abc import Callable
 
+import cramjam
 import lz4.frame
 import pytest
+import zstandard
 from record_batches import patched, raw_batch, raw_record, read, sealed
 
 from kcore.errors import CorruptRecordError
-from kcore.records import RecordReader, encode_batch
+from kcore.records import RecordReader, codecs, encode_batch
 
 MIB = 1 << 20
-GZIP, LZ4 = 1, 3
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 
 
 def peak(data: bytes, **options: int) -> int:
@@ -29,22 +32,37 @@ def peak(data: bytes, **options: int) -> int:
         tracemalloc.stop()
 
 
-def bomb(codec: int) -> bytes:
-    """A batch that unpacks to 80 MiB."""
-    zeros = b"\0" * (80 * MIB)
-    packed = lz4.frame.compress(zeros) if codec == LZ4 else zlib.compress(zeros, 1, wbits=31)
-    return raw_batch(packed, 1, attributes=codec)
+ZEROS = b"\0" * (80 * MIB)
+BOMBS = {
+    "gzip": lambda: raw_batch(zlib.compress(ZEROS, 1, wbits=31), 1, attributes=GZIP),
+    "snappy": lambda: raw_batch(codecs.compress_snappy(ZEROS, None), 1, attributes=SNAPPY),
+    "snappy raw": lambda: raw_batch(
+        bytes(cramjam.snappy.compress_raw(ZEROS)), 1, attributes=SNAPPY
+    ),
+    "lz4": lambda: raw_batch(lz4.frame.compress(ZEROS), 1, attributes=LZ4),
+    "zstd": lambda: raw_batch(zstandard.compress(ZEROS), 1, attributes=ZSTD),
+    "zstd without size": lambda: raw_batch(
+        zstandard.ZstdCompressor(write_content_size=False).compress(ZEROS), 1, attributes=ZSTD
+    ),
+    "zstd frames": lambda: raw_batch(zstandard.compress(ZEROS[:MIB]) * 80, 1, attributes=ZSTD),
+}
 
 
-@pytest.mark.parametrize("codec", [GZIP, LZ4])
-def test_a_bomb_is_refused_within_the_bound(codec: int) -> None:
-    data = bomb(codec)
+@pytest.mark.parametrize("make", BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_refused_within_the_bound(make: Callable[[], bytes]) -> None:
+    data = make()
     assert peak(data, max_batch_bytes=MIB) < 8 * MIB
     with pytest.raises(CorruptRecordError, match="more than 67108864 bytes"):
         read(data)
 
 
-@pytest.mark.parametrize("codec", ["gzip", "lz4"])
+def test_gzip_of_many_members_takes_no_time_squared() -> None:
+    batch = raw_batch(zlib.compress(b"", wbits=31) * 100_000, 1, attributes=GZIP)
+    with pytest.raises(CorruptRecordError, match="more than 64 members"):
+        read(batch)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_the_bound_is_exact(codec: str) -> None:
     log = encode_batch([(1, None, b"x" * 200_000)], codec=codec)
     size = len(encode_batch([(1, None, b"x" * 200_000)])) - 61
@@ -86,6 +104,49 @@ def test_lz4_that_claims_a_huge_content() -> None:
     for claim in (1 << 40, (1 << 63) - 1, (1 << 64) - 1):
         struct.pack_into("<Q", packed, 6, claim)
         assert peak(raw_batch(bytes(packed), 1, attributes=LZ4)) < MIB
+
+
+def test_snappy_that_claims_more_than_it_holds() -> None:
+    for claim in (b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x10", b"\xff\xff\xff\xff\xff\x7f"):
+        assert peak(raw_batch(claim + b"\0\0" * 20, 1, attributes=SNAPPY)) < MIB
+
+
+def test_zstd_that_claims_more_than_it_holds() -> None:
+    packed = bytearray(zstandard.compress(b"x" * 70_000))
+    assert packed[4] >> 6 == 2  # four bytes of size
+    for claim in (2**32 - 1, 2**31, 200_000, 69_999, 1, 0):
+        struct.pack_into("<I", packed, 5, claim)
+        assert peak(raw_batch(bytes(packed), 1, attributes=ZSTD)) < MIB
+
+
+def test_zstd_windows() -> None:
+    """A window is kept only as far as the content needs it; above 128 MiB none is accepted."""
+    body = encode_batch([(1, None, b"abc" * 100_000)])[61:]
+    for log in (10, 17, 23, 27):
+        parameters = zstandard.ZstdCompressionParameters(window_log=log, write_content_size=False)
+        packed = zstandard.ZstdCompressor(compression_params=parameters).compress(body)
+        assert len(read(raw_batch(packed, 1, attributes=ZSTD))) == 1
+    huge = bytearray(packed)
+    huge[5] = 31 << 3
+    assert peak(raw_batch(bytes(huge), 1, attributes=ZSTD)) < 2 * MIB
+
+
+def test_zstd_frames_in_a_row_and_between_them_what_is_skipped() -> None:
+    body = raw_record(0) + raw_record(1)
+    skipped = struct.pack("<II", 0x184D2A53, 5) + b"12345"
+    one, two = zstandard.compress(body[:5]), zstandard.compress(body[5:])
+    assert len(read(raw_batch(skipped + one + skipped + two, 2, attributes=ZSTD))) == 2
+    assert peak(raw_batch(skipped, 2, attributes=ZSTD)) < MIB
+    assert peak(raw_batch(one + two + skipped[:-1], 2, attributes=ZSTD)) < MIB
+
+
+def test_snappy_as_others_frame_it() -> None:
+    body = encode_batch([(1, b"%d" % i, b"value" * 9) for i in range(900)])[61:]
+    packed = codecs.compress_snappy(body, None)
+    little = packed[:8] + b"\1\0\0\0" * 2 + packed[16:]  # Redpanda's byte order
+    bare = bytes(cramjam.snappy.compress_raw(body))
+    for data in (packed, little, bare):
+        assert len(read(raw_batch(data, 900, attributes=SNAPPY))) == 900
 
 
 def test_gzip_members_in_a_row() -> None:

@@ -21,7 +21,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4", "gzip"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("size", [10, 100, 1024])
 def test_cases(bench: None, size: int, codec: str) -> None:
     cases = importlib.import_module("bench_records")
@@ -30,6 +30,16 @@ def test_cases(bench: None, size: int, codec: str) -> None:
     log = cases.encode(batches, codec)
     assert cases.decode(log) == 700
     assert cases.touch(log) == cases.expected(batches)
+
+
+def test_codec_bench(
+    bench: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = importlib.import_module("bench_codecs")
+    plain = cases.batches(4096, 8192)
+    assert len(plain) == 2
+    for case in cases.cases():
+        assert cases.rate(case, plain, rounds=1) > 0
 
 
 def answer(log: bytes, partitions: int) -> bytes:
