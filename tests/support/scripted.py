@@ -436,6 +436,8 @@ class World:
         self.now = 1_000
         self.clients: list[Client] = []
         self.inputs = 0
+        # What becomes of an answer's frame on its way: (request, frame) -> frame.
+        self.garble: Callable[[Any, bytes], bytes] | None = None
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
 
@@ -500,6 +502,8 @@ class World:
             return
         if not isinstance(answer, bytes):
             answer = frames.encode_response(answer, request.api_version, request.correlation_id)
+        if self.garble is not None:
+            answer = self.garble(request, answer)
         self.inputs += 1
         client.core.handle_data(link, answer, self.now)
         client.drain()
