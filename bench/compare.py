@@ -1,8 +1,10 @@
 """End to end from a real Kafka, side by side: `python bench/compare.py` (or `make bench`).
 
-Every contender reads the same topic in a process of its own, in turn, several rounds; the table
-shows the median of each and its ratio to the ceiling probe of the same run. Without --bootstrap a
-one-node Kafka is started for the run.
+Every contender reads the same topic in a process of its own, one after the other, for several
+rounds in turn; a first round that does not count warms the broker up. The table shows medians. A
+ratio to the ceiling probe is taken within each round and the median of those is shown, so that a
+busy stretch of the machine weighs on both sides. `--matrix` runs sizes x partitions x
+max_poll_records. Without --bootstrap a one-node Kafka with a server's JVM settings is started.
 """
 
 from __future__ import annotations
@@ -11,158 +13,205 @@ import argparse
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from contenders import CONTENDERS, UnavailableError
+from tables import Figures, Runs, show_cell, show_matrix
+from topics import Shape, fill
 
-HERE = Path(__file__).parent
-READERS = {
-    "probe": [str(HERE / "probe.py")],
-    "kcore": [str(HERE / "readers" / "kcore_poll.py")],
-    "confluent": [str(HERE / "readers" / "confluent_tuned.py")],
-    "aiokafka": [str(HERE / "readers" / "aiokafka_getmany.py")],
-    "kafka-python": [str(HERE / "readers" / "kafka_python.py")],
-}
-# kafka-python reads this fraction of the records: a full run of it would be most of the time.
-SLOW = 8
+HERE = Path(__file__).resolve().parent
+RUN_TIMEOUT_S = 600
+
+MATRIX_VALUE_BYTES = (10, 100, 1024, 10_240)
+MATRIX_PARTITIONS = (1, 4, 100)
+MATRIX_MAX_POLL_RECORDS = (1, 500, 10_000)
+MATRIX_CONTENDERS = ("probe", "kcore", "confluent")
+# A cell of the matrix holds at most so many bytes of values, and one that hands records over one by
+# one so many records: the last row would otherwise take as long as all others.
+CELL_BYTES = 256 * 1024 * 1024
+SINGLE_RECORDS = 100_000
 
 
 def main() -> int:
+    args = arguments()
+    with kafka(args.bootstrap) as bootstrap:
+        return matrix(args, bootstrap) if args.matrix else compare(args, bootstrap)
+
+
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bootstrap", help="an existing Kafka instead of one of our own")
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--value-bytes", type=int, default=100)
     parser.add_argument("--partitions", type=int, default=4)
-    parser.add_argument("--compression", default="none", choices=["none", "gzip", "lz4"])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", help="comma-separated contenders: " + ", ".join(READERS))
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument(
+        "--compression", default="none", choices=["none", "gzip", "snappy", "lz4", "zstd"]
+    )
+    parser.add_argument("--max-poll-records", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", help="comma-separated contenders: " + ", ".join(CONTENDERS))
+    parser.add_argument("--matrix", action="store_true", help="sizes, partitions, batch sizes")
+    parser.add_argument("--json", type=Path, help="write every figure there, too")
     args = parser.parse_args()
-    if args.bootstrap:
-        return compare(args, args.bootstrap)
+    args.names = args.only.split(",") if args.only else None
+    unknown = set(args.names or ()) - set(CONTENDERS)
+    if unknown:
+        parser.error(f"unknown contenders: {', '.join(sorted(unknown))}")
+    return args
+
+
+@contextmanager
+def kafka(bootstrap: str | None) -> Iterator[str]:
+    """The Kafka named, or one of our own for as long as this lasts."""
+    if bootstrap:
+        yield bootstrap
+        return
     from kcore.cli.demo.kafka_cluster import KafkaCluster
 
-    with KafkaCluster(nodes=1) as cluster:
-        return compare(args, cluster.bootstrap)
+    with KafkaCluster(nodes=1, jvm="server") as cluster:
+        yield cluster.bootstrap
 
 
 def compare(args: argparse.Namespace, bootstrap: str) -> int:
-    topic = f"bench-{args.value_bytes}b-{args.partitions}p-{args.compression}"
-    produce(bootstrap, topic, args)
-    names = args.only.split(",") if args.only else list(READERS)
-    figures: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for number in range(args.rounds):
-        for name in names:
-            if name == "kafka-python" and number:
-                continue
-            figures[name].append(run(name, bootstrap, topic, args))
-    show(figures, args)
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps({"about": about(args), "figures": figures}, indent=1))
+    shape = Shape(args.records, args.value_bytes, args.partitions, args.compression)
+    runs = measure(bootstrap, shape, args, args.max_poll_records, args.names or list(CONTENDERS))
+    facts = about()
+    show_cell(runs, title(shape, args.max_poll_records), facts)
+    write(args, facts, [{"shape": shape._asdict(), "runs": runs}])
     return 0
 
 
-def produce(bootstrap: str, topic: str, args: argparse.Namespace) -> None:
-    """Fill the topic unless it is there already: keys of 8 bytes, values that do not compress to
-    nothing.
-    """
-    from confluent_kafka import Consumer as Watcher
-    from confluent_kafka import Producer, TopicPartition
-    from confluent_kafka.admin import AdminClient, NewTopic
+def matrix(args: argparse.Namespace, bootstrap: str) -> int:
+    cells = []
+    for size in MATRIX_VALUE_BYTES:
+        for partitions in MATRIX_PARTITIONS:
+            count = min(args.records, CELL_BYTES // size)
+            shape = Shape(count, size, partitions, args.compression)
+            for limit in MATRIX_MAX_POLL_RECORDS:
+                names = args.names or list(MATRIX_CONTENDERS)
+                runs = measure(bootstrap, shape, args, limit, names)
+                print(f"{title(shape, limit)}: {load()}", file=sys.stderr)
+                cells.append({"shape": shape._asdict(), "max_poll_records": limit, "runs": runs})
+    facts = about()
+    show_matrix(cells, facts)
+    write(args, facts, cells)
+    return 0
 
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.create_topics([NewTopic(topic, args.partitions, 1)]).values():
+
+def measure(
+    bootstrap: str, shape: Shape, args: argparse.Namespace, max_poll_records: int, names: list[str]
+) -> Runs:
+    """All rounds of one table: figures of each contender, by round."""
+    fill(bootstrap, shape)
+    commands = commands_of(names, shape.compression)
+    runs: Runs = {name: [] for name in commands}
+    for number in range(-1, args.rounds):
+        for name, command in commands.items():
+            found = run(name, command, bootstrap, shape, max_poll_records)
+            if number >= 0:
+                runs[name].append(found)
+    agree(runs, shape)
+    return runs
+
+
+def commands_of(names: list[str], compression: str) -> dict[str, list[str]]:
+    """What to run, of those that can take part."""
+    commands = {}
+    for name in names:
+        codecs = CONTENDERS[name].codecs
+        if codecs is not None and compression not in codecs:
+            continue
         try:
-            future.result()
-        except Exception as error:  # noqa: BLE001 - it may be there from an earlier run
-            print(error, file=sys.stderr)
-    watcher = Watcher({"bootstrap.servers": bootstrap, "group.id": "bench-watch"})
-    have = sum(
-        watcher.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1]
-        for p in range(args.partitions)
-    )
-    watcher.close()
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "compression.type": args.compression,
-            "linger.ms": 20,
-            "batch.size": 65536,
-            "queue.buffering.max.messages": 1_000_000,
-        }
-    )
-    noise = os.urandom(1 << 16).hex().encode()
-    for i in range(have, args.records):
-        start = (i * 31) % (len(noise) - args.value_bytes)
-        while True:
-            try:
-                producer.produce(
-                    topic,
-                    noise[start : start + args.value_bytes],
-                    b"k%07d" % i,
-                    partition=i % args.partitions,
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
-    producer.flush(60)
+            commands[name] = CONTENDERS[name].command()
+        except UnavailableError as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+    return commands
 
 
-def run(name: str, bootstrap: str, topic: str, args: argparse.Namespace) -> dict[str, Any]:
-    records = args.records // SLOW if name == "kafka-python" else args.records
-    command = [sys.executable, *READERS[name], "--bootstrap", bootstrap, "--topic", topic]
-    command += ["--partitions", str(args.partitions), "--records", str(records)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def run(
+    name: str, command: list[str], bootstrap: str, shape: Shape, max_poll_records: int
+) -> Figures:
+    """One contender, once."""
+    records = shape.records // CONTENDERS[name].share
+    if max_poll_records == 1:
+        records = min(records, SINGLE_RECORDS)
+    options = {
+        "--bootstrap": bootstrap,
+        "--topic": shape.topic,
+        "--partitions": str(shape.partitions),
+        "--records": str(records),
+        "--max-poll-records": str(max_poll_records),
+    }
+    words = [word for option in options.items() for word in option]
+    done = subprocess.run(
+        [*command, *words], capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
+    )
     if done.returncode:
-        raise SystemExit(f"{name} failed:\n{done.stderr}")
-    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        raise SystemExit(f"{name} failed:\n{done.stdout}{done.stderr}")
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
     return figures
 
 
-def about(args: argparse.Namespace) -> dict[str, Any]:
-    git = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+def agree(runs: Runs, shape: Shape) -> None:
+    """Whoever has read the whole topic must have read the same."""
+    whole = {
+        (found["bytes"], found["offsets"])
+        for rounds in runs.values()
+        for found in rounds
+        if found["records"] == shape.records
+    }
+    if len(whole) > 1:
+        raise SystemExit(f"the contenders do not agree on bytes and offsets: {whole}")
+
+
+def title(shape: Shape, max_poll_records: int) -> str:
+    return (
+        f"{shape.records:,} records of {shape.value_bytes} B, {shape.partitions} partitions,"
+        f" {shape.compression}, up to {max_poll_records} a poll"
+    )
+
+
+def load() -> str:
+    one, five, _ = os.getloadavg()
+    return f"load {one:.1f} over 1 min, {five:.1f} over 5"
+
+
+def about() -> dict[str, str]:
+    """Where and with what the figures were made."""
+    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=10"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    peers = ("confluent-kafka", "aiokafka", "kafka-python")
     return {
         "command": " ".join(["python", "bench/compare.py", *sys.argv[1:]]),
         "commit": commit,
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        "machine": f"{os.cpu_count()} cores of {cpu_model()}, {platform.system()}",
+        "load": f"{load()}, at the end",
         "python": platform.python_version(),
-        "records": args.records,
+        "versions": ", ".join(f"{name} {version(name)}" for name in peers),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
 
 
-def show(figures: dict[str, list[dict[str, Any]]], args: argparse.Namespace) -> None:
-    facts = about(args)
-    table = Table(
-        title=f"{args.records:,} records of {args.value_bytes} B, {args.partitions} partitions, "
-        f"{args.compression}; key, value and offset of each touched in Python",
-        caption="; ".join(f"{key}: {value}" for key, value in facts.items()),
-    )
-    columns = ("reader", "M records/s", "of probe", "CPU us/record", "of probe (CPU)", "RSS MB")
-    for column in columns:
-        table.add_column(column, justify="left" if column == "reader" else "right")
-    base = medians(figures["probe"]) if figures.get("probe") else None
-    for runs in figures.values():
-        wall, cpu = medians(runs)
-        rss = max(run["peak_rss_mb"] for run in runs)
-        speed = f"{base[0] / wall:.0%}" if base else "-"
-        thrift = f"{base[1] / cpu:.0%}" if base else "-"
-        table.add_row(runs[0]["name"], f"{1 / wall:.2f}", speed, f"{cpu:.3f}", thrift, str(rss))
-    Console(width=130).print(table)
+def cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
 
 
-def medians(runs: list[dict[str, Any]]) -> tuple[float, float]:
-    """Median wall and CPU microseconds a record."""
-    return (
-        statistics.median(run["wall_s"] * 1e6 / run["records"] for run in runs),
-        statistics.median(run["cpu_s"] * 1e6 / run["records"] for run in runs),
-    )
+def write(args: argparse.Namespace, facts: dict[str, str], cells: list[dict[str, Any]]) -> None:
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps({"about": facts, "cells": cells}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

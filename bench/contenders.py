@@ -1,0 +1,99 @@
+"""Who takes part in the comparison, and how each is started.
+
+A contender is a command that takes the options of `readers/common.py` and prints one line of JSON.
+Those that need more than Python are built into `.cache/bench` at first use (and after a change);
+one that cannot be built here is left out, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = HERE.parent / ".cache" / "bench"
+BUILD_TIMEOUT_S = 300
+
+
+class UnavailableError(RuntimeError):
+    """A contender cannot take part here; the text says why."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """command: makes what to run, building it if need be; UnavailableError.
+
+    codecs: what it can read, None for all. share: it reads one record in so many, because a full
+    run of it would be most of the time.
+    """
+
+    command: Callable[[], list[str]]
+    codecs: frozenset[str] | None = None
+    share: int = 1
+
+
+def _python(script: str) -> Callable[[], list[str]]:
+    return lambda: [sys.executable, str(HERE / script)]
+
+
+def _java() -> list[str]:
+    from kcore.cli.demo.java import KafkaUnavailableError, find_installation
+
+    try:
+        found = find_installation()
+    except KafkaUnavailableError as error:
+        raise UnavailableError(str(error)) from error
+    source = HERE / "java" / "Reader.java"
+    if _stale(CACHE / "java" / "Reader.class", [source]):
+        target = str(CACHE / "java")
+        _build(["javac", "-cp", f"{found.jars}/*", "-d", target, str(source)], HERE)
+    path = f"{CACHE / 'java'}:{found.jars}/*"
+    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+    return [found.java, "-Xms256m", "-Xmx1g", quiet, "-cp", path, "Reader"]
+
+
+def _go() -> list[str]:
+    binary = CACHE / "franz_go"
+    if _stale(binary, [HERE / "go" / name for name in ("main.go", "go.mod", "go.sum")]):
+        _build(["go", "build", "-o", str(binary), "."], HERE / "go")
+    return [str(binary)]
+
+
+def _stale(built: Path, sources: list[Path]) -> bool:
+    newest = max(source.stat().st_mtime for source in sources)
+    return not built.exists() or built.stat().st_mtime < newest
+
+
+def _build(command: list[str], folder: Path) -> None:
+    if shutil.which(command[0]) is None:
+        raise UnavailableError(f"no {command[0]} on the PATH")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT_S,
+        check=False,
+        env={**os.environ, "GOFLAGS": "-mod=readonly"},
+    )
+    if done.returncode:
+        raise UnavailableError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+CONTENDERS = {
+    # The probe has no decompressor: it is the ceiling of bytes that can be read in place.
+    "probe": Contender(_python("probe.py"), frozenset({"none"})),
+    "kcore": Contender(_python("readers/kcore_poll.py")),
+    "kcore-iterate": Contender(_python("readers/kcore_iterate.py")),
+    "confluent": Contender(_python("readers/confluent_tuned.py")),
+    "aiokafka": Contender(_python("readers/aiokafka_getmany.py")),
+    "kafka-python": Contender(_python("readers/kafka_python.py"), share=8),
+    "java": Contender(_java),
+    "franz-go": Contender(_go),
+}

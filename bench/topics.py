@@ -1,0 +1,84 @@
+"""The topics that the benches read: made once, filled once, known by their shape."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import NamedTuple
+
+SETTLE_S = 30
+
+
+class Shape(NamedTuple):
+    """What is in a topic. Values are slices of random hexadecimal text: they pack two to one."""
+
+    records: int = 1_000_000
+    value_bytes: int = 100
+    partitions: int = 4
+    compression: str = "none"
+
+    @property
+    def topic(self) -> str:
+        """A name of its own for every shape, so that a Kafka can be used again."""
+        size = f"{self.value_bytes}b-{self.records}r"
+        return f"bench-{size}-{self.partitions}p-{self.compression}"
+
+
+def fill(bootstrap: str, shape: Shape) -> None:
+    """Make the topic hold exactly `shape.records` records with keys of 8 bytes."""
+    from confluent_kafka import KafkaException, Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(shape.topic, shape.partitions, 1)]).values():
+        try:
+            future.result()
+        except KafkaException as error:
+            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                raise
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "compression.type": shape.compression,
+            "linger.ms": 20,
+            "batch.size": 65536,
+            "queue.buffering.max.messages": 1_000_000,
+            "enable.idempotence": True,
+        }
+    )
+    noise = os.urandom(1 << 16).hex().encode()
+    span = len(noise) - shape.value_bytes
+    for i in range(_held(bootstrap, shape), shape.records):
+        start = (i * 31) % span
+        value, key = noise[start : start + shape.value_bytes], b"k%07d" % i
+        while True:
+            try:
+                producer.produce(shape.topic, value, key, partition=i % shape.partitions)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    left = producer.flush(120)
+    if left:
+        sys.exit(f"{left} records could not be written to {shape.topic}")
+
+
+def _held(bootstrap: str, shape: Shape) -> int:
+    """How many records there are from an earlier run; waits for the leaders of a new topic."""
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+    watcher = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench-watch"})
+    give_up = time.monotonic() + SETTLE_S
+    try:
+        while True:
+            try:
+                return sum(
+                    watcher.get_watermark_offsets(TopicPartition(shape.topic, p), timeout=10)[1]
+                    for p in range(shape.partitions)
+                )
+            except KafkaException:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.1)
+    finally:
+        watcher.close()
