@@ -1,7 +1,7 @@
 """What ends: groups and offsets, on request or by age (rules O16-O20, A3).
 
-All of it looks at what is there only after the writes on their way are through, and marks a group
-as retiring until its tombstone is: so no commit or join slips in between the look and the end.
+All of it holds the group: it looks at what is there when the writes on their way are through, and
+until its own is, nothing is added. So no commit slips in between the look and the tombstones.
 """
 
 from __future__ import annotations
@@ -53,45 +53,42 @@ class Cleaning:
     def delete_group(self, group_id: str, done: Callable[[ErrorCode], None], now_ms: int) -> None:
         """A3: with everything it has committed."""
 
-        def retire(error: ErrorCode, now_ms: int) -> None:
-            group = self._context.groups.get(group_id)
-            if not error:
-                error = ErrorCode.GROUP_ID_NOT_FOUND
-                if group is not None and not group.retiring:
-                    error = group.refusal(ApiKey.DELETE_GROUPS)
-            if error or group is None:
+        def retire(group: Group | None, error: ErrorCode, now_ms: int) -> None:
+            if group is None:
+                done(error or ErrorCode.GROUP_ID_NOT_FOUND)
+                return
+            error = group.refusal(ApiKey.DELETE_GROUPS)
+            if error:
+                group.held = False
                 done(error)
                 return
             entries = self._tombstones(group_id, self._offsets.touched(group_id))
-            self._retire(group, entries, lambda error, _now_ms: done(answered(error)), now_ms)
+            entries.append(group_entry(group_id, None))
+            self._remove(group, entries, done, now_ms)
 
-        self._context.appends.after(retire, now_ms)
+        self._context.hold(group_id, retire, now_ms)
 
     def delete_offsets(self, ticket: Ticket, request: OffsetDeleteRequest, now_ms: int) -> None:
         """O16."""
 
-        def delete(error: ErrorCode, now_ms: int) -> None:
-            group = self._context.groups.get(request.group_id)
-            if not error:
-                error = _offset_delete_error(group)
-            if error or group is None:
+        def delete(group: Group | None, error: ErrorCode, now_ms: int) -> None:
+            if group is None:
+                error = error or ErrorCode.GROUP_ID_NOT_FOUND
+                ticket.answer(OffsetDeleteResponse(error_code=error))
+                return
+            error = _offset_delete_error(group)
+            if error:
+                group.held = False
                 ticket.answer(OffsetDeleteResponse(error_code=error))
                 return
             response, gone = self._delete_response(group, request)
 
-            def written(error: ErrorCode, _now_ms: int) -> None:
-                if error:
-                    ticket.answer(OffsetDeleteResponse(error_code=answered(error)))
-                else:
-                    ticket.answer(response)
+            def done(error: ErrorCode) -> None:
+                ticket.answer(OffsetDeleteResponse(error_code=error) if error else response)
 
-            entries = self._tombstones(group.group_id, gone)
-            if entries:
-                self._context.write(entries, written, now_ms)
-            else:
-                ticket.answer(response)
+            self._remove(group, self._tombstones(group.group_id, gone), done, now_ms)
 
-        self._context.appends.after(delete, now_ms)
+        self._context.hold(request.group_id, delete, now_ms)
 
     def _delete_response(
         self, group: Group, request: OffsetDeleteRequest
@@ -142,15 +139,16 @@ class Cleaning:
 
     def sweep(self, now_ms: int) -> None:
         """O18, O19: end what is too old."""
+        for group in list(self._context.groups.values()):
+            if self._expired(group, now_ms):
+                self._context.hold(group.group_id, self._sweep_group, now_ms)
 
-        def look(error: ErrorCode, now_ms: int) -> None:
-            for group in [] if error else list(self._context.groups.values()):
-                if not group.retiring:
-                    self._sweep_group(group, now_ms)
+    def _sweep_group(self, group: Group | None, _error: ErrorCode, now_ms: int) -> None:
+        if group is not None:
+            self._remove(group, self._expired(group, now_ms), lambda _error: None, now_ms)
 
-        self._context.appends.after(look, now_ms)
-
-    def _sweep_group(self, group: Group, now_ms: int) -> None:
+    def _expired(self, group: Group, now_ms: int) -> list[Item]:
+        """The tombstones of what is too old: offsets, and the group if that leaves nothing."""
         stored = self._offsets.of(group.group_id)
         wall_ms = self._context.wall_ms(now_ms)
         gone = [
@@ -166,9 +164,8 @@ class Cleaning:
             and group.state is GroupState.EMPTY
             and not self._offsets.has_open_transaction(group.group_id)
         ):
-            self._retire(group, entries, ignore, now_ms)
-        elif entries:
-            self._context.write(entries, ignore, now_ms)
+            entries.append(group_entry(group.group_id, None))
+        return entries
 
     def _is_expired(self, group: Group, value: OffsetCommitValue, wall_ms: int) -> bool:
         """Whether an offset is too old; that its topic is not subscribed is known."""
@@ -192,26 +189,22 @@ class Cleaning:
     def _tombstones(self, group_id: str, gone: list[TopicPartition]) -> list[Item]:
         return [offset_entry(group_id, tp.topic, tp.partition, None) for tp in gone]
 
-    def _retire(
-        self,
-        group: Group,
-        entries: list[Item],
-        done: Callable[[ErrorCode, int], None],
-        now_ms: int,
+    def _remove(
+        self, group: Group, entries: list[Item], done: Callable[[ErrorCode], None], now_ms: int
     ) -> None:
-        """Append the tombstones; the group is gone when they are replayed."""
-        group.retiring = True
+        """Append the tombstones of a group that is held; what they say goes when they are in."""
 
-        def retired(error: ErrorCode, now_ms: int) -> None:
-            group.retiring = False
-            done(error, now_ms)
+        def removed(error: ErrorCode, _now_ms: int) -> None:
+            group.held = False
+            done(answered(error))
 
-        self._context.write([*entries, group_entry(group.group_id, None)], retired, now_ms)
+        if entries:
+            self._context.write(entries, removed, now_ms)
+        else:
+            removed(ErrorCode.NONE, now_ms)
 
 
-def _offset_delete_error(group: Group | None) -> ErrorCode:
-    if group is None:
-        return ErrorCode.GROUP_ID_NOT_FOUND
+def _offset_delete_error(group: Group) -> ErrorCode:
     error = group.refusal(ApiKey.OFFSET_DELETE)
     members = group.state is not GroupState.EMPTY
     if not error and members and group.protocol_type != CONSUMER_PROTOCOL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kcore.coordinator.appends import Appends, Done
@@ -11,6 +12,10 @@ from kcore.coordinator.journal import Item, group_entry
 from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
 from kcore.coordinator.states import GroupInput
 from kcore.structs import Rng
+from kcore.wire.codes import ErrorCode
+
+# Called with a group that is held; None if there is none, or an error says why not.
+Held = Callable[["Group | None", ErrorCode, int], None]
 
 # The fields of a UUID in hex digits.
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
@@ -75,6 +80,44 @@ class Context:
     ) -> None:
         """Append the group as it is now, with these assignments."""
         self.write([group_entry(group.group_id, group.value(assignments))], done, now_ms)
+
+    def when_free(self, group_id: str, run: Done, now_ms: int) -> None:
+        """Call `run`; if something is about to be removed of the group, once that is through."""
+        group = self.groups.get(group_id)
+        if group is None or not group.held:
+            run(ErrorCode.NONE, now_ms)
+            return
+
+        def again(error: ErrorCode, now_ms: int) -> None:
+            if error:
+                run(error, now_ms)
+            else:
+                self.when_free(group_id, run, now_ms)
+
+        self.appends.after(again, now_ms)
+
+    def hold(self, group_id: str, run: Held, now_ms: int) -> None:
+        """Call `run` with the group when nothing about it is on its way to the journal, and keep
+        it like that: what would add to the group waits (`when_free`) until `run` has set `held`
+        back. Without a group there is nothing to keep.
+        """
+
+        def turn(error: ErrorCode, now_ms: int) -> None:
+            group = self.groups.get(group_id)
+            if error or group is None:
+                run(None, error, now_ms)
+            elif group.held:
+                self.appends.after(turn, now_ms)
+            else:
+                group.held = True
+                self.appends.after(lambda error, now_ms: held(group, error, now_ms), now_ms)
+
+        def held(group: Group, error: ErrorCode, now_ms: int) -> None:
+            if error:
+                group.held = False
+            run(None if error else group, error, now_ms)
+
+        self.appends.after(turn, now_ms)
 
     def new_member_id(self, prefix: str) -> str:
         """An id nobody has: the prefix tells people whose it is."""

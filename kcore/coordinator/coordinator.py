@@ -70,6 +70,9 @@ _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
     OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
 }
 
+# What adds to a group waits while something is being removed.
+_ADDS: Final = (JoinGroupRequest, OffsetCommitRequest, TxnOffsetCommitRequest)
+
 # Groups without a name: allowed where offsets are, as they always were (KIP-289).
 _NAMELESS: Final = (OffsetCommitRequest,)
 
@@ -267,7 +270,10 @@ class GroupCoordinator:
             else:
                 serve(shard, ticket, request, now_ms)
 
-        shard.when_settled(request.group_id, run, now_ms)
+        if isinstance(request, _ADDS):
+            shard.context.when_free(request.group_id, run, now_ms)
+        else:
+            run(ErrorCode.NONE, now_ms)
 
     def _join_error(self, request: JoinGroupRequest) -> ErrorCode:
         """What is wrong with a JoinGroup wherever it goes."""

@@ -75,6 +75,7 @@ class Group:
         "awaiting_join",
         "generation",
         "group_id",
+        "held",
         "leader_id",
         "members",
         "new_member_added",
@@ -83,7 +84,6 @@ class Group:
         "previous_state",
         "protocol_name",
         "protocol_type",
-        "retiring",
         "state",
         "state_since_ms",
         "static_members",
@@ -108,7 +108,7 @@ class Group:
         self.supported: Counter[str] = Counter()  # protocol -> how many members list it
         self.new_member_added = False  # during this initial delay
         self.subscribed: frozenset[str] | None = None  # topics; None: not known
-        self.retiring = False  # its tombstone is on the way to the journal
+        self.held = False  # what is to be removed of it is being decided and written
 
     # State ---------------------------------------------------------------------------------------
 

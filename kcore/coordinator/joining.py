@@ -208,15 +208,22 @@ class Joining:
             self._rebalance.prepare(group, now_ms)
             return
 
+        generation = group.generation
+
         def done(error: ErrorCode, now_ms: int) -> None:
-            if error and group.members.get(member_id) is member:
-                waiting = group.unpark_join(member)
+            if (
+                member.join is not ticket
+                or group.state is not GroupState.STABLE
+                or group.generation != generation
+            ):
+                return  # a round has begun: it answers, and writes who is who
+            group.unpark_join(member)
+            if error:
                 group.update(member, *old)
                 self._rename(group, member, old_id, now_ms)
-                if waiting is not None:
-                    refuse_join(waiting, answered(error))
-            elif member.join is ticket and group.members.get(member_id) is member:
-                group.unpark_join(member)
+                refuse_join(ticket, answered(error))
+            else:
+                self._rebalance.renew_session(group, member, now_ms)
                 self._welcome_back(ticket, group, member, old_leader)
 
         self._context.write_group(group, group.assignments(), done, now_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from kcore.coordinator.appends import Appends
 from kcore.coordinator.cleaning import Cleaning, sweep_key
@@ -49,16 +49,6 @@ class Shard:
     def groups(self) -> dict[str, Group]:
         """The groups by id."""
         return self.context.groups
-
-    def when_settled(
-        self, group_id: str, run: Callable[[ErrorCode, int], None], now_ms: int
-    ) -> None:
-        """Call `run`; if the group is about to be gone, only when that is decided."""
-        group = self.groups.get(group_id)
-        if group is not None and group.retiring:
-            self.appends.after(run, now_ms)
-        else:
-            run(ErrorCode.NONE, now_ms)
 
     # Coming and going ----------------------------------------------------------------------------
 

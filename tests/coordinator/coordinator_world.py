@@ -59,14 +59,24 @@ class World:
     # Time and the journal ------------------------------------------------------------------------
 
     def drain(self) -> None:
-        while (append := self.coordinator.next_append()) is not None:
+        while True:
+            self._take_replies()
+            append = self.coordinator.next_append()
+            if append is None:
+                return
             self.waiting.append(append)
             if self.appending:
                 self.settle()
+
+    def _take_replies(self) -> None:
         while (reply := self.coordinator.next_reply()) is not None:
             assert reply.token in self.requests, "an answer nobody waits for"
             assert reply.token not in self.replies, "answered twice"
             self.replies[reply.token] = reply.message
+            self.on_reply(reply.token, reply.message)
+
+    def on_reply(self, token: Any, message: Any) -> None:
+        """For judges who must see every answer at its time."""
 
     def settle(self, error: ErrorCode = ErrorCode.NONE, count: int | None = None) -> None:
         """The appends that wait are through (or failed)."""
