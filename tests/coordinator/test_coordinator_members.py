@@ -484,3 +484,71 @@ def test_groups_without_a_name():
     assert w.replies[token].topics[0].partitions[0].error_code == E.INVALID_GROUP_ID
     assert w.committed({("t", 0): 1}, group="") == E.NONE
     assert w.fetch(group="") == {("t", 0): (1, 0)}
+
+
+def test_a_return_that_fails_after_a_round_has_begun_stands():
+    w = World()
+    lead, follow = w.form(2, instances="LF", st=60_000)
+    w.appending = False
+    back = w.join(instance="F", version=9, st=60_000)
+    joined = w.join(lead, instance="L", version=9, st=60_000)  # the leader makes a round
+    answer = w.replies[back]
+    assert (answer.error_code, answer.generation_id, w.error(joined)) == (E.NONE, 2, E.NONE)
+    w.settle(E.MESSAGE_TOO_LARGE)
+    assert set(w.group.members) == {lead, answer.member_id}
+    shares = {answer.member_id: b"f"}
+    sync = w.sync(answer.member_id, 2, instance="F")
+    w.sync(lead, 2, shares, instance="L")
+    w.settle()
+    assert w.replies[sync].assignment == b"f"
+    assert w.heartbeat(follow, 2, "F") == E.FENCED_INSTANCE_ID
+
+
+def test_a_return_that_takes_long_to_write_has_a_session_after_it():
+    w = World()
+    w.form(1, instances="A", st=6_000)
+    w.appending = False
+    back = w.join(instance="A", version=9, st=6_000)
+    w.after(20_000)
+    assert w.parked(back)
+    w.settle()
+    member_id = w.replies[back].member_id
+    w.after(5_999)
+    assert list(w.group.members) == [member_id]
+    w.after(1)
+    assert w.group.members == {}
+
+
+def test_what_waits_for_a_delete_that_fails_finds_the_group():
+    w = World()
+    w.commit({("t", 0): 5})
+    w.appending = False
+    deletes = [w.send(m.DeleteGroupsRequest(groups_names=["g"]), 2) for _ in range(2)]
+    late = w.commit({("t", 1): 6})
+    w.settle(E.REQUEST_TIMED_OUT)
+    assert w.replies[deletes[0]].results[0].error_code == E.COORDINATOR_NOT_AVAILABLE
+    w.appending = True
+    w.settle()
+    assert not w.parked(deletes[1], late)
+    stored = World(loaded=w.journal)
+    assert stored.fetch() == w.fetch()
+    deleted = w.replies[deletes[1]].results[0].error_code
+    assert deleted == E.NONE
+    assert w.fetch() in ({}, {("t", 1): (6, 0)})
+
+
+def test_a_commit_on_its_way_is_not_left_behind_by_a_delete():
+    w = World()
+    w.commit({("t", 0): 5})
+    w.appending = False
+    w.commit({("t", 1): 6})
+    delete = w.send(m.DeleteGroupsRequest(groups_names=["g"]), 2)
+    w.commit({("t", 2): 7})
+    while w.waiting:
+        w.settle(count=1)
+    assert w.replies[delete].results[0].error_code == E.NONE
+    assert set(w.fetch()) <= {("t", 2)}
+    w.appending = True
+    if w.coordinator.group("g") is None:
+        w.commit({("t", 3): 8})
+    assert not {("t", 0), ("t", 1)} & set(w.fetch())
