@@ -1,6 +1,7 @@
 """Columns of records: what the reader fills and `arrow.pyx` and `batch.pyx` show (columns.pyx)."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
 
 from kcore.records.layout cimport RecordView
 
@@ -104,3 +105,22 @@ cdef class Columns:
     cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil
     cdef Run* run_of(self, int64_t row) noexcept
     cdef const uint8_t* find(self, Strings* column, int64_t row, int32_t* size) noexcept nogil
+
+
+# For whoever builds such columns, too.
+cdef void free_strings(Strings* column) noexcept
+cdef int reserve_rows(
+    Strings* column, int64_t before, int64_t capacity, bint views
+) noexcept nogil
+cdef int reserve_data(Strings* column, int64_t more) noexcept nogil
+cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
+
+
+cdef inline void put_copy(
+    Strings* column, int64_t row, const uint8_t* data, int32_t size
+) noexcept nogil:
+    """Copy a string in; `reserve_data` has made room."""
+    if size > 0:
+        memcpy(column.data + column.size, data, <size_t> size)
+        column.size += size
+    column.offsets[row + 1] = <int32_t> column.size

@@ -2,14 +2,14 @@ from typing import final
 
 @final
 class Columns:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         max_rows: int = 8_624_430,
         max_bytes: int = 2_147_483_647,
         *,
         views: bool = False,
         with_headers: bool = False,
-    ) -> None: ...
+    ) -> Columns: ...
     @property
     def rows(self) -> int: ...
     @property

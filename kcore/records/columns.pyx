@@ -49,7 +49,8 @@ cdef class Columns:
             raise ValueError(f"no room for a record: {max_rows} rows, {max_bytes} bytes")
         # Plain columns have offsets of 32 bits: what would not fit them waits for the next columns.
         self.max_rows = min(max_rows, <int64_t> limits.MAX_COLUMN_ROWS)
-        self.max_bytes = min(max_bytes, <int64_t> INT32_MAX)
+        # A byte of a header's name that is no UTF-8 becomes three (U+FFFD).
+        self.max_bytes = min(max_bytes, <int64_t> INT32_MAX // (3 if with_headers else 1))
         self.views = views
         self.with_headers = with_headers
         self.topics = []
@@ -366,7 +367,7 @@ cdef int reserve_rows(
     return 0
 
 
-cdef inline int reserve_data(Strings* column, int64_t more) noexcept nogil:
+cdef int reserve_data(Strings* column, int64_t more) noexcept nogil:
     cdef int64_t capacity
     if column.data != NULL and more <= column.capacity - column.size:
         return 0
@@ -401,16 +402,6 @@ cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
     column.valid[row >> 3] &= <uint8_t> ~(1 << (row & 7))
     column.nulls += 1
     return 0
-
-
-cdef inline void put_copy(
-    Strings* column, int64_t row, const uint8_t* data, int32_t size
-) noexcept nogil:
-    """Copy a string in; `reserve_data` has made room."""
-    if size > 0:
-        memcpy(column.data + column.size, data, <size_t> size)
-        column.size += size
-    column.offsets[row + 1] = <int32_t> column.size
 
 
 cdef inline void put_view(

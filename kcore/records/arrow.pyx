@@ -1,0 +1,682 @@
+"""Columns as Arrow, without any Arrow library: the C Data Interface behind PyCapsules.
+
+`ArrowBatch` gives one struct array (a record batch) whose children are Spark's Kafka columns:
+
+    key binary, value binary, topic string, partition int32, offset int64,
+    timestamp timestamp[us, UTC], timestampType int32, headers list<struct<key, value>>
+
+Whoever imports it gets pointers to our memory, no copies. Every array given away, children and
+dictionaries too, holds a reference of its own to the batch, because an importer may move each of
+them elsewhere and release them in any order, from any thread. The batch holds the columns, and
+they, when they are views, the fetched bytes.
+
+Source: the Arrow C data interface, C stream interface and PyCapsule interface specifications.
+"""
+
+cimport cython
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.errno cimport ENOMEM
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t
+from libc.string cimport memcpy, memset
+
+from kcore.records.columns cimport (
+    Columns,
+    Run,
+    Strings,
+    free_strings,
+    put_copy,
+    put_null,
+    reserve_data,
+    reserve_rows,
+)
+from kcore.records.varint cimport read_varint
+
+cdef extern from "Python.h":
+    bint Py_IsInitialized() noexcept nogil
+    object PyUnicode_DecodeUTF8(const char* data, Py_ssize_t size, const char* errors)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+cdef enum:
+    NULLABLE = 2  # ARROW_FLAG_NULLABLE
+    FIELDS_MAX = 8
+    HEADERS_FIRST = 64
+    MICROSECONDS = 1000  # in a millisecond
+
+cdef struct ArrowSchema:
+    const char* format
+    const char* name
+    const char* metadata
+    int64_t flags
+    int64_t n_children
+    ArrowSchema** children
+    ArrowSchema* dictionary
+    void (*release)(ArrowSchema*) noexcept nogil
+    void* private_data
+
+cdef struct ArrowArray:
+    int64_t length
+    int64_t null_count
+    int64_t offset
+    int64_t n_buffers
+    int64_t n_children
+    const void** buffers
+    ArrowArray** children
+    ArrowArray* dictionary
+    void (*release)(ArrowArray*) noexcept nogil
+    void* private_data  # the ArrowBatch: one reference
+
+cdef struct ArrowArrayStream:
+    int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
+    int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept nogil
+    const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
+    void (*release)(ArrowArrayStream*) noexcept nogil
+    void* private_data  # a Source
+
+cdef struct Source:
+    PyObject* batch
+    bint given
+
+
+# Schemas --------------------------------------------------------------------------------------
+
+
+cdef void release_schema(ArrowSchema* schema) noexcept nogil:
+    cdef int64_t index
+    if schema.children != NULL:
+        for index in range(schema.n_children):
+            free_schema(schema.children[index])
+        PyMem_RawFree(schema.children)
+    free_schema(schema.dictionary)
+    schema.release = NULL
+
+
+cdef void free_schema(ArrowSchema* schema) noexcept nogil:
+    if schema != NULL and schema.release != NULL:  # not moved elsewhere
+        schema.release(schema)
+    PyMem_RawFree(schema)
+
+
+cdef void free_schema_capsule(object capsule) noexcept:
+    free_schema(<ArrowSchema*> PyCapsule_GetPointer(capsule, "arrow_schema"))
+
+
+cdef int fill_schema(
+    ArrowSchema* schema, const char* format, const char* name, int64_t n_children
+) except -1:
+    """Make a schema whose children are still to be made; texts are literals."""
+    memset(schema, 0, sizeof(ArrowSchema))
+    schema.format = format
+    schema.name = name
+    schema.flags = NULLABLE
+    schema.release = release_schema
+    if n_children:
+        schema.children = <ArrowSchema**> calloc(n_children, sizeof(ArrowSchema*))
+        schema.n_children = n_children
+    return 0
+
+
+cdef ArrowSchema* child_schema(
+    ArrowSchema* parent, int64_t index, const char* format, const char* name, int64_t n_children=0
+) except NULL:
+    cdef ArrowSchema* child = <ArrowSchema*> calloc(1, sizeof(ArrowSchema))
+    parent.children[index] = child
+    fill_schema(child, format, name, n_children)
+    return child
+
+
+# Arrays ---------------------------------------------------------------------------------------
+
+
+cdef void release_array(ArrowArray* array) noexcept nogil:
+    cdef int64_t index
+    cdef PyObject* owner = <PyObject*> array.private_data
+    if array.children != NULL:
+        for index in range(array.n_children):
+            free_array(array.children[index])
+        PyMem_RawFree(array.children)
+    free_array(array.dictionary)
+    PyMem_RawFree(array.buffers)
+    array.release = NULL
+    array.private_data = NULL
+    give_back(owner)
+
+
+cdef void free_array(ArrowArray* array) noexcept nogil:
+    if array != NULL and array.release != NULL:  # not moved elsewhere
+        array.release(array)
+    PyMem_RawFree(array)
+
+
+cdef void free_array_capsule(object capsule) noexcept:
+    free_array(<ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array"))
+
+
+cdef void give_back(PyObject* owner) noexcept nogil:
+    """Drop one reference, from whichever thread this is."""
+    if owner != NULL and Py_IsInitialized():  # else all is gone anyway
+        with gil:
+            Py_DECREF(<object> owner)
+
+
+cdef int fill_array(
+    ArrowArray* array,
+    object owner,
+    int64_t length,
+    int64_t null_count,
+    int64_t n_buffers,
+    int64_t n_children,
+) except -1:
+    """Make an array whose buffers and children are still to be set."""
+    memset(array, 0, sizeof(ArrowArray))
+    array.length = length
+    array.null_count = null_count
+    array.release = release_array
+    Py_INCREF(owner)
+    array.private_data = <void*> <PyObject*> owner
+    array.buffers = <const void**> calloc(n_buffers, sizeof(void*))
+    array.n_buffers = n_buffers
+    if n_children:
+        array.children = <ArrowArray**> calloc(n_children, sizeof(ArrowArray*))
+        array.n_children = n_children
+    return 0
+
+
+cdef ArrowArray* child_array(
+    ArrowArray* parent,
+    int64_t index,
+    object owner,
+    int64_t length,
+    int64_t null_count,
+    int64_t n_buffers,
+    int64_t n_children=0,
+) except NULL:
+    cdef ArrowArray* child = <ArrowArray*> calloc(1, sizeof(ArrowArray))
+    parent.children[index] = child
+    fill_array(child, owner, length, null_count, n_buffers, n_children)
+    return child
+
+
+# Streams --------------------------------------------------------------------------------------
+
+
+cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
+    cdef Source* source = <Source*> stream.private_data
+    with gil:
+        try:
+            (<ArrowBatch> source.batch).export_schema(out)
+        except MemoryError:
+            return ENOMEM
+    return 0
+
+
+cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
+    """The batch, and after it the end: a released array."""
+    cdef Source* source = <Source*> stream.private_data
+    memset(out, 0, sizeof(ArrowArray))
+    if source.given:
+        return 0
+    with gil:
+        try:
+            (<ArrowBatch> source.batch).export_array(out)
+        except MemoryError:
+            return ENOMEM
+    source.given = True
+    return 0
+
+
+cdef const char* stream_error(ArrowArrayStream* stream) noexcept nogil:
+    return "no memory"
+
+
+cdef void release_stream(ArrowArrayStream* stream) noexcept nogil:
+    cdef Source* source = <Source*> stream.private_data
+    stream.release = NULL
+    stream.private_data = NULL
+    give_back(source.batch)
+    PyMem_RawFree(source)
+
+
+cdef void free_stream_capsule(object capsule) noexcept:
+    cdef ArrowArrayStream* stream
+    stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.release != NULL:  # not moved elsewhere
+        stream.release(stream)
+    PyMem_RawFree(stream)
+
+
+# The batch ------------------------------------------------------------------------------------
+
+
+@cython.final
+@cython.no_gc
+cdef class ArrowBatch:
+    """Records as one Arrow record batch; `pyarrow.record_batch(it)`, `polars.DataFrame(it)`, ...
+
+    columns: what the records are in. start, stop: of its rows. include_headers: whether there is a
+    column of headers; the columns must have been made with them. dictionary: whether topic is
+    dictionary-encoded.
+
+    It can be imported any number of times, and whatever was imported stays valid without it.
+    """
+
+    cdef Columns columns
+    cdef int64_t start
+    cdef readonly int64_t num_rows
+    cdef readonly bint include_headers
+    cdef readonly bint dictionary
+
+    # Made here, for the rows of this batch; the rest is in the columns.
+    cdef int64_t* timestamps
+    cdef uint8_t* timestamps_valid
+    cdef int64_t timestamps_null
+    cdef int32_t* partitions
+    cdef int32_t* kinds
+    cdef int32_t* topics  # offsets of the names, or numbers in the dictionary
+    cdef uint8_t* names
+    cdef int32_t* name_offsets  # of the dictionary
+    cdef int32_t* header_lists
+    cdef uint8_t* header_lists_valid
+    cdef int64_t header_lists_null
+    cdef int64_t header_count
+    cdef int64_t header_capacity
+    cdef Strings header_keys
+    cdef Strings header_values
+    cdef int64_t* buffer_sizes
+
+    def __cinit__(
+        self,
+        Columns columns not None,
+        int64_t start=0,
+        stop=None,
+        *,
+        bint include_headers=False,
+        bint dictionary=False,
+    ):
+        cdef int64_t end = columns.rows if stop is None else stop
+        if not 0 <= start <= end <= columns.rows:
+            raise ValueError(f"rows {start} to {end} of {columns.rows}")
+        if include_headers and not columns.with_headers:
+            raise ValueError("the columns were read without headers")
+        columns.full = True  # its arrays must not move any more
+        if columns.reserve(1, 1) < 0:  # without rows, too: NULL for a buffer is not liked
+            raise MemoryError
+        self.columns = columns
+        self.start = start
+        self.num_rows = end - start
+        self.include_headers = include_headers
+        self.dictionary = dictionary
+        self.make_timestamps()
+        self.make_runs()
+        if include_headers:
+            self.make_headers()
+        if columns.views:
+            self.make_sizes()
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.timestamps)
+        PyMem_RawFree(self.timestamps_valid)
+        PyMem_RawFree(self.partitions)
+        PyMem_RawFree(self.kinds)
+        PyMem_RawFree(self.topics)
+        PyMem_RawFree(self.names)
+        PyMem_RawFree(self.name_offsets)
+        PyMem_RawFree(self.header_lists)
+        PyMem_RawFree(self.header_lists_valid)
+        free_strings(&self.header_keys)
+        free_strings(&self.header_values)
+        PyMem_RawFree(self.buffer_sizes)
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __repr__(self) -> str:
+        return f"<ArrowBatch of {self.num_rows} records>"
+
+    @property
+    def views(self) -> bool:
+        """Whether keys and values are `binary_view` over the fetched bytes."""
+        return self.columns.views
+
+    def __arrow_c_schema__(self):
+        """A capsule `arrow_schema`: a struct of the columns."""
+        cdef ArrowSchema* schema = <ArrowSchema*> calloc(1, sizeof(ArrowSchema))
+        capsule = PyCapsule_New(schema, "arrow_schema", free_schema_capsule)
+        self.export_schema(schema)
+        return capsule
+
+    def __arrow_c_array__(self, requested_schema=None):
+        """Capsules `arrow_schema` and `arrow_array`. `requested_schema` is not looked at."""
+        cdef ArrowArray* array = <ArrowArray*> calloc(1, sizeof(ArrowArray))
+        capsule = PyCapsule_New(array, "arrow_array", free_array_capsule)
+        self.export_array(array)
+        return self.__arrow_c_schema__(), capsule
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """A capsule `arrow_array_stream` of this one batch. `requested_schema` is not looked at."""
+        cdef ArrowArrayStream* stream
+        cdef Source* source
+        stream = <ArrowArrayStream*> calloc(1, sizeof(ArrowArrayStream))
+        capsule = PyCapsule_New(stream, "arrow_array_stream", free_stream_capsule)
+        source = <Source*> calloc(1, sizeof(Source))
+        Py_INCREF(self)
+        source.batch = <PyObject*> self
+        stream.private_data = source
+        stream.get_schema = stream_schema
+        stream.get_next = stream_next
+        stream.get_last_error = stream_error
+        stream.release = release_stream
+        return capsule
+
+    # Making what the columns do not have ----------------------------------------------------------
+
+    cdef int make_timestamps(self) except -1:
+        """Microseconds; null if they leave the range of 64 bits."""
+        cdef const int64_t* source = self.columns.timestamps + self.start
+        cdef int64_t highest = INT64_MAX // MICROSECONDS
+        cdef int64_t lowest = -highest
+        cdef int64_t row
+        cdef bint fits = True
+        self.timestamps = <int64_t*> malloc(self.num_rows, sizeof(int64_t))
+        with nogil:
+            for row in range(self.num_rows):
+                fits &= lowest <= source[row] <= highest
+            if fits:
+                for row in range(self.num_rows):
+                    self.timestamps[row] = source[row] * MICROSECONDS
+        if fits:
+            return 0
+        self.timestamps_valid = <uint8_t*> calloc(self.num_rows // 8 + 1, 1)
+        for row in range(self.num_rows):
+            self.timestamps[row] = 0
+            if lowest <= source[row] <= highest:
+                self.timestamps[row] = source[row] * MICROSECONDS
+                self.timestamps_valid[row >> 3] |= <uint8_t> (1 << (row & 7))
+            else:
+                self.timestamps_null += 1
+        return 0
+
+    cdef int make_runs(self) except -1:
+        """The columns partition, timestampType and topic."""
+        cdef Columns columns = self.columns
+        cdef int64_t end = self.start + self.num_rows
+        cdef int64_t index
+        cdef int64_t row
+        cdef int64_t first
+        cdef int64_t after
+        cdef int64_t size = 0
+        cdef list names = [topic.encode() for topic in columns.topics]
+        cdef bytes name
+        cdef Run* run
+        self.partitions = <int32_t*> malloc(self.num_rows, sizeof(int32_t))
+        self.kinds = <int32_t*> malloc(self.num_rows, sizeof(int32_t))
+        self.topics = <int32_t*> malloc(self.num_rows + 1, sizeof(int32_t))
+        self.topics[0] = 0
+        if self.dictionary:
+            self.make_dictionary(names)
+        for index in range(columns.run_count):
+            run = &columns.runs[index]
+            after = end
+            if index + 1 < columns.run_count:
+                after = min(end, columns.runs[index + 1].row)
+            first = max(run.row, self.start)
+            if first >= after:
+                continue
+            for row in range(first - self.start, after - self.start):
+                self.partitions[row] = run.partition
+                self.kinds[row] = run.timestamp_type
+            if self.dictionary:
+                for row in range(first - self.start, after - self.start):
+                    self.topics[row] = run.topic
+            else:
+                name = names[run.topic]
+                size = self.repeat_name(name, first - self.start, after - first, size)
+        if self.names == NULL:
+            self.names = <uint8_t*> malloc(1, 1)
+        return 0
+
+    cdef int make_dictionary(self, list names) except -1:
+        cdef bytes joined = b"".join(names)
+        cdef int32_t size = 0
+        cdef Py_ssize_t index
+        self.names = <uint8_t*> malloc(len(joined), 1)
+        memcpy(self.names, <const char*> joined, <size_t> len(joined))
+        self.name_offsets = <int32_t*> malloc(len(names) + 1, sizeof(int32_t))
+        self.name_offsets[0] = 0
+        for index in range(len(names)):
+            size += <int32_t> len(<bytes> names[index])
+            self.name_offsets[index + 1] = size
+        return 0
+
+    cdef int64_t repeat_name(
+        self, bytes name, int64_t first, int64_t count, int64_t size
+    ) except -1:
+        """Write a name `count` times behind the `size` bytes there are; how many there are then."""
+        cdef int64_t one = len(name)
+        cdef int64_t more = one * count
+        cdef int64_t done = one
+        cdef int64_t row
+        cdef uint8_t* to
+        if size + more > INT32_MAX:
+            raise OverflowError("the names of the topics take more than 2 GiB")
+        to = <uint8_t*> PyMem_RawRealloc(self.names, <size_t> (size + more + 1))
+        if to == NULL:
+            raise MemoryError
+        self.names = to
+        to += size
+        memcpy(to, <const char*> name, <size_t> one)
+        while done < more:  # twice as much each time
+            memcpy(to + done, to, <size_t> min(done, more - done))
+            done += min(done, more - done)
+        for row in range(count):
+            self.topics[first + row + 1] = <int32_t> (size + (row + 1) * one)
+        return size + more
+
+    cdef int make_headers(self) except -1:
+        """Lists of (key, value) from what is on the wire; null for a record without headers."""
+        cdef Columns columns = self.columns
+        cdef int64_t row
+        cdef int32_t size = 0
+        cdef const uint8_t* at
+        self.header_lists = <int32_t*> malloc(self.num_rows + 1, sizeof(int32_t))
+        self.header_lists[0] = 0
+        self.header_lists_valid = <uint8_t*> calloc(self.num_rows // 8 + 1, 1)
+        self.reserve_header(0, 0)
+        for row in range(self.num_rows):
+            at = NULL
+            if columns.has_headers():
+                at = columns.find(&columns.headers, self.start + row, &size)
+            if at == NULL:
+                self.header_lists_null += 1
+            else:
+                self.header_lists_valid[row >> 3] |= <uint8_t> (1 << (row & 7))
+                self.add_headers(at, at + size)
+            self.header_lists[row + 1] = <int32_t> self.header_count
+        return 0
+
+    cdef int add_headers(self, const uint8_t* at, const uint8_t* end) except -1:
+        """The headers of one record; the reader has checked them."""
+        cdef int32_t size = 0
+        cdef int32_t value_size = 0
+        cdef Py_ssize_t length = 0
+        cdef const uint8_t* key
+        cdef str name
+        while at != NULL and at < end:
+            key = read_varint(at, end, &size)
+            at = read_varint(key + size, end, &value_size)
+            if not is_ascii(key, size):  # Arrow's strings are UTF-8: what is not is replaced
+                name = PyUnicode_DecodeUTF8(<const char*> key, size, b"replace")
+                key = <const uint8_t*> PyUnicode_AsUTF8AndSize(name, &length)
+                size = <int32_t> length
+            self.reserve_header(size, value_size)
+            put_copy(&self.header_keys, self.header_count, key, size)
+            put_copy(&self.header_values, self.header_count, at, value_size)
+            if value_size < 0:
+                put_null(&self.header_values, self.header_count, self.header_capacity)
+            else:
+                at += value_size
+            self.header_count += 1
+        return 0
+
+    cdef int reserve_header(self, int32_t key_size, int32_t value_size) except -1:
+        """Make room for one more."""
+        cdef int64_t before = self.header_capacity
+        cdef int64_t capacity = max(2 * before, HEADERS_FIRST)
+        if self.header_count == before:
+            if (
+                reserve_rows(&self.header_keys, before, capacity, False) < 0
+                or reserve_rows(&self.header_values, before, capacity, False) < 0
+            ):
+                raise MemoryError
+            self.header_capacity = capacity
+        if (
+            reserve_data(&self.header_keys, key_size) < 0
+            or reserve_data(&self.header_values, value_size) < 0
+        ):
+            raise MemoryError
+        return 0
+
+    cdef int make_sizes(self) except -1:
+        """The sizes of the buffers that views point into."""
+        cdef int32_t index
+        self.buffer_sizes = <int64_t*> malloc(self.columns.buffer_count, sizeof(int64_t))
+        for index in range(self.columns.buffer_count):
+            self.buffer_sizes[index] = self.columns.buffers[index].size
+        return 0
+
+    # Giving away ----------------------------------------------------------------------------------
+
+    cdef int export_schema(self, ArrowSchema* schema) except -1:
+        cdef const char* binary = "vz"
+        cdef ArrowSchema* child
+        if not self.columns.views:
+            binary = "z"
+        try:
+            fill_schema(schema, b"+s", b"", FIELDS_MAX if self.include_headers else FIELDS_MAX - 1)
+            schema.flags = 0
+            child_schema(schema, 0, binary, b"key")
+            child_schema(schema, 1, binary, b"value")
+            if not self.dictionary:
+                child_schema(schema, 2, b"u", b"topic")
+            else:
+                child = child_schema(schema, 2, b"i", b"topic")
+                child.dictionary = <ArrowSchema*> calloc(1, sizeof(ArrowSchema))
+                fill_schema(child.dictionary, b"u", b"", 0)
+            child_schema(schema, 3, b"i", b"partition")
+            child_schema(schema, 4, b"l", b"offset")
+            child_schema(schema, 5, b"tsu:UTC", b"timestamp")
+            child_schema(schema, 6, b"i", b"timestampType")
+            if self.include_headers:
+                child = child_schema(schema, 7, b"+l", b"headers", 1)
+                child = child_schema(child, 0, b"+s", b"element", 2)
+                child_schema(child, 0, b"u", b"key")
+                child_schema(child, 1, b"z", b"value")
+        except MemoryError:
+            release_schema(schema)
+            raise
+        return 0
+
+    cdef int export_array(self, ArrowArray* array) except -1:
+        cdef int64_t rows = self.num_rows
+        cdef ArrowArray* child
+        try:
+            fill_array(
+                array, self, rows, 0, 1, FIELDS_MAX if self.include_headers else FIELDS_MAX - 1
+            )
+            self.export_strings(array, 0, &self.columns.keys)
+            self.export_strings(array, 1, &self.columns.values)
+            self.export_topics(array)
+            child = child_array(array, 3, self, rows, 0, 2)
+            child.buffers[1] = self.partitions
+            child = child_array(array, 4, self, rows, 0, 2)
+            child.buffers[1] = self.columns.offsets
+            child.offset = self.start
+            child = child_array(array, 5, self, rows, self.timestamps_null, 2)
+            child.buffers[0] = self.timestamps_valid
+            child.buffers[1] = self.timestamps
+            child = child_array(array, 6, self, rows, 0, 2)
+            child.buffers[1] = self.kinds
+            if self.include_headers:
+                self.export_headers(array)
+        except MemoryError:
+            release_array(array)
+            raise
+        return 0
+
+    cdef int export_strings(self, ArrowArray* parent, int64_t index, Strings* column) except -1:
+        cdef Columns columns = self.columns
+        cdef bint whole = self.num_rows == columns.rows
+        cdef int64_t nulls = column.nulls if whole or not column.nulls else -1  # -1: not counted
+        cdef int64_t number
+        cdef ArrowArray* child
+        if not columns.views:
+            child = child_array(parent, index, self, self.num_rows, nulls, 3)
+            child.buffers[1] = column.offsets
+            child.buffers[2] = column.data
+        else:
+            child = child_array(
+                parent, index, self, self.num_rows, nulls, 3 + columns.buffer_count
+            )
+            child.buffers[1] = column.views
+            for number in range(columns.buffer_count):
+                child.buffers[2 + number] = columns.buffers[number].start
+            child.buffers[2 + columns.buffer_count] = self.buffer_sizes
+        child.buffers[0] = column.valid
+        child.offset = self.start
+        return 0
+
+    cdef int export_topics(self, ArrowArray* parent) except -1:
+        cdef ArrowArray* child
+        if not self.dictionary:
+            child = child_array(parent, 2, self, self.num_rows, 0, 3)
+            child.buffers[1] = self.topics
+            child.buffers[2] = self.names
+            return 0
+        child = child_array(parent, 2, self, self.num_rows, 0, 2)
+        child.buffers[1] = self.topics
+        child.dictionary = <ArrowArray*> calloc(1, sizeof(ArrowArray))
+        fill_array(child.dictionary, self, len(self.columns.topics), 0, 3, 0)
+        child.dictionary.buffers[1] = self.name_offsets
+        child.dictionary.buffers[2] = self.names
+        return 0
+
+    cdef int export_headers(self, ArrowArray* parent) except -1:
+        cdef ArrowArray* child
+        cdef ArrowArray* pair
+        child = child_array(parent, 7, self, self.num_rows, self.header_lists_null, 2, 1)
+        child.buffers[0] = self.header_lists_valid
+        child.buffers[1] = self.header_lists
+        pair = child_array(child, 0, self, self.header_count, 0, 1, 2)
+        child = child_array(pair, 0, self, self.header_count, 0, 3)
+        child.buffers[1] = self.header_keys.offsets
+        child.buffers[2] = self.header_keys.data
+        child = child_array(pair, 1, self, self.header_count, self.header_values.nulls, 3)
+        child.buffers[0] = self.header_values.valid
+        child.buffers[1] = self.header_values.offsets
+        child.buffers[2] = self.header_values.data
+        return 0
+
+
+# Memory ---------------------------------------------------------------------------------------
+
+cdef void* malloc(int64_t count, size_t item_size) except NULL:
+    cdef void* made = PyMem_RawMalloc(<size_t> max(count, 1) * item_size)
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef void* calloc(int64_t count, size_t item_size) except NULL:
+    cdef void* made = PyMem_RawCalloc(<size_t> max(count, 1), item_size)
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef bint is_ascii(const uint8_t* at, int32_t size) noexcept nogil:
+    cdef int32_t index
+    cdef uint8_t bits = 0
+    for index in range(size):
+        bits |= at[index]
+    return bits < 0x80
