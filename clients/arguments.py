@@ -124,10 +124,10 @@ def timeout(value: object, default: float) -> float:
     return min(value, MAX_TIMEOUT_MS)
 
 
-def record_count(value: object) -> int:
-    """max_records of a poll. TypeError, IllegalArgumentError."""
+def record_count(value: object, name: str = "max_records") -> int:
+    """max_records of a poll, or another count. TypeError, IllegalArgumentError."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"max_records must be an integer, not {value!r}")
+        raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < 1:
-        raise IllegalArgumentError(f"max_records must be positive, not {value}")
+        raise IllegalArgumentError(f"{name} must be positive, not {value}")
     return value

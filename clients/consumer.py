@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from kcore import transports
 from kcore.clients import arguments
+from kcore.clients.batches import Batches
 from kcore.clients.calls import Calls
 from kcore.clients.closing import close_engine
 from kcore.clients.engine import Engine
@@ -48,7 +49,7 @@ _READ_EVERY_MS = 5
 T = TypeVar("T")
 
 
-class Consumer(Calls):
+class Consumer(Calls, Batches):
     """Reads topics of a Kafka cluster, alone or as a member of a group.
 
     Topics to subscribe to are positional; options are keywords under kafka-python's names (Java's
@@ -314,9 +315,18 @@ class Consumer(Calls):
             limit = arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
         with self._engine.guard:
-            return self._poll(wait_ms, limit)
+            return self._poll_records(wait_ms, limit)
 
-    def _poll(self, wait_ms: float, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def _poll_records(
+        self, wait_ms: float, limit: int
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        core = self._engine.core
+        taken: dict[TopicPartition, list[ConsumerRecord]] | None
+        taken = self._poll(wait_ms, lambda now: core.take_records(limit, now))
+        return {} if taken is None else taken
+
+    def _poll(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
+        """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`."""
         engine = self._engine
         core, pump = engine.core, engine.pump
         if self._batch is not None:
@@ -334,31 +344,28 @@ class Consumer(Calls):
                 self._bridge.serve()
             engine.run_callbacks()
             if engine.guard.closed:  # by the listener or a callback
-                return {}
+                return None
             if self._groupless is not None:
                 self._groupless.tick(now)
             if core.has_records:
                 looked |= now - engine.stepped_at >= _READ_EVERY_MS
-                records = self._take(limit, now)
-                if records:
-                    return records
+                taken = self._take(take, now)
+                if taken:
+                    return taken
             if looked and now >= until:
-                return {}
+                return None
             engine.step(0 if core.has_records else until - now)
             looked = True
             now = pump.now_ms()
 
-    def _take(self, limit: int, now: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def _take(self, take: Callable[[int], T], now: int) -> T:
         engine = self._engine
         if now - engine.stepped_at >= _READ_EVERY_MS:
             engine.step(0)
         try:
-            records: dict[TopicPartition, list[ConsumerRecord]] = engine.core.take_records(
-                limit, now
-            )
+            return take(now)
         finally:
             engine.pump.drain()  # the next fetch leaves before these records are looked at
-        return records
 
     def __iter__(self) -> Self:
         return self
@@ -381,7 +388,7 @@ class Consumer(Calls):
                     self._batch_size, took_ms, self._settings.max_poll_records
                 )
                 self._batch = None
-            taken = self._poll(self._settings.consumer_timeout_ms, self._batch_size)
+            taken = self._poll_records(self._settings.consumer_timeout_ms, self._batch_size)
             if not taken:
                 raise StopIteration
             self._batch = Batch(taken, pump.now_ms())

@@ -30,6 +30,11 @@ MAX_BATCH_BYTES: Final = 67_108_864
 # 249 characters.
 MAX_COLUMN_ROWS: Final = MAX_INT32 // 249
 
+# What one set of columns holds unless the application says otherwise: a few answers of small
+# records, so that the price of a call no longer counts, and memory that a cache still helps with.
+COLUMN_ROWS: Final = 131_072
+COLUMN_BYTES: Final = 16_777_216
+
 # Names -------------------------------------------------------------------------------------------
 
 # Kafka's own bound for topic names and group instance ids (Java: common.internals.Topic).

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kcore import limits
 from kcore.actions import Action
 from kcore.cluster.links import Links
 from kcore.cluster.lookup import TopicLookup
@@ -29,6 +30,7 @@ from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
 from kcore.group.member import GroupMember
 from kcore.records import ConsumerRecord
+from kcore.records.columns import Columns
 from kcore.structs import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
@@ -227,6 +229,33 @@ class ConsumerCore:
             return self._fetcher.take_records(count, now_ms)
         finally:
             self._settle(now_ms)  # the next fetch goes out before the records are looked at
+
+    def take_columns(
+        self,
+        max_rows: int | None,
+        max_bytes: int | None,
+        now_ms: int,
+        *,
+        views: bool = False,
+        with_headers: bool = False,
+    ) -> Columns:
+        """`take_records` as columns: up to `max_rows` records with up to `max_bytes` on the wire.
+
+        None: COLUMN_ROWS and COLUMN_BYTES of kcore.limits. A first record that is larger comes
+        nevertheless. views: keys and values stay in the fetched bytes, which stay alive with the
+        columns. Deserializers are not asked. kcore.records.arrow shows columns as Arrow.
+        """
+        columns = Columns(
+            limits.COLUMN_ROWS if max_rows is None else max_rows,
+            limits.COLUMN_BYTES if max_bytes is None else max_bytes,
+            views=views,
+            with_headers=with_headers,
+        )
+        try:
+            self._fetcher.take_columns(columns, now_ms)
+        finally:
+            self._settle(now_ms)
+        return columns
 
     def seek(self, tp: TopicPartition, offset: int, now_ms: int, leader_epoch: int = -1) -> None:
         """Go on reading at `offset`; what was buffered is dropped."""

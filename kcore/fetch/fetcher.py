@@ -1,14 +1,14 @@
 """Fetching, put together: positions are found and kept true, records are fetched and handed over.
 
 The owner calls `handle_tick` after every input; a turn in which nothing changed costs a few
-comparisons, however many partitions are assigned. Records are handed over by `take_records`, a
-partition at a time, and only that moves positions.
+comparisons, however many partitions are assigned. Records are handed over by `take_records`
+and `take_columns`, a partition at a time, and only that moves positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
 from kcore.errors import (
@@ -34,6 +34,9 @@ from kcore.fetch.validation import Validation
 from kcore.records import ConsumerRecord
 from kcore.structs import Rng, TopicPartition
 from kcore.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from kcore.records.columns import Columns
 
 # Asking may change what is to be asked (a replica that cannot be reached hands its partitions
 # back to the leader); each round does that at most once for a node.
@@ -146,16 +149,20 @@ class Fetcher:
         """
         if self._errors or self._positions.undecided:
             self._raise_pending()
-        shelf = self._shelf
         out: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = max_records
         while left > 0:
-            partition = shelf.head()
+            partition = self._next_turn(now_ms, alone=not out)
             if partition is None:
                 break
-            records = self._take_from(partition, left, now_ms, alone=not out)
-            if records is None:
-                break
+            try:
+                records = partition.reader.take(left)
+            except Exception as error:
+                if out:
+                    break  # the reader raises it again
+                self._cannot_read(partition, error)
+                raise
+            self._follow(partition)
             if records:
                 left -= len(records)
                 if partition.tp in out:
@@ -164,31 +171,44 @@ class Fetcher:
                     out[partition.tp] = records
         return out
 
-    def _take_from(
-        self, partition: Partition, count: int, now_ms: int, *, alone: bool
-    ) -> list[ConsumerRecord] | None:
-        """Records of a partition's first entry; None if its error must wait (`alone` is false)."""
-        entry = partition.entries[0]
-        reader = entry.reader
-        if reader is None:
+    def take_columns(self, columns: Columns, now_ms: int) -> None:
+        """Hand over until `columns` are full or nothing waits; `take_records` in all else."""
+        if self._errors or self._positions.undecided:
+            self._raise_pending()
+        while not columns.full:
+            partition = self._next_turn(now_ms, alone=not columns.rows)
+            if partition is None:
+                break
+            try:
+                partition.reader.take_columns(columns)
+            except Exception as error:
+                if columns.rows:
+                    break  # the reader raises it again
+                self._cannot_read(partition, error)
+                raise
+            self._follow(partition)
+
+    def _next_turn(self, now_ms: int, *, alone: bool) -> Partition | None:
+        """Whose records come next; an error that comes first waits unless `alone`."""
+        while (partition := self._shelf.head()) is not None:
+            entry = partition.entries[0]
+            if entry.reader is not None:
+                return partition
             if not alone:
                 return None
             self._take_error(partition, entry, now_ms)
-            return []
-        try:
-            records = reader.take(count)
-        except Exception as error:
-            if not alone:
-                return None  # the reader raises it again
-            self._cannot_read(partition, error)
-            raise
+        return None
+
+    def _follow(self, partition: Partition) -> None:
+        """Records of the first entry were taken: the position moves past them."""
+        entry = partition.entries[0]
+        reader = partition.reader
         partition.offset = reader.next_offset
         partition.offset_epoch = reader.next_epoch
         if reader.exhausted:
             self._finish(partition)
         else:
             self._shelf.took(entry, reader.size_bytes)
-        return records
 
     def _finish(self, partition: Partition) -> None:
         self._shelf.finish(partition)

@@ -15,6 +15,7 @@ from kcore.structs import Leader, TopicPartition
 
 if TYPE_CHECKING:
     from kcore.fetch.shelf import Entry
+    from kcore.records import RecordReader
 
 # Reasons not to fetch and not to hand over, beside the state; a partition may have several.
 PAUSED: Final = 1  # by the application
@@ -94,6 +95,13 @@ class Partition:
     def deliverable(self) -> bool:
         """Whether records may be handed over, and so be fetched."""
         return self.state is PartitionState.FETCHING and not self.flags
+
+    @property
+    def reader(self) -> RecordReader:
+        """Of the first entry, which must hold records."""
+        reader = self.entries[0].reader
+        assert reader is not None
+        return reader
 
     @property
     def can_go_on(self) -> bool:

@@ -1,0 +1,101 @@
+"""Calls that give many records at once as columns: `poll_batches` and `poll_arrow`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from kcore.clients import arguments
+from kcore.clients.engine import Engine
+
+if TYPE_CHECKING:
+    from kcore.records.arrow import ArrowBatch
+    from kcore.records.batch import PartitionBatch
+    from kcore.records.columns import Columns
+
+T = TypeVar("T")
+
+
+class Batches(ABC):
+    """The part of Consumer that gives columns. The attributes are the consumer's."""
+
+    _engine: Engine
+
+    @abstractmethod
+    def _poll(self, wait_ms: float, take: Callable[[int], T]) -> T | None: ...
+
+    def poll_batches(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> list[PartitionBatch]:
+        """`poll` with one object for many records: batches of one partition each, in order.
+
+        A batch has `topic`, `partition`, a length, slices, records by index and iteration, and
+        columns: `offsets`, `timestamps`, `keys`, `values`. A partition may come more than once.
+        max_records: COLUMN_ROWS of kcore.limits unless given. Keys and values are as fetched:
+        deserializers are not asked. They lie in the fetched bytes: a batch, a slice or a column
+        keeps the answers of its poll alive; a record or a `bytes` object made of it does not.
+
+        Raises what `poll` raises.
+        """
+        from kcore.records.batch import batches_of  # noqa: PLC0415 - for those who use it
+
+        columns = self._poll_columns(timeout_ms, max_records, None, views=True, headers=True)
+        return [] if columns is None else batches_of(columns)
+
+    def poll_arrow(
+        self,
+        timeout_ms: float = 0,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        *,
+        views: bool = False,
+        include_headers: bool = False,
+        dictionary: bool = False,
+    ) -> ArrowBatch:
+        """`poll` as one Arrow record batch: for pyarrow, polars, duckdb, nanoarrow, ...
+
+        The columns are those of Spark's Kafka source: key, value, topic, partition, offset,
+        timestamp (us, UTC), timestampType, and with `include_headers` headers. It has no rows if no
+        records come within `timeout_ms`. Keys and values are as fetched: deserializers are not
+        asked.
+
+        max_rows, max_bytes (of keys, values and headers, on the wire): COLUMN_ROWS and COLUMN_BYTES
+        of kcore.limits unless given; a first record that is larger comes nevertheless. What 32-bit
+        offsets cannot hold waits for the next call.
+        views: keys and values are `binary_view` over the fetched bytes, without a copy; the bytes
+        stay alive with whatever was imported (docs/ARROW.md). dictionary: topic is
+        dictionary-encoded.
+
+        Raises what `poll` raises.
+        """
+        from kcore.records.arrow import ArrowBatch  # noqa: PLC0415 - for those who use it
+        from kcore.records.columns import Columns  # noqa: PLC0415
+
+        columns = self._poll_columns(
+            timeout_ms, max_rows, max_bytes, views=views, headers=include_headers, name="max_rows"
+        )
+        if columns is None:
+            columns = Columns(views=views, with_headers=include_headers)
+        return ArrowBatch(columns, include_headers=include_headers, dictionary=dictionary)
+
+    def _poll_columns(
+        self,
+        timeout_ms: float,
+        max_rows: int | None,
+        max_bytes: int | None,
+        *,
+        views: bool,
+        headers: bool,
+        name: str = "max_records",
+    ) -> Columns | None:
+        rows = None if max_rows is None else arguments.record_count(max_rows, name)
+        size = None if max_bytes is None else arguments.record_count(max_bytes, "max_bytes")
+        wait_ms = arguments.timeout(timeout_ms, 0)
+        with self._engine.guard:
+            core = self._engine.core
+            taken: Columns | None = self._poll(
+                wait_ms,
+                lambda now: core.take_columns(rows, size, now, views=views, with_headers=headers),
+            )
+            return taken
