@@ -14,7 +14,7 @@ LOG_LINES_MAX = 10
     "how", [pytest.param("kill"), pytest.param("pause", marks=pytest.mark.slow)]
 )
 @pytest.mark.timeout(150)
-def test_all_brokers_gone_for_ten_seconds(kafka, names, group_on, records, how):
+def test_all_brokers_gone_for_ten_seconds(kafka, names, group_on, records, how, request):
     kafka.create_topic(names.topic, 2)
     kafka.produce(names.topic, records(1_000))
     before = kafka.end_offsets(names.topic)
@@ -24,6 +24,7 @@ def test_all_brokers_gone_for_ten_seconds(kafka, names, group_on, records, how):
 
     node = kafka.nodes[0]
     cpu_s, log_lines = group.cpu_s(member), count_lines(group.log(member))
+    request.addfinalizer(lambda: (node.resume(), kafka.start()))
     if how == "kill":
         kafka.kill(0)
     else:
