@@ -10,7 +10,7 @@ DelayedHeartbeat). What they do when they end is decided by the rules of the gro
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -66,9 +66,8 @@ class Purgatory:
     def __contains__(self, key: Key) -> bool:
         return key in self._places
 
-    def keys(self) -> list[Key]:
-        """What waits."""
-        return list(self._places)
+    def __iter__(self) -> Iterator[Key]:
+        return iter(tuple(self._places))
 
     def watch(self, key: Key, operation: Delayed, at_ms: int) -> None:
         """Let `operation` wait until `at_ms`, in place of what waited under `key`."""

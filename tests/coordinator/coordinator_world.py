@@ -10,9 +10,9 @@ from kcore.assignors import MemberSubscription
 from kcore.assignors.blobs import encode_subscription
 from kcore.coordinator import Caller, CoordinatorConfig, Entry, GroupCoordinator
 from kcore.coordinator.group import Group
+from kcore.coordinator.journal import read_entry
 from kcore.coordinator.purgatory import heartbeat_key, join_key, sync_key
 from kcore.coordinator.states import GroupState
-from kcore.timers import NEVER
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
@@ -311,7 +311,7 @@ class World:
     def form(
         self, count: int = 2, *, instances: Any = (), sync: bool = True, **options: Any
     ) -> Any:
-        """A group of that many members (ids in order; the first leads), Stable unless not `sync`."""
+        """A group of so many members (their ids; the first leads), Stable unless not `sync`."""
         instances = [*instances, *[None] * (count - len(instances))]
         tokens = [self.join(instance=x, version=5 if x else 3, **options) for x in instances]
         while not all(token in self.replies for token in tokens):
@@ -369,16 +369,11 @@ class World:
             for x in group.members.values()
             if x.join is not None or x.sync is not None
         }
-        armed = {key for key in self.coordinator._purgatory.keys() if key[0] != "sweep"}
+        armed = {key for key in self.coordinator._purgatory if key[0] != "sweep"}
         assert armed <= expected, "a timer of nobody"
         assert expected - armed <= satisfied, "somebody without a timer"
 
 
 def of_journal(journal: list[Any]) -> list[Any]:
     """The entries as (key message, value message), markers as they are."""
-    from kcore.coordinator.journal import read_entry
-
     return [read_entry(item) if isinstance(item, Entry) else item for item in journal]
-
-
-__all__ = ["D", "N", "NEVER", "RANGE", "WALL", "World", "of_journal", "subscription"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from coordinator_world import P0, WALL, World, of_journal
+from coordinator_world import World, of_journal
 
 from kcore.coordinator.states import GroupState
 from kcore.wire.codes import ErrorCode as E
@@ -205,6 +205,10 @@ class Chaos:
             )
             for i in range(size)
         ]
+        self.kinds: list[Any] = [Actor.step] * 100 + [self.pause] * 36 + [self.append] * 24
+        self.kinds += [self.commit] * 12 + [Actor.cut] * 6 + [self.change] * 6
+        self.kinds += [Actor.leave] * 4 + [self.silence] * 4 + [self.restart] * 4
+        self.kinds += [self.long_pause] + [self.kill] * 2
         self.world.on_reply = self.judge_reply  # type: ignore[method-assign]
 
     # Judges --------------------------------------------------------------------------------------
@@ -266,36 +270,33 @@ class Chaos:
     # What happens --------------------------------------------------------------------------------
 
     def step(self) -> None:
-        world, rng = self.world, self.rng
-        actor = rng.choice(self.actors)
-        dice = rng.random()
-        if dice < 0.50:
-            actor.step()
-        elif dice < 0.68:
-            world.after(rng.choice([0, 1, 100, 1_000, 3_000]))
-        elif dice < 0.80:
-            if world.waiting:
-                error = rng.choice(APPEND_ERRORS) if rng.random() < 0.2 else E.NONE
-                world.settle(error, count=1)
-        elif dice < 0.86:
-            actor.commit(rng.randrange(1_000))
-        elif dice < 0.89:
-            actor.cut()
-        elif dice < 0.92:
-            actor.flavour += 1
-            actor.must_join = True
-        elif dice < 0.94:
-            actor.leave()
-        elif dice < 0.96:
-            actor.silent = not actor.silent
-        elif dice < 0.98:
-            actor.cut()
-            actor.forget()
-        elif dice < 0.985:
-            world.after(20_000)
-        elif dice < 0.992:
-            self.kill()
+        """One thing happens, to somebody."""
+        self.rng.choice(self.kinds)(self.rng.choice(self.actors))
         self.after_step()
+
+    def pause(self, _actor: Actor) -> None:
+        self.world.after(self.rng.choice([0, 1, 100, 1_000, 3_000]))
+
+    def long_pause(self, _actor: Actor) -> None:
+        self.world.after(20_000)
+
+    def append(self, _actor: Actor) -> None:
+        error = self.rng.choice(APPEND_ERRORS) if self.rng.random() < 0.2 else E.NONE
+        self.world.settle(error, count=1)
+
+    def commit(self, actor: Actor) -> None:
+        actor.commit(self.rng.randrange(1_000))
+
+    def change(self, actor: Actor) -> None:
+        actor.flavour += 1
+        actor.must_join = True
+
+    def silence(self, actor: Actor) -> None:
+        actor.silent = not actor.silent
+
+    def restart(self, actor: Actor) -> None:
+        actor.cut()
+        actor.forget()
 
     def after_step(self) -> None:
         for actor in self.actors:
@@ -303,7 +304,7 @@ class Chaos:
         self.world.check()
         self.judge()
 
-    def kill(self) -> None:
+    def kill(self, _actor: Actor) -> None:
         """The node dies with everything that is not in the journal; another one takes over."""
         world = self.world
         world.waiting.clear()
@@ -358,6 +359,3 @@ def offsets_of(journal: list[Any]) -> dict[tuple[str, str, int], int]:
             else:
                 found[key.group, key.topic, key.partition] = value.offset
     return found
-
-
-__all__ = ["P0", "WALL", "Actor", "Chaos", "offsets_of"]

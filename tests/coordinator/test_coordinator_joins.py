@@ -1,7 +1,7 @@
 """Scenario vectors B01-B31: joining, the join phase, static members."""
 
 import pytest
-from coordinator_world import D, N, RANGE, World, of_journal
+from coordinator_world import RANGE, D, N, World, of_journal
 
 from kcore.wire.codes import ErrorCode as E
 from kcore.wire.messages import GroupMetadataKey, OffsetCommitKey
@@ -347,7 +347,7 @@ def test_b25_a_static_leader_returns_without_a_rebalance():
     old_ones_are_fenced(w, lead, "L")
     key, value = of_journal(w.journal)[-1]
     assert isinstance(key, GroupMetadataKey)
-    assert [x.member_id for x in value.members][0] == answer.member_id
+    assert value.members[0].member_id == answer.member_id
     assert w.replies[w.sync(answer.member_id, instance="L")].assignment == lead.encode()
 
 

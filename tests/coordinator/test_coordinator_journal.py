@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_said(entry):
         ("", 50, 0),
         ("\U0001f600", 50, 49),
         ("a-rather-long-group-name-0123456789", 50, 3),
-            ("test", 1, 0),
+        ("test", 1, 0),
     ],
 )
 def test_a_groups_partition(group, partitions, found):

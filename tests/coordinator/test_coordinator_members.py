@@ -155,7 +155,7 @@ def test_b40_heartbeats_to_a_dead_group():
     w = World()
     (a,) = w.form(1)
     group = w.group
-    for key in w.coordinator._purgatory.keys():
+    for key in w.coordinator._purgatory:
         w.coordinator._purgatory.cancel(key)
     group.members = {}
     group.leader_id = None
@@ -238,7 +238,8 @@ def test_b47_leaving_by_instance_id():
         E.FENCED_INSTANCE_ID,
         E.UNKNOWN_MEMBER_ID,
     ]
-    assert [(x.member_id, x.group_instance_id) for x in answer.members][0] == ("", "L")
+    first = answer.members[0]
+    assert (first.member_id, first.group_instance_id) == ("", "L")
     assert list(w.group.static_members) == ["F"]
 
 
