@@ -133,6 +133,31 @@ def topics(
     )
 
 
+def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if host and port.isdigit() and int(port) <= 65_535:
+        return host.strip("[]"), int(port)
+    raise click.BadParameter(f"{text!r} is not HOST:PORT")
+
+
+@kcore.command()
+@click.option(
+    "-l",
+    "--listen",
+    default="127.0.0.1:9092",
+    show_default=True,
+    metavar="HOST:PORT",
+    callback=_listen,
+    help="Of the first node; the others take the ports that follow. Port 0: any free ones.",
+)
+@click.option("-n", "--nodes", type=click.IntRange(1, 100), default=1, show_default=True)
+def broker(listen: tuple[str, int], nodes: int) -> None:
+    """Serve the Kafka protocol from memory, for trying things out: nothing is kept."""
+    from kcore.cli.broker import serve  # noqa: PLC0415
+
+    sys.exit(endings.run(lambda: serve(*listen, nodes)))
+
+
 @kcore.command()
 @click.option("-b", "--bootstrap", metavar="HOST:PORT[,...]", help="Your brokers, not a new Kafka.")
 @click.option("-t", "--topic", metavar="TOPIC", help="Your topic; with --bootstrap.")

@@ -25,17 +25,17 @@ BANDS: list[set[str]] = [
     {"records"},
     {"assignors"},
     {"connection", "coordinator"},
-    {"cluster", "group", "fetch"},
+    {"cluster", "group", "fetch", "broker"},
     {"consumer"},
     {"transports"},
-    {"clients"},
+    {"clients", "embedded"},
     {"cli"},
 ]
 # The broker's rooms are a side of their own: beside the client's, and neither imports the other.
 CLIENT_SIDE = {"connection", "cluster", "group", "fetch", "consumer", "transports", "clients"}
-BROKER_SIDE = {"coordinator"}
+BROKER_SIDE = {"coordinator", "broker"}
 RANK = {room: rank for rank, band in enumerate(BANDS) for room in band}
-BESIDE = ("transports", "clients", "cli")  # rooms of the package that live beside kcore/
+BESIDE = ("transports", "clients", "embedded", "cli")  # of the package, but not in kcore/
 
 # What a core that does no I/O and reads no clock has no use for.
 IO_MODULES = {
@@ -49,6 +49,7 @@ IO_CALLS = {"open", "print", "input"}
 THIRD_PARTY = {
     "records": {"crc32c", "lz4"},
     "transports": {"gevent"},
+    "embedded": {"pytest"},
     "cli": {"click", "rich", "confluent_kafka"},
 }
 

@@ -1,0 +1,203 @@
+"""`EmbeddedBroker`: nodes of one cluster in a thread of this process, for any Kafka client."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, Self
+
+from kcore.broker import BrokerConfig, Cluster, Node
+from kcore.errors import UsageError
+from kcore.structs import Node as Address
+from kcore.transports.core import monotonic_ms
+from kcore.transports.serve import Server
+
+# More nodes in one thread than this are a mistake.
+NODES_MAX: Final = 100
+
+
+class EmbeddedBroker:
+    """A Kafka cluster of `nodes` brokers that serves from `with` on (or `start`), and is gone with
+    everything in it afterwards.
+
+        with EmbeddedBroker() as broker:
+            broker.create_topic("t", partitions=4)
+            consumer = Consumer("t", bootstrap_servers=broker.bootstrap)
+
+    host, port: where to listen; port 0: any free ones, else node n listens on port + n - 1.
+    config: options of the brokers. seed: what ids are drawn from; None: of the system's choice.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        config: BrokerConfig | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if not 1 <= nodes <= NODES_MAX:
+            raise UsageError(f"nodes={nodes} is not within 1 to {NODES_MAX}")
+        self._count = nodes
+        self._host = host
+        self._port = port
+        self._config = config or BrokerConfig()
+        self._rng = random.SystemRandom() if seed is None else random.Random(seed)
+        self._cluster: Cluster | None = None
+        self._server: Server | None = None
+        self._passed_ms = 0  # by which the brokers' clock is ahead
+
+    # Life ----------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Listen and serve. OSError if a port is taken; IllegalStateError if it serves already."""
+        if self._server is not None:
+            raise UsageError("this broker serves already")
+        sockets = self._listen()
+        addresses = [
+            Address(number, self._host, sock.getsockname()[1])
+            for number, sock in enumerate(sockets, 1)
+        ]
+        now_ms = self._now_ms()
+        self._cluster = cluster = Cluster(
+            self._config,
+            addresses,
+            self._rng,
+            wall_offset_ms=time.time_ns() // 1_000_000 - now_ms,
+        )
+        nodes = [Node(cluster, address.node_id, now_ms) for address in addresses]
+        self._server = Server(list(zip(sockets, nodes, strict=True)), self._now_ms)
+        self._server.start()
+        return self
+
+    def stop(self) -> None:
+        """Close every connection and forget everything. Idempotent."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # What to connect to --------------------------------------------------------------------------
+
+    @property
+    def addresses(self) -> list[str]:
+        """`host:port` of each node."""
+        return [f"{node.host}:{node.port}" for node in self._running()[0].addresses.values()]
+
+    @property
+    def bootstrap(self) -> str:
+        """All of them, as clients take it."""
+        return ",".join(self.addresses)
+
+    @property
+    def faults(self) -> list[Exception]:
+        """Errors inside the broker so far: empty unless there is a bug in it."""
+        cluster, server = self._running()
+        return [
+            *server.faults,
+            *(fault for node in cluster.nodes.values() for fault in node.faults),
+        ]
+
+    # What tests do with it -----------------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        replication_factor: int = 1,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a topic. settings: under Kafka's names (`retention.ms`). RefusedError."""
+        cluster, server = self._running()
+        server.call(
+            lambda _now_ms: cluster.topics.create(
+                name, partitions, settings, replication_factor=replication_factor
+            )
+        )
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic. LookupError if there is none of that name."""
+        cluster, server = self._running()
+
+        def delete(now_ms: int) -> None:
+            topic = cluster.topics.get(name)
+            if topic is None:
+                raise LookupError(f"there is no topic {name!r}")
+            cluster.delete(topic, now_ms)
+
+        server.call(delete)
+
+    def topics(self) -> dict[str, int]:
+        """Topic -> how many partitions it has."""
+        cluster, server = self._running()
+        return server.call(
+            lambda _now_ms: {t.name: len(t.partitions) for t in cluster.topics.topics()}
+        )
+
+    def end_offsets(self, topic: str) -> list[int]:
+        """The end of each partition's log. LookupError if there is no such topic."""
+        cluster, server = self._running()
+
+        def ends(_now_ms: int) -> list[int]:
+            found = cluster.topics.get(topic)
+            if found is None:
+                raise LookupError(f"there is no topic {topic!r}")
+            return [partition.log.end_offset for partition in found.partitions]
+
+        return server.call(ends)
+
+    def let_time_pass(self, ms: int) -> None:
+        """Move the brokers' clock on: sessions end, parked requests expire, records age. The clock
+        of clients is not moved.
+        """
+        if ms < 0:
+            raise UsageError(f"time does not go back: {ms} ms")
+        _, server = self._running()
+
+        def pass_on(_now_ms: int) -> None:
+            self._passed_ms += ms
+
+        server.call(pass_on)
+
+    def _listen(self) -> list[socket.socket]:
+        with ExitStack() as opened:
+            ports = [self._port and self._port + index for index in range(self._count)]
+            sockets = [opened.enter_context(_listener(self._host, port)) for port in ports]
+            opened.pop_all()
+            return sockets
+
+    def _now_ms(self) -> int:
+        return monotonic_ms() + self._passed_ms
+
+    def _running(self) -> tuple[Cluster, Server]:
+        if self._cluster is None or self._server is None:
+            raise UsageError("this broker does not serve: use `with`, or start it")
+        return self._cluster, self._server
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock

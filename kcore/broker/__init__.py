@@ -1,0 +1,11 @@
+"""A broker without I/O: see `kcore.broker.node`."""
+
+from __future__ import annotations
+
+from kcore.broker.batches import RefusedError
+from kcore.broker.cluster import Cluster
+from kcore.broker.config import BrokerConfig
+from kcore.broker.log import LogConfig, PartitionLog
+from kcore.broker.node import Node
+
+__all__ = ["BrokerConfig", "Cluster", "LogConfig", "Node", "PartitionLog", "RefusedError"]

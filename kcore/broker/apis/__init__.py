@@ -1,0 +1,75 @@
+"""One module an API (the coordinator's share one): versions and what is left out stand on top.
+
+A handler takes a `Call` and the decoded request. It returns the answer, PARKED or UNANSWERED, and
+raises nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kcore.broker.apis import (
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    fetch,
+    find_coordinator,
+    groups,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+)
+from kcore.broker.calls import Call
+from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.message import Message
+from kcore.wire.releases import highest_versions
+
+__all__ = ["HANDLERS", "offered", "unsupported_version"]
+
+Handler = Callable[[Call, Any], Message | str]
+
+HANDLERS: Final[dict[ApiKey, Handler]] = {
+    ApiKey.PRODUCE: produce.handle,
+    ApiKey.FETCH: fetch.handle,
+    ApiKey.LIST_OFFSETS: list_offsets.handle,
+    ApiKey.METADATA: metadata.handle,
+    ApiKey.OFFSET_COMMIT: groups.handle,
+    ApiKey.OFFSET_FETCH: groups.handle,
+    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
+    ApiKey.JOIN_GROUP: groups.handle,
+    ApiKey.HEARTBEAT: groups.handle,
+    ApiKey.LEAVE_GROUP: groups.handle,
+    ApiKey.SYNC_GROUP: groups.handle,
+    ApiKey.DESCRIBE_GROUPS: groups.handle,
+    ApiKey.LIST_GROUPS: groups.handle,
+    ApiKey.API_VERSIONS: api_versions.handle,
+    ApiKey.CREATE_TOPICS: create_topics.handle,
+    ApiKey.DELETE_TOPICS: delete_topics.handle,
+    ApiKey.DELETE_RECORDS: delete_records.handle,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.handle,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
+    ApiKey.CREATE_PARTITIONS: create_partitions.handle,
+    ApiKey.DELETE_GROUPS: groups.handle,
+    ApiKey.OFFSET_DELETE: groups.handle,
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
+}
+
+unsupported_version = api_versions.unsupported
+
+
+def offered(release: tuple[int, int]) -> dict[ApiKey, tuple[int, int]]:
+    """API -> the lowest and highest version served as a node of this Kafka release."""
+    highest = highest_versions(release)
+    return {
+        key: (API_TABLE[key].min_version, min(API_TABLE[key].max_version, highest[key]))
+        for key in HANDLERS
+        if highest[key] >= API_TABLE[key].min_version
+    }

@@ -1,0 +1,35 @@
+"""ApiVersions v0-4: what the chosen Kafka release offers, of what is served here.
+
+Left out: features (KIP-584); none is finalized here.
+"""
+
+from __future__ import annotations
+
+from kcore.broker.calls import Call
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
+
+
+def handle(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """All of them."""
+    return _response(call, ErrorCode.NONE)
+
+
+def unsupported(call: Call) -> ApiVersionsResponse:
+    """KIP-511: to be sent in v0, which every client can read; with the ranges, so that it knows."""
+    return _response(call, ErrorCode.UNSUPPORTED_VERSION)
+
+
+def _response(call: Call, error: ErrorCode) -> ApiVersionsResponse:
+    entries = [
+        ApiVersionsResponse.ApiVersion(
+            api_key=key,
+            # librdkafka compresses nothing if the lowest Produce is above 0, so a Kafka that takes
+            # 3 and up says 0 (KAFKA-18659).
+            min_version=0 if key is ApiKey.PRODUCE else lowest,
+            max_version=highest,
+        )
+        for key, (lowest, highest) in sorted(call.node.versions.items())
+    ]
+    return ApiVersionsResponse(error_code=error, api_keys=entries)

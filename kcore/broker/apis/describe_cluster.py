@@ -1,0 +1,30 @@
+"""DescribeCluster v0-2. Left out: authorized operations; controllers as an endpoint (KIP-919)."""
+
+from __future__ import annotations
+
+from kcore.broker.calls import Call
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import DescribeClusterRequest, DescribeClusterResponse
+
+_BROKERS = 1
+
+
+def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """The nodes."""
+    cluster = call.node.cluster
+    if request.endpoint_type != _BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="these endpoints are brokers",
+            cluster_id=cluster.config.cluster_id,
+        )
+    return DescribeClusterResponse(
+        cluster_id=cluster.config.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=[
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack
+            )
+            for node in cluster.addresses.values()
+        ],
+    )

@@ -1,0 +1,16 @@
+"""The coordinator's APIs, in all versions it has (see kcore.coordinator for what it leaves out):
+
+OffsetCommit v2-10, OffsetFetch v1-10, JoinGroup v0-9, Heartbeat v0-4, LeaveGroup v0-5, SyncGroup
+v0-5, DescribeGroups v0-6, ListGroups v0-5, DeleteGroups v0-2, OffsetDelete v0.
+"""
+
+from __future__ import annotations
+
+from kcore.broker.calls import PARKED, Call
+from kcore.wire.message import Message
+
+
+def handle(call: Call, request: Message) -> str:
+    """The coordinator answers, now or later."""
+    call.node.groups.request(call, request)
+    return PARKED

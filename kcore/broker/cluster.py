@@ -1,0 +1,143 @@
+"""What the nodes of one process have in common: topics and logs, addresses, producer ids, journals.
+
+The logs are there once, whoever leads them: a node that is asked for a partition it does not lead
+says so, as it would if it had none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import TYPE_CHECKING
+
+from kcore.broker.batches import RefusedError
+from kcore.broker.config import BrokerConfig
+from kcore.broker.topics import Catalog, Partition, Topic
+from kcore.coordinator import Entry, Item, partition_for
+from kcore.structs import Node as Address
+from kcore.structs import Rng
+from kcore.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kcore.broker.node import Node
+
+
+class Cluster:
+    """The shared state. Nodes sign on when they are made; the first one is the controller.
+
+    addresses: every node as clients are to reach it. wall_offset_ms: the time of day minus the
+    `now_ms` of the nodes' inputs.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        addresses: Iterable[Address],
+        rng: Rng,
+        *,
+        wall_offset_ms: int = 0,
+    ) -> None:
+        self.config = config
+        self.rng = rng
+        self.addresses = {address.node_id: address for address in addresses}
+        self.wall_offset_ms = wall_offset_ms
+        self.node_ids = sorted(self.addresses)
+        self.topics = Catalog(rng, config.log, self.node_ids)
+        self.nodes: dict[int, Node] = {}
+        self.journals: dict[int, Journal] = {}
+        self._producer_ids = count()
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients are told to administer the cluster by; any node does it."""
+        return self.node_ids[0]
+
+    def wall_ms(self, now_ms: int) -> int:
+        """The time of day."""
+        return now_ms + self.wall_offset_ms
+
+    def new_producer_id(self) -> int:
+        """An id no producer of this cluster has had."""
+        return next(self._producer_ids)
+
+    # Topics --------------------------------------------------------------------------------------
+
+    def find(
+        self, name: str | None, topic_id: bytes, *, by_id: bool
+    ) -> tuple[Topic | None, ErrorCode]:
+        """The topic of a request, or what to answer if there is none."""
+        topic = self.topics.get(None if by_id else name, topic_id)
+        if topic is not None:
+            return topic, ErrorCode.NONE
+        return None, (ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def ensure(self, name: str) -> Topic | None:
+        """A topic, made now if it does not exist and that is allowed; None otherwise.
+
+        RefusedError if it cannot have that name.
+        """
+        topic = self.topics.get(name)
+        if topic is None and self.config.auto_create_topics:
+            topic = self.topics.create(name, self.config.num_partitions)
+        return topic
+
+    def delete(self, topic: Topic, now_ms: int) -> None:
+        """Delete a topic: whoever waits for its records is told, offsets committed in it go."""
+        self.topics.delete(topic)
+        for node in self.nodes.values():
+            node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
+            node.groups.delete_topic(topic.name, now_ms)
+
+    def lead(
+        self, node_id: int, topic: Topic | None, number: int, current_epoch: int = -1
+    ) -> Partition:
+        """The partition, if the node leads it and the client knows its epoch (KIP-320).
+
+        RefusedError with the code to answer.
+        """
+        if topic is None or not 0 <= number < len(topic.partitions):
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        partition = topic.partitions[number]
+        if current_epoch >= 0 and current_epoch != partition.leader_epoch:
+            old = current_epoch < partition.leader_epoch
+            code = ErrorCode.FENCED_LEADER_EPOCH if old else ErrorCode.UNKNOWN_LEADER_EPOCH
+            raise RefusedError(code, f"the leader epoch is {partition.leader_epoch}")
+        if partition.leader != node_id:
+            raise RefusedError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {partition.leader} leads it"
+            )
+        return partition
+
+    # Groups --------------------------------------------------------------------------------------
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The node that keeps a group."""
+        partitions = self.config.coordinator.offsets_topic_num_partitions
+        return self.keeper_of(partition_for(group_id, partitions))
+
+    def keeper_of(self, offsets_partition: int) -> int:
+        """The node that leads a partition of the journal of groups."""
+        return self.node_ids[offsets_partition % len(self.node_ids)]
+
+    def journal(self, offsets_partition: int) -> Journal:
+        """The journal of a partition."""
+        return self.journals.setdefault(offsets_partition, Journal())
+
+
+class Journal:
+    """What a partition of `__consumer_offsets` says, compacted as it is written."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, Entry] = {}
+
+    def append(self, items: Iterable[Item]) -> None:
+        """Take entries in; a newer one of the same key replaces the older, a tombstone deletes."""
+        for item in items:
+            if isinstance(item, Entry):
+                self._entries.pop(item.key, None)
+                if item.value is not None:
+                    self._entries[item.key] = item
+
+    def entries(self) -> list[Entry]:
+        """What there is to load, oldest first."""
+        return list(self._entries.values())

@@ -1,0 +1,62 @@
+"""What a broker can be told; names and defaults are Kafka's where it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from kcore.broker.log import LogConfig
+from kcore.coordinator import CoordinatorConfig
+from kcore.errors import KafkaConfigurationError
+from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
+
+# Requests of one connection that wait behind the one being served. A client has five or so in
+# flight; beyond this nothing is read until one is done (Kafka reads none at all).
+QUEUED_BYTES_MAX: Final = 1_048_576
+
+# Partitions of one topic, and of all; topics: what a typing error, or an attacker, can make us keep
+# is some hundred megabytes.
+PARTITIONS_MAX: Final = 10_000
+PARTITIONS_TOTAL_MAX: Final = 100_000
+TOPICS_MAX: Final = 10_000
+
+# A parked Fetch waits no longer than this, whatever its client asks for.
+FETCH_WAIT_MAX_MS: Final = 300_000
+
+# Errors kept for who asks.
+FAULTS_MAX: Final = 100
+
+RETENTION_CHECK_INTERVAL_MS: Final = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Options of all nodes of one cluster.
+
+    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3).
+    """
+
+    cluster_id: str = "kcore-embedded-broker00"
+    release: tuple[int, int] = (4, 3)
+    auto_create_topics: bool = True
+    num_partitions: int = 1
+    max_request_bytes: int = MAX_FRAME_BYTES
+    fetch_max_bytes: int = 57_671_680
+    log: LogConfig = field(default_factory=LogConfig)
+    coordinator: CoordinatorConfig = field(
+        default_factory=lambda: CoordinatorConfig(group_initial_rebalance_delay_ms=0)
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what can never work: KafkaConfigurationError."""
+        bounds = {
+            "num_partitions": PARTITIONS_MAX,
+            "max_request_bytes": MAX_INT32,
+            "fetch_max_bytes": MAX_INT32,
+        }
+        for name, highest in bounds.items():
+            value = getattr(self, name)
+            if not 1 <= value <= highest:
+                raise KafkaConfigurationError(f"{name}={value} is not within 1 to {highest}")
+        if self.release < (2, 1):
+            raise KafkaConfigurationError(f"release={self.release} is before (2, 1)")

@@ -1,0 +1,72 @@
+"""A node's group coordinator: which partitions of the journal it keeps, its answers, its entries.
+
+Journals cannot fail here, so entries count as appended when they are given out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kcore.broker.calls import Call
+from kcore.coordinator import GroupCoordinator
+from kcore.wire.message import Message
+
+if TYPE_CHECKING:
+    from kcore.broker.node import Node
+
+
+class Groups:
+    """The coordinator of one node."""
+
+    def __init__(self, node: Node, now_ms: int) -> None:
+        cluster = node.cluster
+        self._cluster = cluster
+        self._coordinator = GroupCoordinator(
+            cluster.config.coordinator,
+            cluster.rng,
+            cluster.topics,
+            wall_offset_ms=cluster.wall_offset_ms,
+            immediate=True,
+        )
+        for partition in range(cluster.config.coordinator.offsets_topic_num_partitions):
+            if cluster.keeper_of(partition) == node.node_id:
+                self._coordinator.handle_elected(partition)
+                entries = cluster.journal(partition).entries()
+                self._coordinator.handle_entries(partition, entries, now_ms)
+                self._coordinator.handle_loaded(partition, now_ms)
+        self.settle()
+
+    def request(self, call: Call, message: Message) -> None:
+        """A request for the coordinator; it answers by `call.answer`."""
+        self._coordinator.handle_request(call.caller(), call.version, message, call.now_ms)
+        self.settle()
+
+    def delete_topic(self, topic: str, now_ms: int) -> None:
+        """Offsets committed in a topic that is gone go, too."""
+        self._coordinator.delete_topic(topic, now_ms)
+        self.settle()
+
+    def handle_closed(self, link: int) -> None:
+        """Nobody is there to get the answers."""
+        self._coordinator.handle_closed(link)
+
+    def expire(self, now_ms: int) -> None:
+        """Time has come."""
+        self._coordinator.handle_deadline(now_ms)
+        self.settle()
+
+    def deadline(self) -> int:
+        """When the coordinator wants to be called."""
+        return self._coordinator.deadline()
+
+    def settle(self) -> None:
+        """Take what the coordinator gives out."""
+        append = self._coordinator.next_append()
+        while append is not None:
+            self._cluster.journal(append.partition).append(append.entries)
+            append = self._coordinator.next_append()
+        reply = self._coordinator.next_reply()
+        while reply is not None:
+            assert isinstance(reply.token, Call)
+            reply.token.answer(reply.message)
+            reply = self._coordinator.next_reply()

@@ -1,0 +1,198 @@
+"""One broker node, without I/O: bytes in, bytes out, time as an input.
+
+    world                                         Node
+      a client connected, from this host   -->    handle_connected
+      bytes of it                          -->    receive_buffer, receive_advance (or handle_data)
+      what was sent on it is written       -->    handle_sent
+      it is gone                           -->    handle_closed
+      time has come                        -->    handle_deadline
+      Send, Disconnect                     <--    next_action
+      when to come back                    <--    deadline
+      whether to read on                   <--    reads
+
+One input, drain `next_action` of every node of the cluster, next input: what one node does may let
+another one answer. A frame that cannot be read costs its sender the connection, and nothing else;
+`faults` stays empty unless there is a bug here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kcore.actions import Action, Disconnect, Send
+from kcore.broker import apis
+from kcore.broker.calls import UNANSWERED, Call
+from kcore.broker.cluster import Cluster
+from kcore.broker.config import FAULTS_MAX, RETENTION_CHECK_INTERVAL_MS
+from kcore.broker.fetches import Fetches
+from kcore.broker.groups import Groups
+from kcore.broker.links import ClientLink, Turn
+from kcore.errors import KafkaError, ProtocolError, UsageError
+from kcore.wire import frames
+from kcore.wire.apis import ApiKey
+from kcore.wire.message import Message
+
+
+class Node:
+    """A node of `cluster`, by its id there."""
+
+    def __init__(self, cluster: Cluster, node_id: int, now_ms: int) -> None:
+        if node_id not in cluster.addresses or node_id in cluster.nodes:
+            raise UsageError(f"node {node_id} is not known to the cluster, or is there already")
+        self.cluster = cluster
+        self.node_id = node_id
+        self.versions = apis.offered(cluster.config.release)
+        self.fetches = Fetches()
+        self.groups = Groups(self, now_ms)
+        self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
+        self._links: dict[int, ClientLink] = {}
+        self._actions: deque[Action] = deque()
+        self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
+        cluster.nodes[node_id] = self
+
+    # World in ------------------------------------------------------------------------------------
+
+    def handle_connected(self, link: int, host: str, _now_ms: int) -> None:
+        """A client connected from `host`. Link numbers are the driver's, and never used twice."""
+        if link in self._links:
+            raise UsageError(f"link {link} is there already")
+        self._links[link] = ClientLink(link, host, self.cluster.config.max_request_bytes)
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Writable room for the next bytes, never empty. LookupError: the link is not known."""
+        return self._links[link].reader.buffer()
+
+    def receive_advance(self, link: int, n: int, now_ms: int) -> None:
+        """The first `n` bytes of the buffer lent are filled; the loan ends."""
+        client = self._links.get(link)
+        if client is not None:
+            try:
+                client.queue(client.reader.advance(n))
+            except ProtocolError:
+                self._drop(client)
+            self._serve(client, now_ms)
+
+    def handle_data(self, link: int, data: bytes | memoryview, now_ms: int) -> None:
+        """Bytes that are elsewhere, copied."""
+        client = self._links.get(link)
+        if client is not None:
+            try:
+                client.queue(client.reader.feed(data))
+            except ProtocolError:
+                self._drop(client)
+            self._serve(client, now_ms)
+
+    def handle_sent(self, link: int, now_ms: int) -> None:
+        """Everything sent on the link so far is written: its next request may begin."""
+        client = self._links.get(link)
+        if client is not None and client.turn is Turn.SENDING:
+            client.turn = Turn.IDLE
+            self._serve(client, now_ms)
+
+    def handle_closed(self, link: int, _why: str, _now_ms: int) -> None:
+        """The connection is gone. Ignored if it is not known."""
+        client = self._links.pop(link, None)
+        if client is not None:
+            self._forget(client)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """The time that `deadline` said has come. Harmless when it has not."""
+        self.fetches.expire(now_ms)
+        self.groups.expire(now_ms)
+        if now_ms >= self._retention_at:
+            self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
+            self._enforce_retention(now_ms)
+
+    # Out -----------------------------------------------------------------------------------------
+
+    def next_action(self) -> Action | None:
+        """The next Send or Disconnect; None when there is nothing to do."""
+        return self._actions.popleft() if self._actions else None
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is to be called."""
+        return min(self._retention_at, self.fetches.deadline(), self.groups.deadline())
+
+    def reads(self, link: int) -> bool:
+        """Whether bytes of the link are wanted now; asked again after each input."""
+        client = self._links.get(link)
+        return client is not None and client.open_for_more
+
+    @property
+    def link_count(self) -> int:
+        """How many clients are connected."""
+        return len(self._links)
+
+    # Serving -------------------------------------------------------------------------------------
+
+    def answer(self, call: Call, message: Message) -> None:
+        """The answer to a request that is being served; dropped if its client is gone."""
+        client = call.link
+        if self._links.get(client.number) is client:
+            try:
+                data = frames.encode_response(message, call.version, call.correlation_id)
+            except KafkaError as error:
+                self._fail(client, error)
+                return
+            client.turn = Turn.SENDING
+            self._actions.append(Send(client.number, data))
+
+    def hang_up(self, call: Call) -> None:
+        """End the connection of a request: the only way to tell who wants no answer."""
+        self._drop(call.link)
+
+    def _serve(self, client: ClientLink, now_ms: int) -> None:
+        """Serve requests of one client until one is parked, or an answer has to be written."""
+        frame = client.next_frame()
+        while frame is not None:
+            client.turn = Turn.SERVING
+            try:
+                self._serve_frame(client, frame, now_ms)
+            except ProtocolError:
+                self._drop(client)
+            except Exception as error:  # noqa: BLE001 - one request must not end everybody's node
+                self._fail(client, error)
+            frame = client.next_frame()
+
+    def _serve_frame(self, client: ClientLink, frame: memoryview, now_ms: int) -> None:
+        request = frames.decode_request(frame)
+        call = Call(self, client, request, now_ms)
+        lowest, highest = self.versions.get(request.api_key, (0, -1))
+        known = request.message is not None and lowest <= request.api_version <= highest
+        if not known and request.api_key is not ApiKey.API_VERSIONS:
+            self._drop(client)
+            return
+        if not known:
+            call.version = 0
+            self.answer(call, apis.unsupported_version(call))
+            return
+        result = apis.HANDLERS[request.api_key](call, request.message)
+        if isinstance(result, Message):
+            self.answer(call, result)
+        elif result is UNANSWERED:
+            client.turn = Turn.IDLE
+
+    def _fail(self, client: ClientLink, error: Exception) -> None:
+        """A bug of ours: it is kept for who asks, and its request is not answered."""
+        self.faults.append(error)
+        self._drop(client)
+
+    def _drop(self, client: ClientLink) -> None:
+        """End a connection from here."""
+        if self._links.get(client.number) is client:
+            del self._links[client.number]
+            self._actions.append(Disconnect(client.number))
+            self._forget(client)
+
+    def _forget(self, client: ClientLink) -> None:
+        client.turn = Turn.SERVING  # nothing of it begins any more
+        client.frames.clear()
+        self.fetches.forget(client)
+        self.groups.handle_closed(client.number)
+
+    def _enforce_retention(self, now_ms: int) -> None:
+        wall_ms = self.cluster.wall_ms(now_ms)
+        for topic in self.cluster.topics.topics():
+            for partition in topic.partitions:
+                if partition.leader == self.node_id:
+                    partition.log.enforce_retention(wall_ms)

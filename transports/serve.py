@@ -1,0 +1,335 @@
+"""The serving pump: listening sockets, clients' connections, and the cores that answer them.
+
+One daemon thread drives every core, one input at a time, and drains all of them after it: what one
+core does may let another one answer. Other threads come in by `call`, which runs a function in that
+thread. An error in a core (a bug, never a client's doing) costs the link it came with and is kept
+in `faults`.
+"""
+
+from __future__ import annotations
+
+import logging
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from kcore.actions import Action, Disconnect, Send
+from kcore.timers import NEVER
+from kcore.transports.core import monotonic_ms
+from kcore.transports.waker import Waker
+
+# Connections at a time; more are closed as they come.
+CONNECTIONS_MAX: Final = 20_000
+# Connections taken from one listener in a turn, so that a flood of them starves nobody.
+ACCEPTS_PER_TURN: Final = 64
+# Errors kept for who asks; the log has all of them.
+FAULTS_MAX: Final = 100
+_BACKLOG: Final = 1_024
+_WAIT_S_MAX: Final = 3_600.0
+
+_log = logging.getLogger(__name__)
+_R = TypeVar("_R")
+
+
+class ServingCore(Protocol):
+    """The half of a serving core that its driver touches. Times are monotonic ms."""
+
+    def handle_connected(self, link: int, host: str, now_ms: int, /) -> None:
+        """A client connected."""
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Writable room, never empty. LookupError: the link is not known."""
+
+    def receive_advance(self, link: int, n: int, now_ms: int) -> None:
+        """The first `n` bytes of the buffer lent are filled."""
+
+    def handle_sent(self, link: int, now_ms: int) -> None:
+        """Everything sent on the link so far is written."""
+
+    def handle_closed(self, link: int, why: str, now_ms: int, /) -> None:
+        """The connection is gone."""
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """The time `deadline()` named has come."""
+
+    def next_action(self) -> Action | None:
+        """The next Send or Disconnect; None when there is nothing to do."""
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is to be called; NEVER if silence means nothing now."""
+
+    def reads(self, link: int) -> bool:
+        """Whether bytes of the link are wanted now."""
+
+
+class _Client:
+    """A connection: its socket and what is not written yet."""
+
+    __slots__ = ("core", "mask", "number", "out", "sock")
+
+    def __init__(self, number: int, core: ServingCore, sock: socket.socket) -> None:
+        self.number = number
+        self.core = core
+        self.sock = sock
+        self.out: deque[memoryview] = deque()
+        self.mask = 0
+
+
+class Server:
+    """Serves each core on its listening sockets, which it takes over.
+
+    clock: monotonic ms; what the cores are told.
+    """
+
+    def __init__(
+        self,
+        listeners: list[tuple[socket.socket, ServingCore]],
+        clock: Callable[[], int] = monotonic_ms,
+        *,
+        max_connections: int = CONNECTIONS_MAX,
+    ) -> None:
+        self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
+        self._clock = clock
+        self._max_connections = max_connections
+        self._listeners = dict(listeners)
+        self._cores = list(dict.fromkeys(core for _, core in listeners))
+        self._selector = selectors.DefaultSelector()
+        self._waker = Waker()
+        self._clients: dict[int, _Client] = {}
+        self._last = 0  # link number given last
+        self._sent: deque[_Client] = deque()  # whose core is to be told that all is written
+        self._calls: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()  # around _calls and _stopped
+        self._stopped = False
+        for listener in self._listeners:
+            listener.setblocking(False)
+            listener.listen(_BACKLOG)
+            self._selector.register(listener, selectors.EVENT_READ)
+        self._selector.register(self._waker.fd, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name="kcore-server", daemon=True)
+
+    # From other threads --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Serve from now on."""
+        self._thread.start()
+
+    def call(self, function: Callable[[int], _R]) -> _R:
+        """Run `function(now_ms)` between two inputs of the cores, and give its result or its error.
+
+        RuntimeError if the server has been stopped.
+        """
+        if threading.current_thread() is self._thread:
+            return function(self._clock())
+        future: Future[_R] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(function(self._clock()))
+            except BaseException as error:  # noqa: BLE001 - it is the caller's, there
+                future.set_exception(error)
+
+        with self._lock:
+            if self._stopped:
+                raise RuntimeError("the server has been stopped")
+            self._calls.append(run)
+        self._waker.wake()
+        return future.result()
+
+    def wake(self) -> None:
+        """Have the clock read again: it has been moved."""
+        self._waker.wake()
+
+    def stop(self) -> None:
+        """Close every socket and end the thread. Idempotent."""
+        with self._lock:
+            self._stopped = True
+        self._waker.wake()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    # The loop ------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped:
+                self._turn()
+        finally:
+            with self._lock:
+                self._stopped = True
+            for run in self._calls:
+                run()
+            self._release()
+
+    def _turn(self) -> None:
+        """Wait for something, feed it to the cores, obey them."""
+        for key, mask in self._selector.select(self._wait_s()):
+            if key.fileobj in self._listeners:
+                self._accept(key.fileobj)
+            elif key.data is None:
+                self._waker.take()
+            elif key.data.number in self._clients:
+                self._serve(key.data, mask)
+        while self._calls:
+            self._calls.popleft()()
+            self._obey()
+        now_ms = self._clock()
+        for core in self._cores:
+            if core.deadline() <= now_ms:
+                self._feed(None, partial(core.handle_deadline, now_ms))
+
+    def _wait_s(self) -> float:
+        if self._calls:
+            return 0
+        deadline = min((core.deadline() for core in self._cores), default=NEVER)
+        return min(max(0.0, (deadline - self._clock()) / 1000), _WAIT_S_MAX)
+
+    def _feed(self, client: _Client | None, put: Callable[[], None]) -> None:
+        """One input, then everything that follows from it."""
+        try:
+            put()
+        except Exception as error:  # noqa: BLE001 - one request must not end everybody's server
+            _log.exception("a serving core failed")
+            self.faults.append(error)
+            if client is not None:
+                self._lose(client, "fault")
+        self._obey()
+
+    def _obey(self) -> None:
+        """Carry out actions until there are none, and tell the cores what is written."""
+        busy = True
+        while busy:
+            busy = False
+            for core in self._cores:
+                action = core.next_action()
+                while action is not None:
+                    busy = True
+                    self._carry_out(action)
+                    action = core.next_action()
+            while self._sent:
+                busy = True
+                client = self._sent.popleft()
+                if client.number in self._clients and not client.out:
+                    client.core.handle_sent(client.number, self._clock())
+                    self._watch(client)
+
+    def _carry_out(self, action: Action) -> None:
+        client = self._clients.get(action.link)
+        if client is None:
+            return
+        if isinstance(action, Send):
+            client.out.append(memoryview(action.data))
+            self._write(client)
+        elif isinstance(action, Disconnect):
+            self._forget(client)
+
+    # Sockets -------------------------------------------------------------------------------------
+
+    def _accept(self, listener: socket.socket) -> None:
+        core = self._listeners[listener]
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, address = listener.accept()
+            except OSError:  # nobody more; or no descriptors left: the next turn tries again
+                return
+            if len(self._clients) >= self._max_connections:
+                sock.close()
+                continue
+            sock.setblocking(False)
+            with suppress(OSError):  # not TCP
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._last += 1
+            client = _Client(self._last, core, sock)
+            self._clients[client.number] = client
+            self._greet(client, address[0] if isinstance(address, tuple) else "")
+
+    def _greet(self, client: _Client, host: str) -> None:
+        """A client is there: tell its core."""
+        core, now_ms = client.core, self._clock()
+        self._feed(client, lambda: core.handle_connected(client.number, host, now_ms))
+        self._watch(client)
+
+    def _serve(self, client: _Client, mask: int) -> None:
+        if mask & selectors.EVENT_WRITE:
+            self._write(client)
+            self._obey()
+        if mask & selectors.EVENT_READ and client.number in self._clients:
+            self._read(client)
+        self._watch(client)
+
+    def _read(self, client: _Client) -> None:
+        if not client.core.reads(client.number):
+            return
+        try:
+            size = client.sock.recv_into(client.core.receive_buffer(client.number))
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lose(client, str(error))
+            return
+        if size == 0:
+            self._lose(client, "closed by the client")
+            return
+        self._feed(client, lambda: client.core.receive_advance(client.number, size, self._clock()))
+
+    def _write(self, client: _Client) -> None:
+        """Write what the socket takes. The core is told when that was all."""
+        try:
+            while client.out:
+                first = client.out[0]
+                size = client.sock.send(first)
+                if size < len(first):
+                    client.out[0] = first[size:]
+                else:
+                    client.out.popleft()
+        except (BlockingIOError, InterruptedError):
+            self._watch(client)
+            return
+        except OSError as error:
+            self._lose(client, str(error))
+            return
+        self._sent.append(client)
+
+    def _watch(self, client: _Client) -> None:
+        """Ask the kernel for what is of interest now."""
+        if client.number not in self._clients:
+            return
+        mask = selectors.EVENT_WRITE if client.out else 0
+        if client.core.reads(client.number):
+            mask |= selectors.EVENT_READ
+        if mask == client.mask:
+            return
+        if not client.mask:
+            self._selector.register(client.sock, mask, client)
+        elif mask:
+            self._selector.modify(client.sock, mask, client)
+        else:
+            self._selector.unregister(client.sock)
+        client.mask = mask
+
+    def _lose(self, client: _Client, why: str) -> None:
+        """The connection ended on its own."""
+        if client.number in self._clients:
+            self._forget(client)
+            self._feed(None, lambda: client.core.handle_closed(client.number, why, self._clock()))
+
+    def _forget(self, client: _Client) -> None:
+        del self._clients[client.number]
+        if client.mask:
+            self._selector.unregister(client.sock)
+            client.mask = 0
+        client.sock.close()
+
+    def _release(self) -> None:
+        for client in list(self._clients.values()):
+            self._forget(client)
+        for listener in self._listeners:
+            listener.close()
+        self._selector.close()
+        self._waker.close()
