@@ -105,6 +105,7 @@ cdef class Columns:
     cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil
     cdef Run* run_of(self, int64_t row) noexcept
     cdef const uint8_t* find(self, Strings* column, int64_t row, int32_t* size) noexcept nogil
+    cdef int64_t end_of(self, Run* run) noexcept
 
 
 # For whoever builds such columns, too.

@@ -288,6 +288,10 @@ cdef class Columns:
                 high = middle - 1
         return &self.runs[low]
 
+    cdef int64_t end_of(self, Run* run) noexcept:
+        """The row behind a run's last."""
+        return self.rows if run == &self.runs[self.run_count - 1] else (run + 1).row
+
     cdef const uint8_t* find(self, Strings* column, int64_t row, int32_t* size) noexcept nogil:
         """The bytes of a row; NULL if they are null."""
         cdef View* view
