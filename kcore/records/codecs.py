@@ -254,6 +254,12 @@ COMPRESS: Final[dict[int, Compress]] = {
     LZ4: compress_lz4,
     ZSTD: compress_zstd,
 }
-# Inside v0 messages; there never was zstd in v0 or v1 (KIP-110).
-DECOMPRESS_V0: Final[dict[int, Decompress]] = {**DECOMPRESS, LZ4: decompress_lz4_v0}
-COMPRESS_V0: Final[dict[int, Compress]] = {**COMPRESS, LZ4: compress_lz4_v0}
+# Inside v0 and v1 messages. There never was zstd in them (KIP-110).
+DECOMPRESS_V1: Final[dict[int, Decompress]] = {
+    codec: unpack for codec, unpack in DECOMPRESS.items() if codec != ZSTD
+}
+COMPRESS_V1: Final[dict[int, Compress]] = {
+    codec: pack for codec, pack in COMPRESS.items() if codec != ZSTD
+}
+DECOMPRESS_V0: Final[dict[int, Decompress]] = {**DECOMPRESS_V1, LZ4: decompress_lz4_v0}
+COMPRESS_V0: Final[dict[int, Compress]] = {**COMPRESS_V1, LZ4: compress_lz4_v0}

@@ -12,13 +12,12 @@ met: everything before it is handed over first, and from then on `take` raises, 
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.list cimport PyList_GET_SIZE
 from cpython.ref cimport PyObject
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from kcore.records cimport columns, layout
+from kcore.records cimport columns, layout, legacy
 from kcore.records.columns cimport Columns, Cursor
 from kcore.records.layout cimport (
     BatchHeader,
@@ -29,23 +28,21 @@ from kcore.records.layout cimport (
     load_header,
     read_record,
 )
-from kcore.records.record cimport ConsumerRecord, Origin
+from kcore.records.legacy cimport Message, Unfolded
+from kcore.records.loan cimport Loan
+from kcore.records.record cimport ConsumerRecord, Origin, deserialized
+from kcore.records.walk cimport Walked, walk
 
 from collections.abc import Callable
 
 import crc32c
 
 from kcore import limits
-from kcore.errors import (
-    ConcurrentUseError,
-    CorruptRecordError,
-    DeserializationError,
-    UnsupportedCodecError,
-)
-from kcore.records import codecs
+from kcore.errors import ConcurrentUseError, DeserializationError
+from kcore.records import codecs, faults
 from kcore.records.aborted import AbortedTransactions, is_abort_marker
+from kcore.records.legacy import MalformedMessageError
 from kcore.records.record import Header
-from kcore.structs import TopicPartition
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject* ob)
@@ -56,35 +53,7 @@ Deserializer = Callable[[str, list[Header], bytes | None], object]
 
 cdef object checksum = crc32c.crc32c
 cdef dict decompressors = codecs.DECOMPRESS
-
-cdef tuple FAULT_TEXT = (
-    "",
-    "a number runs past the end of its record or is too long",
-    "the length of a record disagrees with the bytes there are",
-    "the length of a key disagrees with the bytes there are",
-    "the length of a value disagrees with the bytes there are",
-    "the header count of a record disagrees with its bytes",
-    "the length of a record header disagrees with the bytes there are",
-    "the fields of a record end before or after the record does",
-)
-
-
-@cython.final
-@cython.no_gc
-cdef class Loan:
-    """A buffer lent by its owner until this goes.
-
-    Out of the collector's sight on purpose: when a consumer that holds records is dropped as part
-    of a cycle, the collector may clear the memoryview while its buffer is lent, and 3.11 crashes.
-    """
-
-    cdef Py_buffer buffer
-
-    def __cinit__(self, data):
-        PyObject_GetBuffer(data, &self.buffer, PyBUF_SIMPLE)
-
-    def __dealloc__(self):
-        PyBuffer_Release(&self.buffer)
+cdef tuple FAULT_TEXT = faults.RECORD_FAULTS
 
 
 @cython.final
@@ -140,7 +109,10 @@ cdef class RecordReader:
     cdef int64_t last_offset
     cdef int64_t base_timestamp
     cdef bint append_time
+    cdef int timestamp_type  # -1: none
+    cdef int32_t epoch
     cdef Origin origin
+    cdef list checksums  # of v0 and v1 messages
 
     cdef bint busy  # `take` is running
     cdef object fault  # None, or (class, message, details) of what `take` raises
@@ -166,14 +138,24 @@ cdef class RecordReader:
         self.key_deserializer = key_deserializer
         self.value_deserializer = value_deserializer
         self.max_batch_bytes = max_batch_bytes
-        self.next_offset = self.end_offset = fetch_offset
-        self.next_epoch = self.end_epoch = -1
+        self.next_offset = fetch_offset
+        self.next_epoch = self.epoch = -1
+        self.last_offset = -1
         self.loan = Loan(data)
         self.start = self.pos = <const uint8_t*> self.loan.buffer.buf
-        self.walk()
+        self.find_end()
         self.has_batches = self.stop != self.start
         if self.stop_fault is not None and self.end_offset == fetch_offset:
-            self.raise_fault(self.stop_fault)
+            faults.raise_fault(self.stop_fault)
+
+    cdef int find_end(self) except -1:
+        """Find the last complete batch."""
+        cdef Walked found
+        wrong = walk(self.start, self.start + self.loan.buffer.len, self.next_offset, &found)
+        self.stop, self.end_offset, self.end_epoch = found.stop, found.end_offset, found.end_epoch
+        if wrong is not None:  # of its offsets, nothing is known
+            self.stop_fault = self.corrupt(wrong, self.end_offset, self.end_offset)
+        return 0
 
     cdef void release(self) noexcept:
         self.loan = None
@@ -200,56 +182,6 @@ cdef class RecordReader:
             f" of {self.end_offset}, {self.size_bytes} bytes>"
         )
 
-    # Walking headers ------------------------------------------------------------------------------
-
-    cdef int walk(self) except -1:
-        """Find the last complete batch; sets `stop`, `end_offset`, `end_epoch`, `stop_fault`."""
-        cdef const uint8_t* pos = self.start
-        cdef const uint8_t* limit = pos + self.loan.buffer.len
-        cdef int64_t passed = -1
-        cdef int64_t last
-        cdef int32_t length
-        while limit - pos >= layout.PREFIX_SIZE:
-            length = load32(pos + 8)
-            if length < layout.LEGACY_MIN_LENGTH:
-                self.stop_fault = self.unusable(f"a batch of {length} bytes")
-                break
-            if length > limit - pos - layout.PREFIX_SIZE:
-                break
-            self.stop_fault = self.check_header(pos, length, passed)
-            if self.stop_fault is not None:
-                break
-            passed = last = load64(pos) + load32(pos + 23)
-            if last >= self.end_offset:
-                self.end_offset = last + 1
-            self.end_epoch = load32(pos + 12)
-            pos += layout.PREFIX_SIZE + length
-        self.stop = pos
-        return 0
-
-    cdef object check_header(self, const uint8_t* pos, int32_t length, int64_t passed):
-        """A fault, or None if the header can be used and its offsets follow `passed`."""
-        cdef int64_t base = load64(pos)
-        cdef int magic = <signed char> pos[layout.MAGIC_AT]
-        cdef int32_t delta
-        if magic == 0 or magic == 1:
-            return self.unsupported(
-                f"message format v{magic}",
-                self.end_offset,
-                max(base, self.end_offset),
-                "this version reads v2 batches (Kafka 0.11 and later); v0 and v1 will follow",
-            )
-        if magic != 2:
-            return self.unusable(f"unknown message format {magic}")
-        if length < layout.HEADER_SIZE - layout.PREFIX_SIZE:
-            return self.unusable(f"a batch of {length} bytes")
-        delta = load32(pos + 23)
-        if base < 0 or delta < 0 or base > INT64_MAX - 1 - delta:
-            return self.unusable(f"offsets from {base}, {delta} more")
-        if base <= passed:
-            return self.unusable(f"offsets go back to {base} after {passed}")
-        return None
-
     # Opening a batch ------------------------------------------------------------------------------
 
     cdef bint open_next(self) except -1:
@@ -259,7 +191,12 @@ cdef class RecordReader:
             if self.pos == self.stop:
                 self.fault = self.stop_fault
                 return False
+            if self.pos[layout.MAGIC_AT] != 2:
+                if self.open_message():
+                    return True
+                continue
             load_header(self.pos, &head)
+            self.epoch = head.leader_epoch
             self.base_offset = head.base_offset
             self.last_delta = head.last_offset_delta
             self.last_offset = head.base_offset + head.last_offset_delta
@@ -268,7 +205,7 @@ cdef class RecordReader:
                 return False
             if self.remaining:
                 return True
-            self.close_batch(head.leader_epoch)
+            self.close_batch()
         return False
 
     cdef object open_batch(self, BatchHeader* head):
@@ -281,7 +218,7 @@ cdef class RecordReader:
         cdef const uint8_t* end = self.pos + layout.PREFIX_SIZE + head.length
         cdef bint control = head.attributes & layout.CONTROL
         if self.check_crcs and self.crc_of(self.pos + layout.CHECKED_AT, end) != head.crc:
-            return self.bad_checksum(head)
+            return self.bad_checksum(end, self.likely_last(head))
         if head.attributes & ~layout.KNOWN_ATTRIBUTES:
             return self.bad_batch(f"unknown attributes {head.attributes:#x}")
         if self.aborted is not None and head.producer_id >= 0:
@@ -329,26 +266,26 @@ cdef class RecordReader:
         except codecs.CodecError as error:
             return self.bad_batch(str(error))
         except codecs.MissingPackageError as missing:
-            return self.unsupported(
-                codecs.name_of(codec),
-                self.base_offset,
-                self.last_offset,
-                f"reading it takes the package {missing.package} (pip install {missing.package})",
-            )
+            return self.missing_package(codec, missing)
         self.at = <const uint8_t*> PyBytes_AS_STRING(<bytes> self.body)
         self.end = self.at + len(<bytes> self.body)
         return None
 
     cdef int begin_records(self, BatchHeader* head) except -1:
-        self.remaining = head.record_count
         self.append_time = head.attributes & layout.APPEND_TIME
         self.base_timestamp = head.max_timestamp if self.append_time else head.base_timestamp
+        self.begin(head.record_count, 1 if self.append_time else 0)
+        return 0
+
+    cdef int begin(self, int32_t count, int timestamp_type) except -1:
+        self.remaining = count
+        self.timestamp_type = timestamp_type
         self.prior_delta = -1
         self.origin = Origin.__new__(Origin)
         self.origin.topic = self.topic
         self.origin.partition = self.partition
-        self.origin.leader_epoch = head.leader_epoch
-        self.origin.timestamp_type = 1 if self.append_time else 0
+        self.origin.leader_epoch = self.epoch
+        self.origin.timestamp_type = None if timestamp_type < 0 else timestamp_type
         return 0
 
     cdef object read_marker(self, BatchHeader* head):
@@ -364,32 +301,103 @@ cdef class RecordReader:
             return self.bad_batch(str(error))
         return None
 
-    cdef int close_batch(self, int32_t epoch) except -1:
+    # Opening a v0 or v1 message ------------------------------------------------------------------
+
+    cdef bint open_message(self) except -1:
+        """`open_next` for the message at `pos`; False also if it has nothing to give."""
+        cdef Message message
+        cdef const uint8_t* end = self.pos + layout.PREFIX_SIZE + load32(self.pos + 8)
+        cdef int64_t passed = self.last_offset
+        self.epoch = -1
+        self.last_offset = load64(self.pos)
+        # Where a wrapper's first offset is shows when it is open: behind what came before.
+        self.base_offset = min(self.last_offset, max(passed + 1, self.next_offset))
+        self.last_delta = <int32_t> min(self.last_offset - self.base_offset, <int64_t> INT32_MAX)
+        wrong = legacy.read_message(self.pos, end, &message)
+        if self.check_crcs and legacy.crc_of(self.pos, end) != message.crc:
+            self.fault = self.bad_checksum(end, self.last_offset)
+        elif wrong is not None:
+            self.fault = self.bad_batch(wrong)
+        elif self.last_offset < self.next_offset:
+            self.close_batch()
+        else:
+            self.fault = self.unfold(&message, passed)
+        return self.remaining != 0
+
+    cdef object unfold(self, Message* message, int64_t passed):
+        """Open what a message holds, all of it behind the offset `passed`; a fault, or None."""
+        cdef Unfolded found
+        try:
+            found = legacy.unfold(message, self.check_crcs, self.max_batch_bytes)
+        except (MalformedMessageError, codecs.CodecError) as error:
+            return self.bad_batch(str(error))
+        except codecs.MissingPackageError as missing:
+            return self.missing_package(message.attributes & layout.CODEC_MASK, missing)
+        if found.base_offset <= passed:
+            return self.bad_batch(f"offsets go back to {found.base_offset} after {passed}")
+        self.base_offset = found.base_offset
+        self.last_delta = found.last_delta
+        self.body = found.body
+        self.at = <const uint8_t*> PyBytes_AS_STRING(found.body)
+        self.end = self.at + found.used
+        self.checksums = found.checksums
+        self.append_time = message.attributes & layout.APPEND_TIME
+        self.base_timestamp = found.base_timestamp
+        self.begin(found.record_count, -1 if message.magic == 0 else 1 if self.append_time else 0)
+        return None
+
+    cdef Origin origin_of_message(self):
+        """The open batch's origin, with the checksum of the next message."""
+        cdef Origin origin = Origin.__new__(Origin)
+        origin.topic = self.topic
+        origin.partition = self.partition
+        origin.leader_epoch = self.origin.leader_epoch
+        origin.timestamp_type = self.origin.timestamp_type
+        origin.checksum = self.checksums[len(self.checksums) - self.remaining]
+        return origin
+
+    cdef int close_batch(self) except -1:
         """Everything of the batch at `pos` is handed out or passed over."""
         self.pos += layout.PREFIX_SIZE + load32(self.pos + 8)
         self.at = self.end = NULL
         self.body = None
         self.origin = None
+        self.checksums = None
         if self.last_offset >= self.next_offset:
             self.next_offset = self.last_offset + 1
-            self.next_epoch = epoch
+            self.next_epoch = self.epoch
         return 0
 
     # Faults ---------------------------------------------------------------------------------------
 
-    cdef object unusable(self, str what):
-        """A fault of the header where the walk stands: of its offsets, nothing is known."""
-        return self.corrupt(what, self.end_offset, self.end_offset)
+    cdef int64_t likely_last(self, BatchHeader* head) noexcept:
+        """Of a header that may be damaged: do not skip too far."""
+        return self.base_offset + min(self.last_delta, max(head.record_count - 1, 0))
 
-    cdef object bad_checksum(self, BatchHeader* head):
-        """A fault of the open batch. Its header is in doubt, too: do not skip too far."""
-        cdef const uint8_t* after = self.pos + layout.PREFIX_SIZE + head.length
-        cdef int64_t last = self.base_offset + min(self.last_delta, max(head.record_count - 1, 0))
+    cdef object bad_checksum(self, const uint8_t* after, int64_t last):
+        """A fault of the open batch, up to `last` or to what is `after` it.
+
+        Its header is in doubt, too; that of a wrapper says only where it ends.
+        """
+        cdef bint wrapper
         if after != self.stop:
-            last = load64(after) - 1
-        last = max(last, self.next_offset)
+            wrapper = after[layout.MAGIC_AT] != 2 and after[layout.MAGIC_AT + 1] & layout.CODEC_MASK
+            if not wrapper:
+                last = load64(after) - 1
         return self.corrupt(
-            "the checksum is wrong", max(self.base_offset, self.next_offset), last
+            "the checksum is wrong",
+            max(self.base_offset, self.next_offset),
+            max(last, self.next_offset),
+        )
+
+    cdef object missing_package(self, int codec, missing):
+        return faults.missing_package(
+            self.topic,
+            self.partition,
+            codecs.name_of(codec),
+            missing.package,
+            max(self.base_offset, self.next_offset),
+            self.last_offset,
         )
 
     cdef object bad_batch(self, str what):
@@ -398,29 +406,7 @@ cdef class RecordReader:
         return self.corrupt(what, first, self.last_offset)
 
     cdef object corrupt(self, str what, int64_t first, int64_t last):
-        cdef str message = (
-            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} cannot be read:"
-            f" {what}; seek to {last + 1} to skip it"
-        )
-        partition = TopicPartition(self.topic, self.partition)
-        details = {"partition": partition, "first_offset": first, "last_offset": last}
-        return CorruptRecordError, message, details
-
-    cdef object unsupported(self, str codec, int64_t first, int64_t last, str hint):
-        cdef str message = (
-            f"{self.topic}-{self.partition}: the batch at offsets {first} to {last} is {codec}:"
-            f" {hint}; seek to {last + 1} to skip it"
-        )
-        partition = TopicPartition(self.topic, self.partition)
-        details = {
-            "codec": codec, "partition": partition, "first_offset": first, "last_offset": last
-        }
-        return UnsupportedCodecError, message, details
-
-    cdef int raise_fault(self, fault) except -1:
-        # A new error each time: one that is raised again and again would collect tracebacks.
-        error, message, details = fault
-        raise error(message, **details)
+        return faults.corrupt(self.topic, self.partition, what, first, last)
 
     # Handing out ----------------------------------------------------------------------------------
 
@@ -465,7 +451,7 @@ cdef class RecordReader:
     cdef int end_taking(self, int64_t count) except -1:
         """Raise the fault if nothing came before it; give the bytes back behind the last record."""
         if not count and self.fault is not None:
-            self.raise_fault(self.fault)
+            faults.raise_fault(self.fault)
         if self.remaining == 0 and self.pos == self.stop and self.stop_fault is None:
             if self.fault is None:
                 self.release()
@@ -509,6 +495,8 @@ cdef class RecordReader:
         self.pos = self.start
         self.remaining = 0
         self.body = None
+        self.checksums = None
+        self.last_offset = -1
         self.next_offset = offset
         self.next_epoch = epoch
         if self.aborted is not None:
@@ -523,7 +511,7 @@ cdef class RecordReader:
         cdef int64_t offset
         cdef Py_ssize_t room = max_records - PyList_GET_SIZE(out)
         cdef bint plain = self.key_deserializer is None and self.value_deserializer is None
-        cdef int32_t epoch = load32(self.pos + 12)
+        cdef int32_t epoch = self.epoch
         while room and self.remaining:
             wrong = read_record(self.at, self.end, &view)
             if wrong != layout.FINE:
@@ -536,7 +524,7 @@ cdef class RecordReader:
             if offset >= self.next_offset:
                 record = self.make(&view, offset)
                 if not plain:
-                    record = self.deserialized(record)
+                    record = deserialized(record, self.key_deserializer, self.value_deserializer)
                 out.append(record)
                 room -= 1
                 self.next_offset = offset + 1
@@ -549,7 +537,7 @@ cdef class RecordReader:
         if self.at != self.end:
             self.fail("bytes left over after the last record")
             return False
-        self.close_batch(epoch)
+        self.close_batch()
         return True
 
     cdef bint read_columns(self, Columns out) except -1:
@@ -557,12 +545,12 @@ cdef class RecordReader:
         cdef Cursor cursor
         cdef int stop
         cdef int64_t rows = out.rows
-        cdef int32_t epoch = load32(self.pos + 12)
+        cdef int32_t epoch = self.epoch
         cursor.at, cursor.end, cursor.remaining = self.at, self.end, self.remaining
         cursor.last_delta, cursor.prior_delta = self.last_delta, self.prior_delta
         cursor.base_offset, cursor.next_offset = self.base_offset, self.next_offset
         cursor.base_timestamp, cursor.append_time = self.base_timestamp, self.append_time
-        out.begin_run(self.topic, self.partition, epoch, self.append_time)
+        out.begin_run(self.topic, self.partition, epoch, self.timestamp_type)
         if self.body is None:
             out.lend(self.loan, self.at, self.end, self.stop)
         else:
@@ -582,7 +570,7 @@ cdef class RecordReader:
         elif self.remaining == 0 and self.at != self.end:
             self.fail("bytes left over after the last record")
         elif self.remaining == 0:
-            self.close_batch(epoch)
+            self.close_batch()
             return True
         return False
 
@@ -595,7 +583,7 @@ cdef class RecordReader:
         cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
         # Nothing in it can be part of a cycle, so the collector need not look at it.
         PyObject_GC_UnTrack(<PyObject*> record)
-        record.origin = self.origin
+        record.origin = self.origin if self.checksums is None else self.origin_of_message()
         record.offset = offset
         if self.append_time:
             record.timestamp_ms = self.base_timestamp
@@ -613,36 +601,6 @@ cdef class RecordReader:
             record.raw_headers = PyBytes_FromStringAndSize(
                 <const char*> view.headers, view.end - view.headers
             )
-        return record
-
-    cdef ConsumerRecord deserialized(self, ConsumerRecord raw):
-        """The record with its key and value deserialized; DeserializationError with the raw one."""
-        cdef str part = "key"
-        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
-        record.origin = raw.origin
-        record.offset = raw.offset
-        record.timestamp_ms = raw.timestamp_ms
-        record.key_size = raw.key_size
-        record.value_size = raw.value_size
-        record.raw_headers = raw.raw_headers
-        record.key = raw.key
-        record.value = raw.value
-        try:
-            if self.key_deserializer is not None:
-                record.key = self.key_deserializer(self.topic, raw.headers, raw.key)
-            part = "value"
-            if self.value_deserializer is not None:
-                record.value = self.value_deserializer(self.topic, raw.headers, raw.value)
-        except Exception as error:
-            raise DeserializationError(
-                f"{self.topic}-{self.partition}: the {part} at offset {raw.offset} cannot be"
-                f" deserialized: {type(error).__name__}: {error};"
-                f" seek to {raw.offset + 1} to skip it",
-                partition=TopicPartition(self.topic, self.partition),
-                offset=raw.offset,
-                part=part,
-                record=raw,
-            ) from error
         return record
 
 

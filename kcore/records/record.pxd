@@ -7,7 +7,8 @@ cdef class Origin:
     cdef readonly str topic
     cdef readonly object partition
     cdef readonly object leader_epoch
-    cdef readonly object timestamp_type
+    cdef readonly object timestamp_type  # 0, 1, or None: v0 has no time
+    cdef readonly object checksum  # of a v0 or v1 message, which has an origin of its own
 
 
 cdef class ConsumerRecord:
@@ -24,3 +25,4 @@ cdef class ConsumerRecord:
 
 
 cdef list read_headers(bytes raw)
+cdef ConsumerRecord deserialized(ConsumerRecord raw, key_deserializer, value_deserializer)

@@ -6,7 +6,7 @@ Header: TypeAlias = tuple[str, bytes | None]
 @final
 class Origin:
     def __init__(
-        self, topic: str, partition: int, leader_epoch: int, timestamp_type: int
+        self, topic: str, partition: int, leader_epoch: int, timestamp_type: int | None
     ) -> None: ...
     @property
     def topic(self) -> str: ...
@@ -15,7 +15,9 @@ class Origin:
     @property
     def leader_epoch(self) -> int: ...
     @property
-    def timestamp_type(self) -> int: ...
+    def timestamp_type(self) -> int | None: ...
+    @property
+    def checksum(self) -> int | None: ...
 
 @final
 class ConsumerRecord:
@@ -43,7 +45,7 @@ class ConsumerRecord:
         leader_epoch: int,
         offset: int,
         timestamp: int,
-        timestamp_type: int,
+        timestamp_type: int | None,
         key: Any,
         value: Any,
         headers: list[Header],
@@ -63,7 +65,7 @@ class ConsumerRecord:
     @property
     def timestamp(self) -> int: ...
     @property
-    def timestamp_type(self) -> int: ...
+    def timestamp_type(self) -> int | None: ...
     @property
     def key(self) -> Any: ...
     @property

@@ -21,6 +21,8 @@ from kcore.records.varint cimport read_varint
 
 from collections.abc import Sequence
 
+from kcore.records.faults import deserialization_failed
+
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         PyObject* tp_dict
@@ -123,9 +125,10 @@ cdef class ConsumerRecord:
     """One record of a partition.
 
     Fields in order: topic, partition, leader_epoch (-1: unknown), offset, timestamp (ms),
-    timestamp_type (0: set by the producer, 1: by the broker), key, value (bytes, None, or what the
-    deserializer made of them), headers (a list of (str, bytes or None), made anew at each read),
-    checksum (None), serialized_key_size, serialized_value_size, serialized_header_size (bytes;
+    timestamp_type (0: set by the producer, 1: by the broker, None: v0, which has no time and gets
+    the timestamp -1), key, value (bytes, None, or what the deserializer made of them), headers (a
+    list of (str, bytes or None), made anew at each read), checksum (the CRC-32 of a v0 or v1
+    message, else None), serialized_key_size, serialized_value_size, serialized_header_size (bytes;
     -1: null, or no headers).
 
     It behaves like a named tuple: unpacking, indexing, slicing, equality with any tuple of the same
@@ -213,7 +216,7 @@ cdef class ConsumerRecord:
     @property
     def checksum(self):
         if type(self.origin) is Origin:
-            return None
+            return (<Origin> self.origin).checksum
         return self.origin[AT_CHECKSUM]
 
     @property
@@ -250,7 +253,7 @@ cdef class ConsumerRecord:
             self.key,
             self.value,
             self.headers,
-            None,
+            origin.checksum,
             self.key_size,
             self.value_size,
             self.serialized_header_size,
@@ -311,6 +314,29 @@ cdef class ConsumerRecord:
         if changes:
             raise ValueError(f"Got unexpected field names: {list(changes)!r}")
         return ConsumerRecord(*items)
+
+
+cdef ConsumerRecord deserialized(ConsumerRecord raw, key_deserializer, value_deserializer):
+    """The record with its key and value deserialized; DeserializationError with the raw one."""
+    cdef str part = "key"
+    cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
+    record.origin = raw.origin
+    record.offset = raw.offset
+    record.timestamp_ms = raw.timestamp_ms
+    record.key_size = raw.key_size
+    record.value_size = raw.value_size
+    record.raw_headers = raw.raw_headers
+    record.key = raw.key
+    record.value = raw.value
+    try:
+        if key_deserializer is not None:
+            record.key = key_deserializer(raw.topic, raw.headers, raw.key)
+        part = "value"
+        if value_deserializer is not None:
+            record.value = value_deserializer(raw.topic, raw.headers, raw.value)
+    except Exception as error:
+        raise deserialization_failed(raw, part, error) from error
+    return record
 
 
 cdef PyMemberDef slots[3]

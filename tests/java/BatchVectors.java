@@ -4,7 +4,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.HexFormat;
+import java.util.Map;
 import java.util.Random;
+import java.util.TreeMap;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -80,7 +82,11 @@ public class BatchVectors {
     }
 
     static void many(MemoryRecordsBuilder b) {
-        for (int i = 0; i < 400; i++) {
+        many(b, 400);
+    }
+
+    static void many(MemoryRecordsBuilder b, int count) {
+        for (int i = 0; i < count; i++) {
             b.append(TIME + i, utf8("k" + i % 7), utf8("value ".repeat(60) + i));
         }
     }
@@ -191,6 +197,8 @@ public class BatchVectors {
         emit("gzip_mixed", build(settings(Compression.gzip().build()), BatchVectors::mixed));
         emit("lz4_many", build(settings(Compression.lz4().build()), BatchVectors::many));
         emit("gzip_many", build(settings(Compression.gzip().build()), BatchVectors::many));
+        emit("snappy_many", build(settings(Compression.snappy().build()), BatchVectors::many));
+        emit("zstd_many", build(settings(Compression.zstd().build()), BatchVectors::many));
         emit("snappy_mixed", build(settings(Compression.snappy().build()), BatchVectors::mixed));
         emit("zstd_mixed", build(settings(Compression.zstd().build()), BatchVectors::mixed));
         emit("lz4_noise", build(settings(Compression.lz4().build()),
@@ -221,11 +229,46 @@ public class BatchVectors {
         horizon.deleteHorizon = TIME + 500;
         emit("delete_horizon", build(horizon, BatchVectors::mixed));
 
+        legacy();
+    }
+
+    static void plain(MemoryRecordsBuilder b) {
+        b.append(TIME, utf8("key"), utf8("value"));
+        b.append(TIME + 1, (byte[]) null, utf8("no key"));
+        b.append(TIME + 70, utf8("no value"), null);
+        b.append(TIME + 9000, null, (byte[]) null);
+        b.append(TIME - 5, new byte[0], new byte[0]);
+        b.append(TIME + 2, utf8("k"), utf8("value ".repeat(50)));
+        b.append(TIME + 3, utf8("noise"), noise(100));
+    }
+
+    static void legacy() throws Exception {
+        Map<String, Compression> codecs = new TreeMap<>(Map.of("gzip", Compression.gzip().build(),
+            "snappy", Compression.snappy().build(), "lz4", Compression.lz4().build()));
         for (byte magic = 0; magic < 2; magic++) {
             Settings old = new Settings();
             old.magic = magic;
             emit("v" + magic, build(old, b -> b.append(TIME, utf8("k"), utf8("v"))));
+            old.baseOffset = 4_000_000_000L;
+            emit("v" + magic + "_plain", build(old, BatchVectors::plain));
+            for (Map.Entry<String, Compression> codec : codecs.entrySet()) {
+                old.compression = codec.getValue();
+                emit("v" + magic + "_" + codec.getKey(), build(old, BatchVectors::plain));
+                emit("v" + magic + "_" + codec.getKey() + "_many", build(old, b -> many(b, 100)));
+                emit("v" + magic + "_" + codec.getKey() + "_gaps", build(old, b -> {
+                    b.appendWithOffset(4_000_000_003L, TIME, utf8("a"), utf8("1"));
+                    b.appendWithOffset(4_000_000_007L, TIME + 1, utf8("b"), utf8("2"));
+                }));
+            }
         }
+        Settings append = new Settings();
+        append.magic = 1;
+        append.type = TimestampType.LOG_APPEND_TIME;
+        append.appendTime = TIME + 77;
+        append.baseOffset = 70;
+        emit("v1_log_append", build(append, BatchVectors::plain));
+        append.compression = Compression.gzip().build();
+        emit("v1_log_append_gzip", build(append, BatchVectors::plain));
     }
 
     public static void main(String[] args) throws Exception {

@@ -32,22 +32,17 @@ Row = list[Any]  # offset, timestamp, key, value, headers, as in the vectors
 
 @dataclass(frozen=True)
 class Vector:
-    """One batch: its bytes, its header as Kafka reads it, its records."""
+    """Batches: their bytes, the first one's header as Kafka reads it, all records.
+
+    v0 and v1 messages are batches to Kafka's reader, too; compressed ones hold many records.
+    """
 
     name: str
     data: bytes
     head: dict[str, Any]
     rows: list[Row]
-
-    @property
-    def end(self) -> int:
-        """The offset behind it."""
-        return self.head["last_offset"] + 1
-
-    @property
-    def readable(self) -> bool:
-        """Whether this version reads its format."""
-        return self.head["magic"] == 2
+    batches: int
+    end: int  # the offset behind it
 
     @property
     def delivered(self) -> list[Row]:
@@ -69,13 +64,16 @@ def run_java(*args: str, stdin: str = "") -> str:
 def vectors() -> dict[str, Vector]:
     found = {}
     for name, made in json.loads(VECTORS.read_text("utf-8")).items():
-        (head,) = made["batches"]
-        found[name] = Vector(name, bytes.fromhex(made["hex"]), head, head["records"])
+        batches = made["batches"]
+        rows = [row for batch in batches for row in batch["records"]]
+        end = batches[-1]["last_offset"] + 1
+        data = bytes.fromhex(made["hex"])
+        found[name] = Vector(name, data, batches[0], rows, len(batches), end)
     return found
 
 
-def readable() -> list[Vector]:
-    return [vector for vector in vectors().values() if vector.readable]
+def of_format(*magics: int) -> list[Vector]:
+    return [vector for vector in vectors().values() if vector.head["magic"] in magics]
 
 
 def _hex(field: bytes | None) -> str | None:

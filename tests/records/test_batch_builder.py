@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from record_batches import CODECS, Vector, read, readable, row, run_java, take_all, vectors
+from record_batches import CODECS, Vector, of_format, read, row, run_java, take_all, vectors
 
 from kcore.errors import KafkaError
 from kcore.records import BatchBuilder, RecordReader, encode_batch
@@ -57,7 +57,7 @@ def hashed(vector: Vector) -> bool:
     return any("sha256" in str(fields) for fields in vector.rows)
 
 
-WHOLE = [vector for vector in readable() if not hashed(vector)]
+WHOLE = [vector for vector in of_format(2) if not hashed(vector)]
 
 
 @pytest.mark.parametrize("vector", WHOLE, ids=lambda vector: vector.name)
