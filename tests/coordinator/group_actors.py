@@ -15,6 +15,7 @@ from coordinator_world import World, of_journal
 from kcore.coordinator.states import GroupState
 from kcore.wire.codes import ErrorCode as E
 from kcore.wire.messages import (
+    DeleteGroupsRequest,
     GroupMetadataKey,
     HeartbeatRequest,
     JoinGroupResponse,
@@ -208,7 +209,7 @@ class Chaos:
         self.kinds: list[Any] = [Actor.step] * 100 + [self.pause] * 36 + [self.append] * 24
         self.kinds += [self.commit] * 12 + [Actor.cut] * 6 + [self.change] * 6
         self.kinds += [Actor.leave] * 4 + [self.silence] * 4 + [self.restart] * 4
-        self.kinds += [self.long_pause] + [self.kill] * 2
+        self.kinds += [self.long_pause] + [self.kill] * 2 + [self.delete]
         self.world.on_reply = self.judge_reply  # type: ignore[method-assign]
 
     # Judges --------------------------------------------------------------------------------------
@@ -278,7 +279,10 @@ class Chaos:
         self.world.after(self.rng.choice([0, 1, 100, 1_000, 3_000]))
 
     def long_pause(self, _actor: Actor) -> None:
-        self.world.after(20_000)
+        self.world.after(self.rng.choice([20_000, 70_000]))
+
+    def delete(self, _actor: Actor) -> None:
+        self.loose.add(self.world.send(DeleteGroupsRequest(groups_names=["g"]), 2))
 
     def append(self, _actor: Actor) -> None:
         error = self.rng.choice(APPEND_ERRORS) if self.rng.random() < 0.2 else E.NONE
@@ -359,3 +363,14 @@ def offsets_of(journal: list[Any]) -> dict[tuple[str, str, int], int]:
             else:
                 found[key.group, key.topic, key.partition] = value.offset
     return found
+
+
+def live(seed: int, *, size: int = 5) -> None:
+    """One life: everything by chance, then no more faults, then it settles."""
+    chaos = Chaos(seed, size=size)
+    for _ in range(250):
+        chaos.step()
+    chaos.heal()
+    chaos.judge_journal()
+    found = {("g", *tp): offset for tp, (offset, _) in chaos.world.fetch().items()}
+    assert found == offsets_of(chaos.world.journal)

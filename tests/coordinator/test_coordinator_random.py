@@ -1,15 +1,16 @@
 """Random interleavings of members, time, lost connections, a failing journal and killed nodes."""
 
 import pytest
-from group_actors import Chaos, offsets_of
+from group_actors import live
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(100))
 def test_everything_by_chance_then_it_settles(seed):
-    chaos = Chaos(seed)
-    for _ in range(250):
-        chaos.step()
-    chaos.heal()
-    chaos.judge_journal()
-    found = {("g", *tp): offset for tp, (offset, _) in chaos.world.fetch().items()}
-    assert found == offsets_of(chaos.world.journal)
+    live(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1_000, 4_000, 500))
+def test_many_lives(first):
+    for seed in range(first, first + 500):
+        live(seed, size=2 + seed % 9)

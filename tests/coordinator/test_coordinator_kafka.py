@@ -1,0 +1,82 @@
+"""Kafka's own classes read our journal, and would write the same bytes."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from coordinator_world import WALL, World, of_journal
+from group_actors import Chaos
+
+from kcore.cli.demo.java import find_installation
+from kcore.coordinator import Entry
+from kcore.coordinator.journal import offset_entry
+from kcore.wire.messages import GroupMetadataKey, OffsetCommitValue
+
+PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ReadGroupRecords.java"
+
+pytestmark = pytest.mark.kafka
+
+
+def as_kafka_reads(entries):
+    """For each entry: its bytes as Kafka writes them again, and what Kafka's formatters say."""
+    java = find_installation()
+    command = [java.java, "-cp", f"{java.jars}/*", str(PROGRAM)]
+    lines = [f"{x.key.hex()} {'-' if x.value is None else x.value.hex()}" for x in entries]
+    text = "".join(f"{line}\n" for line in lines)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    found = []
+    for line, answer in zip(lines, done.stdout.splitlines(), strict=True):
+        key, value, said = answer.split(" ", 2)
+        assert f"{key} {value}" == line
+        found.append(json.loads(said))
+    return found
+
+
+def journals():
+    """Entries of every kind, with names that are not all ASCII."""
+    w = World()
+    a, _ = w.form(2, instances=["Ä"], client="日本")
+    w.commit({("t", 0): 5}, metadata="Grüße")
+    w.commit({("t", 1): 6}, group="e", version=4, retention=1_000)
+    w.leave((a, "Ä"))
+    entries = [x for x in w.journal if isinstance(x, Entry)]
+    for seed in range(20):
+        chaos = Chaos(seed)
+        for _ in range(150):
+            chaos.step()
+        entries += [x for x in chaos.world.journal if isinstance(x, Entry)]
+    return entries
+
+
+def test_kafka_reads_what_we_write():
+    entries = journals()
+    assert len(entries) > 100
+    for (key, value), said in zip(of_journal(entries), as_kafka_reads(entries), strict=True):
+        if isinstance(key, GroupMetadataKey):
+            assert said["key"] == {"type": 2, "data": {"group": key.group}}
+            if value is not None:
+                data = said["value"]["data"]
+                assert said["value"]["version"] == 3
+                assert data["generation"] == value.generation
+                assert data["protocolType"] == value.protocol_type
+                assert (data["protocol"], data["leader"]) == (value.protocol, value.leader)
+                members = [(x["memberId"], x["groupInstanceId"]) for x in data["members"]]
+                assert members == [(x.member_id, x.group_instance_id) for x in value.members]
+        else:
+            where = {"group": key.group, "topic": key.topic, "partition": key.partition}
+            assert said["key"] == {"type": 1, "data": where}
+            if value is not None:
+                assert said["value"]["data"]["offset"] == value.offset
+                assert said["value"]["data"]["metadata"] == value.metadata
+        if value is None:
+            assert said["value"] is None
+
+
+def test_a_difference_would_be_seen():
+    value = OffsetCommitValue(offset=5, commit_timestamp=WALL)
+    good = offset_entry("g", "t", 0, value)
+    (said,) = as_kafka_reads([good])
+    assert said["value"]["data"]["commitTimestamp"] == WALL
+    with pytest.raises((AssertionError, subprocess.CalledProcessError)):
+        as_kafka_reads([Entry(good.key, good.value[:-1])])
