@@ -121,6 +121,12 @@ class GroupCoordinator:
         self._numbers = count(1)
         self._shards: dict[int, Shard] = {}
         self._running = True
+        self._fan_outs: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
+            OffsetFetchRequest: self._fetch,
+            DescribeGroupsRequest: self._describe,
+            ListGroupsRequest: self._list,
+            DeleteGroupsRequest: self._delete,
+        }
 
     # World in: requests --------------------------------------------------------------------------
 
@@ -130,7 +136,7 @@ class GroupCoordinator:
         UsageError for messages that are not the coordinator's.
         """
         serve = _ONE_GROUP.get(type(request))
-        fan_out = self._fan_outs().get(type(request))
+        fan_out = self._fan_outs.get(type(request))
         if serve is None and fan_out is None:
             raise UsageError(f"{type(request).__name__} is not for the group coordinator")
         ticket = self._desk.take(caller, version)
@@ -286,14 +292,6 @@ class GroupCoordinator:
         if not lowest <= request.session_timeout_ms <= highest:
             return ErrorCode.INVALID_SESSION_TIMEOUT
         return ErrorCode.NONE
-
-    def _fan_outs(self) -> dict[type[Message], Callable[[Ticket, Any, int], None]]:
-        return {
-            OffsetFetchRequest: self._fetch,
-            DescribeGroupsRequest: self._describe,
-            ListGroupsRequest: self._list,
-            DeleteGroupsRequest: self._delete,
-        }
 
     def _fetch(self, ticket: Ticket, request: OffsetFetchRequest, now_ms: int) -> None:
         asked = asked_groups(request, ticket.version)
