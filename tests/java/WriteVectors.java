@@ -15,7 +15,12 @@ import org.apache.kafka.common.protocol.MessageUtil;
  * Each body is also read back and written again by Kafka, which must give the same bytes.
  */
 public class WriteVectors {
-    private static final String PACKAGE = "org.apache.kafka.common.message.";
+    // The records of __consumer_offsets have their classes in the jar of the group coordinator.
+    private static final String[] CLASSES = {
+        "org.apache.kafka.common.message.%sData",
+        "org.apache.kafka.common.message.%s",
+        "org.apache.kafka.coordinator.group.generated.%s",
+    };
 
     public static void main(String[] args) throws Exception {
         ObjectMapper mapper = new ObjectMapper();
@@ -43,11 +48,14 @@ public class WriteVectors {
     }
 
     private static Class<?> find(String name) throws ClassNotFoundException {
-        try {
-            return Class.forName(PACKAGE + name + "Data");
-        } catch (ClassNotFoundException notAnApi) {
-            return Class.forName(PACKAGE + name);
+        for (String pattern : CLASSES) {
+            try {
+                return Class.forName(String.format(pattern, name));
+            } catch (ClassNotFoundException elsewhere) {
+                continue;
+            }
         }
+        throw new ClassNotFoundException(name);
     }
 
     private static String hex(ByteBuffer buffer) {
