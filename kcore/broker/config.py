@@ -13,6 +13,7 @@ from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
 # Requests of one connection that wait behind the one being served. A client has five or so in
 # flight; beyond this nothing is read until one is done (Kafka reads none at all).
 QUEUED_BYTES_MAX: Final = 1_048_576
+FRAME_COST_BYTES: Final = 256  # what the smallest of them costs us
 
 # Partitions of one topic, and of all; topics: what a typing error, or an attacker, can make us keep
 # is some hundred megabytes.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from enum import Enum
 
-from kcore.broker.config import QUEUED_BYTES_MAX
+from kcore.broker.config import FRAME_COST_BYTES, QUEUED_BYTES_MAX
 from kcore.wire.frames import FrameReader
 
 
@@ -38,14 +38,14 @@ class ClientLink:
     def queue(self, frames: list[memoryview]) -> None:
         """Requests that wait for their turn."""
         self.frames.extend(frames)
-        self.queued_bytes += sum(map(len, frames))
+        self.queued_bytes += sum(map(len, frames)) + FRAME_COST_BYTES * len(frames)
 
     def next_frame(self) -> memoryview | None:
         """The request whose turn it is; None if there is none, or it is not its turn yet."""
         if self.turn is not Turn.IDLE or not self.frames:
             return None
         frame = self.frames.popleft()
-        self.queued_bytes -= len(frame)
+        self.queued_bytes -= len(frame) + FRAME_COST_BYTES
         return frame
 
     @property

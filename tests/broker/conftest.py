@@ -1,0 +1,16 @@
+import pytest
+from broker_world import World
+
+
+@pytest.fixture
+def world():
+    """One node, topic `t` with one partition; at the end nothing went wrong inside."""
+    made = World()
+    made.topic()
+    yield made
+    assert not made.faults
+
+
+@pytest.fixture
+def client(world):
+    return world.client()
