@@ -115,6 +115,8 @@ def timestamps_of(values: object) -> dict[TopicPartition, int]:
 
 def timeout(value: object, default: float) -> float:
     """A timeout in ms, `default` for None. TypeError, IllegalArgumentError."""
+    if type(value) is int and 0 <= value <= MAX_TIMEOUT_MS:
+        return value
     if value is None:
         return default
     if not isinstance(value, (int, float)) or isinstance(value, bool):

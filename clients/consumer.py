@@ -314,7 +314,17 @@ class Consumer(Calls, Batches):
         if max_records is not None:
             limit = arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
-        with self._engine.guard:
+        engine = self._engine
+        with engine.guard:
+            now = engine.pump.now_ms()
+            if now == engine.polled_at and self._batch is None and not engine.pending:
+                # A poll in the same millisecond as the one before, with nothing between: there is
+                # nothing to be done but to hand over.
+                more: dict[TopicPartition, list[ConsumerRecord]]
+                more = engine.core.take_records(limit, now)
+                engine.pump.drain()
+                if more:
+                    return more
             return self._poll_records(wait_ms, limit)
 
     def _poll_records(
@@ -340,11 +350,11 @@ class Consumer(Calls, Batches):
             engine.raise_pending()
             core.poll(now)
             engine.collect()
-            if engine.rebalances:
+            if engine.rebalances or engine.calls:
                 self._bridge.serve()
-            engine.run_callbacks()
-            if engine.guard.closed:  # by the listener or a callback
-                return None
+                engine.run_callbacks()
+                if engine.guard.closed:  # by the listener or a callback
+                    return None
             if self._groupless is not None:
                 self._groupless.tick(now)
             if core.has_records:
@@ -362,6 +372,7 @@ class Consumer(Calls, Batches):
         engine = self._engine
         if now - engine.stepped_at >= _READ_EVERY_MS:
             engine.step(0)
+        engine.polled_at = now
         try:
             return take(now)
         finally:

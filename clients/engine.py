@@ -65,7 +65,9 @@ class Engine:
     """See the module's text.
 
     core: a ConsumerCore. stepped_at: when the sockets were last looked at (pump ms).
-    rebalances: what the listener has not been told yet. closing: the Closed event once it came.
+    polled_at: when a poll last got as far as taking records, if no event has come since.
+    rebalances: what the listener has not been told yet. calls: callbacks that wait for the user's
+    thread. closing: the Closed event once it came.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
@@ -78,12 +80,13 @@ class Engine:
         self.closing: Closed | None = None
         self.auto_committed: CommitCallback | None = None
         self.stepped_at = pump.now_ms()
+        self.polled_at = -1
         self.observer: Callable[[Event], object] | None = None
         self._errors: deque[KafkaError] = deque(maxlen=_ERRORS_MAX)
         self._expected: set[int] = set()
         self._results: dict[int, OperationCompleted] = {}
         self._futures: dict[int, tuple[OperationFuture, CommitCallback | None, Any]] = {}
-        self._calls: deque[Callable[[], object]] = deque()
+        self.calls: deque[Callable[[], object]] = deque()
         self._woken = False
 
     # Driving ---------------------------------------------------------------------------------
@@ -99,6 +102,8 @@ class Engine:
         """Sort every event the core has."""
         next_event = self.core.next_event
         event: Event | None = next_event()
+        if event is not None:
+            self.polled_at = -1
         while event is not None:
             kind = type(event)
             if self.observer is not None:
@@ -121,7 +126,7 @@ class Engine:
                 self._errors.append(event.error)
             case OffsetsCommitted() if event.operation is None and self.auto_committed is not None:
                 outcome = event.error or event.offsets
-                self._calls.append(partial(self.auto_committed, event.offsets, outcome))
+                self.calls.append(partial(self.auto_committed, event.offsets, outcome))
             case Closed():
                 self.closing = event
         self.reporter.report(event, self.pump.now_ms())
@@ -139,8 +144,8 @@ class Engine:
             return  # the call that asked was interrupted
         future, callback, offsets = entry
         if callback is not None:
-            self._calls.append(partial(callback, offsets, event.error or event.result))
-        self._calls.extend(future.finish(event.result, event.error))
+            self.calls.append(partial(callback, offsets, event.error or event.result))
+        self.calls.extend(future.finish(event.result, event.error))
 
     # Waiting ---------------------------------------------------------------------------------
 
@@ -191,13 +196,18 @@ class Engine:
 
     def run_callbacks(self) -> None:
         """Callbacks of commits that have ended since, in their order."""
-        while self._calls:
-            self._calls.popleft()()
+        while self.calls:
+            self.calls.popleft()()
 
     def wakeup(self) -> None:
         """Make the blocking call of now, or the next one, raise WakeupError."""
         self._woken = True  # before the wait is broken: whoever it returns to must see it
         self.pump.wakeup()
+
+    @property
+    def pending(self) -> bool:
+        """Whether the next poll has something to raise or to call."""
+        return bool(self._woken or self._errors or self.rebalances or self.calls)
 
     def check_woken(self) -> None:
         """Raise WakeupError if `wakeup` was called since the last time."""
@@ -207,7 +217,8 @@ class Engine:
 
     def raise_pending(self) -> None:
         """Raise what waits for the next poll: a wake-up, or an error from the background."""
-        self.check_woken()
+        if self._woken:
+            self.check_woken()
         if self._errors:
             raise self._errors.popleft()
 

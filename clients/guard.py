@@ -56,7 +56,9 @@ class Guard:
         """
         if self._barred:
             self.refuse()
-        self.enter_unbarred()
+        if not self._lock.acquire(False):
+            self._wait_for_keeper()
+        self._depth += 1
 
     def enter_unbarred(self) -> None:
         """`enter` for the one call that is allowed on a closed consumer: close itself."""
@@ -72,7 +74,8 @@ class Guard:
     __enter__ = enter
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self._depth -= 1  # `leave`, without the price of another call
+        self._lock.release()
 
     def visit(self) -> bool:
         """The keeper's way in: False, at once, if anybody is inside."""

@@ -160,7 +160,9 @@ class Pump:
         """
         if self._refusal is not None:
             self._refuse()
-        self._obey()
+        action = self.core.next_action()
+        if action is not None:
+            self._obey(action)
 
     def wakeup(self) -> None:
         """End the wait of the current step, or of the next one, at once. From any thread or signal
@@ -215,10 +217,10 @@ class Pump:
 
     # What the core wants ----------------------------------------------------------------------
 
-    def _obey(self) -> None:
-        """Carry out actions until there are none."""
+    def _obey(self, first: Action | None = None) -> None:
+        """Carry out actions until there are none; `first` was taken from the core already."""
         next_action = self.core.next_action
-        action = next_action()
+        action = next_action() if first is None else first
         while action is not None:
             try:
                 if isinstance(action, Send):

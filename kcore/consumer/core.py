@@ -69,6 +69,7 @@ class ConsumerCore:
             )
         self._seen_version = -1
         self._seen_changes = 0
+        self._polled_at = -1  # when the group was last polled, if nothing has happened since
         self._committed_asked = False
         self._closing_until: int | None = None
         self._closed = False
@@ -129,7 +130,8 @@ class ConsumerCore:
 
     def next_event(self) -> Event | None:
         """The next thing for the application to know."""
-        return self._outbox.pop()
+        events = self._outbox.events
+        return events.popleft() if events else None
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
@@ -207,9 +209,14 @@ class ConsumerCore:
 
     def poll(self, now_ms: int) -> None:
         """The application is alive, and done with everything it was handed before."""
-        if self._group is not None:
+        # Another poll at the same time, with nothing between, finds the group as the one before
+        # left it: whoever takes records one by one polls hundreds of times a millisecond.
+        if self._group is not None and now_ms != self._polled_at:
             self._group.handle_poll(now_ms)
-        self._settle(now_ms)
+            self._settle(now_ms)
+            self._polled_at = now_ms
+        elif self._fetcher.restless:
+            self._settle(now_ms)
 
     @property
     def has_records(self) -> bool:
@@ -225,10 +232,12 @@ class ConsumerCore:
         start from), once all records before it were handed over.
         """
         count = self.config.max_poll_records if max_records is None else max_records
+        fetcher = self._fetcher
         try:
-            return self._fetcher.take_records(count, now_ms)
+            return fetcher.take_records(count, now_ms)
         finally:
-            self._settle(now_ms)  # the next fetch goes out before the records are looked at
+            if fetcher.restless:
+                self._settle(now_ms)  # the next fetch goes out before the records are looked at
 
     def take_columns(
         self,
@@ -254,7 +263,8 @@ class ConsumerCore:
         try:
             self._fetcher.take_columns(columns, now_ms)
         finally:
-            self._settle(now_ms)
+            if self._fetcher.restless:
+                self._settle(now_ms)
         return columns
 
     def seek(self, tp: TopicPartition, offset: int, now_ms: int, leader_epoch: int = -1) -> None:
@@ -453,6 +463,7 @@ class ConsumerCore:
         links = self._links
         completed = links.completed
         self._seen_changes = links.changes
+        self._polled_at = -1
         for _ in range(_ROUNDS_MAX):
             while completed:
                 call, answer = completed.popleft()

@@ -16,19 +16,15 @@ class Outbox:
     """
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque()
+        self.events: deque[Event] = deque()
         self._operations = 0
 
     def emit(self, event: Event) -> None:
         """Queue an event."""
-        events = self._events
+        events = self.events
         events.append(event)
         if len(events) > limits.MAX_UNREAD_EVENTS:
             self._drop_news()
-
-    def pop(self) -> Event | None:
-        """The oldest event, None if there is none."""
-        return self._events.popleft() if self._events else None
 
     def begin(self) -> int:
         """A new operation number."""
@@ -41,7 +37,7 @@ class Outbox:
 
     def _drop_news(self) -> None:
         kept = (OperationCompleted, OffsetsCommitted, Closed)
-        for index, event in enumerate(self._events):
+        for index, event in enumerate(self.events):
             if isinstance(event, RecordsFetched) or not isinstance(event, kept):
-                del self._events[index]
+                del self.events[index]
                 return

@@ -130,7 +130,13 @@ class Fetcher:
     @property
     def has_records(self) -> bool:
         """Whether `take_records` would give or raise something now."""
-        return bool(self._shelf) or bool(self._errors) or bool(self._positions.undecided)
+        return bool(self._shelf.ring or self._errors or self._positions.undecided)
+
+    @property
+    def restless(self) -> bool:
+        """Whether `handle_tick` has something to do that no clock and no answer brought."""
+        planner = self._planner
+        return bool(planner.touched) or bool(planner.ready)
 
     @property
     def buffered_bytes(self) -> int:
@@ -202,7 +208,8 @@ class Fetcher:
     def _follow(self, partition: Partition) -> None:
         """Records of the first entry were taken: the position moves past them."""
         entry = partition.entries[0]
-        reader = partition.reader
+        reader = entry.reader
+        assert reader is not None  # or nothing could have been taken
         partition.offset = reader.next_offset
         partition.offset_epoch = reader.next_epoch
         if reader.exhausted:

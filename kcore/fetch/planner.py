@@ -98,7 +98,7 @@ class Planner:
         self._positions = positions
         self._rng = rng
         self._take = take
-        self._ready: dict[NodePlan, None] = {}  # may have something to ask
+        self.ready: dict[NodePlan, None] = {}  # may have something to ask
         self._starved: dict[NodePlan, None] = {}  # has, but there is no memory
         self._busy_nodes = 0  # nodes of which anything is wanted
         self._partition_retries: Retries[Partition] = Retries()
@@ -130,11 +130,11 @@ class Planner:
         )
 
     def _drained(self, plan: NodePlan) -> None:
-        self._ready[plan] = None
+        self.ready[plan] = None
 
     def _freed(self) -> None:
         if self._starved:
-            self._ready.update(self._starved)
+            self.ready.update(self._starved)
             self._starved.clear()
 
     # -- leaders -----------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Planner:
             plan.without_id.add(tp)
         else:
             plan.without_id.discard(tp)
-        self._ready[plan] = None
+        self.ready[plan] = None
 
     def _unlist(self, plan: NodePlan, partition: Partition) -> None:
         tp = partition.tp
@@ -247,9 +247,9 @@ class Planner:
         """Ask every node that may be asked."""
         if now_ms >= self._node_retries.due:
             for plan in self._node_retries.pop_due(now_ms):
-                self._ready[plan] = None
-        if self._ready:
-            ready, self._ready = self._ready, {}
+                self.ready[plan] = None
+        if self.ready:
+            ready, self.ready = self.ready, {}
             for plan in ready:
                 if not plan.in_flight and plan.wanted:
                     self._try(plan, now_ms)
@@ -335,7 +335,7 @@ class Planner:
         plan.reserved = 0
         plan.in_flight = False
         self._freed()  # whoever waits for memory comes before who just had some
-        self._ready[plan] = None
+        self.ready[plan] = None
         self._take(plan, answer, now_ms)
 
     # -- looking -----------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ class Positions:
         self._by_state: dict[PartitionState, dict[Partition, None]] = {
             state: {} for state in PartitionState
         }
-        self._undecided: dict[Partition, None] = {}
+        self.undecided: dict[Partition, None] = {}
 
     # -- assignment --------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class Positions:
     def _give_up(self, partition: Partition) -> None:
         partition.assigned = False
         self._by_state[partition.state].pop(partition, None)
-        self._undecided.pop(partition, None)
+        self.undecided.pop(partition, None)
         self.watcher.moved(partition)
 
     def assigned(self) -> list[TopicPartition]:
@@ -110,7 +110,7 @@ class Positions:
                 continue
             if self.policy is ResetStrategy.NONE:
                 partition.undecided = True
-                self._undecided[partition] = None
+                self.undecided[partition] = None
             else:
                 self.reset_partition(partition, self.policy)
 
@@ -197,7 +197,7 @@ class Positions:
         partition.attempts = partition.retry_at = 0
         partition.error = ""
         partition.stuck = partition.undecided = False
-        self._undecided.pop(partition, None)
+        self.undecided.pop(partition, None)
         self.watcher.moved(partition)
         return True
 
@@ -277,11 +277,6 @@ class Positions:
     def in_state(self, state: PartitionState) -> Mapping[Partition, None]:
         """The partitions in a state; changes while positions do."""
         return self._by_state[state]
-
-    @property
-    def undecided(self) -> Mapping[Partition, None]:
-        """The ones with nothing committed and no reset policy."""
-        return self._undecided
 
     def find(self, tp: TopicPartition) -> Partition | None:
         """The assigned partition, if it is one."""

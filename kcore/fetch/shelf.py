@@ -103,16 +103,16 @@ class Shelf:
         self._low_bytes = low_bytes
         self._drained = drained
         self._freed = freed
-        self._ring: OrderedDict[Partition, None] = OrderedDict()
+        self.ring: OrderedDict[Partition, None] = OrderedDict()  # in order of turns
         self._parked: OrderedDict[Partition, None] = OrderedDict()
 
     def __bool__(self) -> bool:
         """Whether something can be handed over (or raised) now."""
-        return bool(self._ring)
+        return bool(self.ring)
 
     def head(self) -> Partition | None:
         """Whose turn it is."""
-        for partition in self._ring:
+        for partition in self.ring:
             return partition
         return None
 
@@ -126,7 +126,7 @@ class Shelf:
         if partition.deliverable:
             entry.frame.live += 1
             entry.node.waiting += entry.size
-            self._ring[partition] = None
+            self.ring[partition] = None
         else:
             entry.parked = True
             self._parked[partition] = None
@@ -160,13 +160,13 @@ class Shelf:
         """The first entry is through; the next partition's turn."""
         self._release(partition.entries.popleft())
         if partition.entries:
-            self._ring.move_to_end(partition)
+            self.ring.move_to_end(partition)
         else:
-            del self._ring[partition]
+            del self.ring[partition]
 
     def pass_turn(self, partition: Partition) -> None:
         """The next partition's turn, though this one's entry is not through."""
-        self._ring.move_to_end(partition)
+        self.ring.move_to_end(partition)
 
     def drop(self, partition: Partition, *, keep: int = 0) -> None:
         """Throw away what a partition holds, but for its first `keep` entries."""
@@ -177,7 +177,7 @@ class Shelf:
             partition.next_offset = entries[-1].end_offset
         else:
             partition.next_offset = partition.offset
-            self._ring.pop(partition, None)
+            self.ring.pop(partition, None)
             self._parked.pop(partition, None)
 
     def _release(self, entry: Entry) -> None:
@@ -208,16 +208,16 @@ class Shelf:
                 entry.frame.live += 1
                 entry.node.waiting += entry.size
             del self._parked[partition]
-            self._ring[partition] = None
+            self.ring[partition] = None
             return
         for entry in entries:
             self._lower(entry)
             entry.parked = True
-        del self._ring[partition]
+        del self.ring[partition]
         self._parked[partition] = None
         for entry in entries:
             self._thin(entry.frame)
-        if not self._ring:
+        if not self.ring:
             self._freed()  # nothing will be by handing over: who waits for memory may `evict`
 
     def _thin(self, frame: Frame) -> None:

@@ -18,6 +18,42 @@ def test_records_at_hand_are_returned_without_a_step():
     assert [entry[0] for entry in consumer.core.log] == ["poll", "take_records"]
 
 
+def test_a_second_poll_in_the_same_millisecond_only_hands_over():
+    consumer = assigned()
+    consumer.core.batches.extend([records(T0, 1), records(T0, 2), records(T0, 3)])
+    consumer.poll()
+    drains = consumer.pump.drains
+    assert [r.offset for r in consumer.poll()[T0]] == [2]
+    assert consumer.pump.drains > drains
+    assert [entry[0] for entry in consumer.core.log] == ["poll", "take_records", "take_records"]
+    consumer.pump.now += 1
+    consumer.poll()
+    assert len(consumer.core.verbs("poll")) == 2
+
+
+def test_what_came_meanwhile_is_not_missed_in_the_same_millisecond():
+    consumer = assigned()
+    consumer.core.batches.extend([records(T0, 1), records(T0, 2)])
+    consumer.poll()
+    consumer.core.events.append(ErrorRaised(errors.GroupAuthorizationFailedError("no")))
+    consumer._engine.collect()
+    with pytest.raises(errors.GroupAuthorizationFailedError):
+        consumer.poll()
+    consumer.poll()
+    consumer.wakeup()
+    with pytest.raises(errors.WakeupError):
+        consumer.poll()
+
+
+def test_nothing_at_hand_in_the_same_millisecond_is_waited_for():
+    consumer = assigned()
+    consumer.core.batches.append(records(T0, 1))
+    consumer.poll()
+    consumer.pump.on_step = lambda _: consumer.core.batches.append(records(T0, 2))
+    assert [r.offset for r in consumer.poll(timeout_ms=100)[T0]] == [2]
+    assert len(consumer.core.verbs("poll")) >= 2
+
+
 def test_sockets_are_looked_at_now_and_then():
     consumer = assigned()
     consumer.core.batches.append(records(T0, 1))

@@ -61,7 +61,7 @@ class ScriptedCore:
 
     def take_records(self, limit, now_ms):
         self.log.append(("take_records", limit))
-        batch = self.batches.popleft()
+        batch = self.batches.popleft() if self.batches else {}
         if isinstance(batch, BaseException):
             raise batch
         for tp, taken in batch.items():
