@@ -37,7 +37,17 @@ def run_aside(transport: str, name: str, function: Callable[..., None], *args: A
         from gevent.event import Event  # noqa: PLC0415
 
         bell: Stop = Event()
-        gevent.spawn(function, bell, *args)
+
+        def run() -> None:
+            try:
+                function(bell, *args)
+            except KeyboardInterrupt:
+                # Ctrl-C strikes whichever greenlet runs. The hub tells the main one when it leaves
+                # here, and the work on the side goes on, as that of a thread would.
+                gevent.spawn(run)
+                raise
+
+        gevent.spawn(run)
         return bell
     stop = threading.Event()
     threading.Thread(target=function, args=(stop, *args), name=name, daemon=True).start()

@@ -15,6 +15,7 @@ from toy_core import frame
 
 from kcore.errors import UsageError
 from kcore.transports import Step
+from kcore.transports.background import run_aside
 
 
 @pytest.fixture
@@ -189,3 +190,21 @@ def test_a_monkey_patched_process(name, pytestconfig):
         check=False,
     )
     assert (run.stdout, run.returncode) == ("done\n", 0), run.stderr
+
+
+def test_ctrl_c_that_strikes_the_work_on_the_side_does_not_end_it():
+    turns = []
+
+    def work(stop):
+        while not stop.wait(0.001):
+            turns.append(1)
+            if len(turns) == 1:
+                raise KeyboardInterrupt  # as a signal handler would, wherever it finds itself
+
+    stop = run_aside("gevent", "side", work)
+    with pytest.raises(KeyboardInterrupt):
+        gevent.sleep(5)  # the main greenlet is told
+    with gevent.Timeout(5):
+        while len(turns) < 3:
+            gevent.sleep(0.001)
+    stop.set()
