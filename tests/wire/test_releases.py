@@ -28,8 +28,15 @@ def test_releases_only_add():
 
 @pytest.mark.parametrize(
     ("stated", "like"),
-    [((2, 3), (2, 1)), ((2, 3, 1), (2, 1)), ((2, 8, 2), (2, 8)), ((3,), (2, 8)), ((4, 9), (4, 3)),
-     ((0, 10, 1), (2, 1)), ((3, 6), (3, 5))],
+    [
+        ((2, 3), (2, 1)),
+        ((2, 3, 1), (2, 1)),
+        ((2, 8, 2), (2, 8)),
+        ((3,), (2, 8)),
+        ((4, 9), (4, 3)),
+        ((0, 10, 1), (2, 1)),
+        ((3, 6), (3, 5)),
+    ],
 )
 def test_other_releases_count_as_the_one_before(stated, like):
     assert highest_versions(stated) == highest_versions(like)
