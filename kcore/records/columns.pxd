@@ -109,7 +109,7 @@ cdef class Columns:
 
 
 # For whoever builds such columns, too.
-cdef void free_strings(Strings* column) noexcept
+cdef void free_strings(Strings* column) noexcept nogil
 cdef int reserve_rows(
     Strings* column, int64_t before, int64_t capacity, bint views
 ) noexcept nogil

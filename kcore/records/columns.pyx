@@ -99,9 +99,9 @@ cdef class Columns:
             if last.row == self.rows:  # it brought no rows
                 self.run_count -= 1
         if self.run_count == self.run_capacity:
-            self.run_capacity = max(8, 2 * self.run_capacity)
-            if not grow(<void**> &self.runs, self.run_capacity, sizeof(Run)):
+            if not grow(<void**> &self.runs, 2 * self.run_capacity + 8, sizeof(Run)):
                 raise MemoryError
+            self.run_capacity = 2 * self.run_capacity + 8
         last = &self.runs[self.run_count]
         last.row = self.rows
         last.topic = number
@@ -127,9 +127,9 @@ cdef class Columns:
             ):
                 return 0
         if self.buffer_count == self.buffer_capacity:
-            self.buffer_capacity = max(8, 2 * self.buffer_capacity)
-            if not grow(<void**> &self.buffers, self.buffer_capacity, sizeof(Buffer)):
+            if not grow(<void**> &self.buffers, 2 * self.buffer_capacity + 8, sizeof(Buffer)):
                 raise MemoryError
+            self.buffer_capacity = 2 * self.buffer_capacity + 8
         self.owners.append(owner)
         last = &self.buffers[self.buffer_count]
         last.start = start
@@ -262,10 +262,11 @@ cdef class Columns:
 
     cdef int cut(self, int64_t rows, int64_t size_bytes) noexcept:
         """Forget the rows behind `rows`: what was read of a call that failed."""
-        cut_strings(&self.keys, rows, self.rows)
-        cut_strings(&self.values, rows, self.rows)
+        cdef int64_t end = min(self.rows + 1, self.capacity)  # memory may have ended within a row
+        cut_strings(&self.keys, rows, end)
+        cut_strings(&self.values, rows, end)
         if self.has_headers():
-            cut_strings(&self.headers, rows, self.rows)
+            cut_strings(&self.headers, rows, end)
         self.rows = rows
         self.size_bytes = size_bytes
         self.full = False
@@ -341,7 +342,7 @@ cdef bint grow(void** array, int64_t count, size_t item_size) noexcept nogil:
     return True
 
 
-cdef void free_strings(Strings* column) noexcept:
+cdef void free_strings(Strings* column) noexcept nogil:
     PyMem_RawFree(column.views)
     PyMem_RawFree(column.offsets)
     PyMem_RawFree(column.data)
@@ -385,15 +386,21 @@ cdef int reserve_data(Strings* column, int64_t more) noexcept nogil:
 cdef int start_late(Strings* column, int64_t rows, int64_t capacity, bint views) noexcept nogil:
     """Begin a column when `rows` rows are there already: they are null in it."""
     cdef int64_t row
-    if reserve_rows(column, 0, capacity, views) < 0 or reserve_data(column, 0) < 0:
+    if (
+        reserve_rows(column, 0, capacity, views) < 0
+        or reserve_data(column, 0) < 0
+        or not grow(<void**> &column.valid, bitmap_size(capacity), 1)
+    ):
+        free_strings(column)  # half a column would be taken for a whole one
+        memset(column, 0, sizeof(Strings))
         return -1
+    memset(column.valid, 0xFF, <size_t> bitmap_size(capacity))
     if views:
         memset(column.views, 0, <size_t> rows * sizeof(View))
     else:
         memset(column.offsets, 0, <size_t> (rows + 1) * sizeof(int32_t))
     for row in range(rows):
-        if put_null(column, row, capacity) < 0:
-            return -1
+        put_null(column, row, capacity)
     return 0
 
 
@@ -444,11 +451,11 @@ cdef inline void put_view(
     view.tail = low >> 32 | <uint64_t> high << 32
 
 
-cdef void cut_strings(Strings* column, int64_t rows, int64_t before) noexcept:
+cdef void cut_strings(Strings* column, int64_t rows, int64_t end) noexcept:
     cdef int64_t row
     cdef uint8_t bit
     if column.valid != NULL:
-        for row in range(rows, before + 1):  # one more: memory may have ended within a row
+        for row in range(rows, end):
             bit = <uint8_t> (1 << (row & 7))
             if not column.valid[row >> 3] & bit:
                 column.valid[row >> 3] |= bit

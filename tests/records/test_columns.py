@@ -5,7 +5,7 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from record_batches import patched, raw_batch, raw_record, readable, sealed
+from record_batches import patched, raw_batch, raw_record, sealed, vectors
 
 from kcore.errors import ConcurrentUseError, KafkaError
 from kcore.records import RecordReader, encode_batch
@@ -55,6 +55,8 @@ def same(data, offset=0, *, step=1_000, views=True, steps=40, **options):
             assert len(columns) == 0
         else:
             assert taken == len(columns) == len(expected)
+            # the checksums of v0 and v1 messages are not kept in columns
+            expected = [record._replace(checksum=None) for record in expected]
             assert records_of(columns) == expected
             found += expected
         for name in ("next_offset", "next_epoch", "end_offset", "exhausted", "size_bytes"):
@@ -71,7 +73,7 @@ def log(count=3, **options):
 
 
 @pytest.mark.parametrize("views", [False, True])
-@pytest.mark.parametrize("vector", readable(), ids=lambda vector: vector.name)
+@pytest.mark.parametrize("vector", vectors().values(), ids=lambda vector: vector.name)
 def test_kafkas_own_batches(vector, views):
     same(vector.data, vector.head["base_offset"], views=views)
     same(vector.data, vector.head["base_offset"], views=views, step=2)
@@ -127,7 +129,9 @@ def test_aborted_transactions_are_passed_over():
         raw_record(0, key=b"\x08\x00\x00\x00\x00", value=b"\x0c" + b"\x00" * 6),
         1, base_offset=4, attributes=0x30, producer_id=7,
     )  # fmt: skip
-    mine = [raw_batch(raw_record(0), 1, base_offset=n, attributes=0x10, producer_id=7) for n in (0, 5)]
+    mine = [
+        raw_batch(raw_record(0), 1, base_offset=n, attributes=0x10, producer_id=7) for n in (0, 5)
+    ]
     plain = raw_batch(raw_record(0), 1, base_offset=2)
     data = mine[0] + plain + marker + mine[1]
     found = same(data, aborted=[(7, 0)])
@@ -152,7 +156,9 @@ def test_timestamps_wrap_as_take_has_them():
             st.integers(-1, 2**50),
             st.none() | st.binary(max_size=30),
             st.none() | st.binary(max_size=60),
-            st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=20)), max_size=3),
+            st.lists(
+                st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=20)), max_size=3
+            ),
         ),
         min_size=1,
         max_size=20,
@@ -177,7 +183,7 @@ def test_bytes_are_bounded_and_a_first_record_comes_in_any_case():
     while not reader.exhausted:
         columns = Columns(max_bytes=250)
         reader.take_columns(columns)
-        assert columns.full
+        assert columns.full or reader.exhausted
         assert columns.size_bytes <= 250
         sizes.append(len(columns))
     assert sizes == [2] * 5
