@@ -1,0 +1,22 @@
+"""A node of the demo's Kafka: what it is started with."""
+
+from kcore.cli.demo.kafka_node import KafkaNode
+
+
+class Installation:
+    """Notes what would be run."""
+
+    def __init__(self):
+        self.words = []
+
+    def command(self, main, *args, **_options):
+        self.words += [main, *args]
+        return ["true"]
+
+
+def test_a_cluster_id_that_begins_with_a_dash_is_no_option(tmp_path):
+    installation = Installation()
+    node = KafkaNode(installation, 1, tmp_path / "node", 9092, ())
+    assert node.configure({"node.id": "1"}, "-Pz0fPHHQ1mPYD6fZoXlEA").wait(10) == 0
+    assert "--cluster-id=-Pz0fPHHQ1mPYD6fZoXlEA" in installation.words
+    assert not any(word.startswith("-P") for word in installation.words)
