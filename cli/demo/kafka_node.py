@@ -79,7 +79,7 @@ class KafkaNode:
         """Write the configuration and begin to format the log folder: await the process."""
         self.folder.mkdir(parents=True)
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-        # One word: a cluster id may begin with a dash, and as a word of its own it would be an option.
+        # One word: it may begin with a dash, and as a word of its own that would be an option.
         args = ("format", f"--cluster-id={cluster_id}", "--config", str(self.properties))
         with self.log.open("ab") as log:
             return subprocess.Popen(
