@@ -11,6 +11,7 @@ from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
 from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
 from kcore.coordinator.states import GroupInput
+from kcore.limits import MAX_NAME_CHARS
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 
@@ -120,9 +121,11 @@ class Context:
         self.appends.after(turn, now_ms)
 
     def new_member_id(self, prefix: str) -> str:
-        """An id nobody has: the prefix tells people whose it is."""
+        """An id nobody has. The prefix tells people whose it is; cut, so that it fits a string."""
         digits = f"{self.rng.getrandbits(128):032x}"
-        return "-".join((prefix, *(digits[start:end] for start, end in _UUID_PARTS)))
+        return "-".join(
+            (prefix[:MAX_NAME_CHARS], *(digits[start:end] for start, end in _UUID_PARTS))
+        )
 
     def forget_timers(self, group: Group) -> None:
         """Nothing of this group is to fire any more."""

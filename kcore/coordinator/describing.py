@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kcore.coordinator.group import Group
 from kcore.coordinator.states import GroupState
+from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeGroupsResponse, ListGroupsResponse
 
@@ -24,7 +25,7 @@ def describe(group_id: str, group: Group | None, version: int) -> _Described:
         missing = _Described(group_id=group_id, group_state=GroupState.DEAD.value)
         if version >= _GROUP_NOT_FOUND_VERSION:
             missing.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            missing.error_message = f"Group {group_id} not found."
+            missing.error_message = f"Group {group_id[:MAX_NAME_CHARS]} not found."
         return missing
     protocol = group.protocol_name if group.state is GroupState.STABLE else None
     return _Described(

@@ -14,6 +14,7 @@ from kcore.coordinator.journal import read_entry
 from kcore.coordinator.purgatory import heartbeat_key, join_key, sync_key
 from kcore.coordinator.states import GroupState
 from kcore.wire import messages as m
+from kcore.wire.codec import encode
 from kcore.wire.codes import ErrorCode
 
 D = 3_000  # group.initial.rebalance.delay.ms
@@ -29,9 +30,21 @@ def subscription(*topics: str) -> bytes:
 
 
 class World:
-    """`appending`: entries are in the journal at once; else `settle()` puts them there."""
+    """`appending`: entries are in the journal at once; else `settle()` puts them there.
 
-    def __init__(self, *, appending: bool = True, seed: int = 1, loaded: Any = (), **options: Any):
+    `immediate`: the coordinator itself takes them as appended when it gives them out.
+    """
+
+    def __init__(
+        self,
+        *,
+        appending: bool = True,
+        immediate: bool = False,
+        seed: int = 1,
+        loaded: Any = (),
+        **options: Any,
+    ):
+        self.immediate = immediate
         options.setdefault("offsets_topic_num_partitions", 1)
         self.config = CoordinatorConfig(**options)
         self.now = 0
@@ -41,13 +54,20 @@ class World:
         self.waiting: list[Any] = []  # appends given out, not answered
         self.replies: dict[Any, Any] = {}
         self.requests: dict[Any, Any] = {}
+        self.versions: dict[Any, int] = {}
         self._tokens = itertools.count(1)
         self.topics: Any = None
         self.coordinator = self.make(seed)
         self.lead()
 
     def make(self, seed: int = 1) -> GroupCoordinator:
-        return GroupCoordinator(self.config, random.Random(seed), self.topics, wall_offset_ms=WALL)
+        return GroupCoordinator(
+            self.config,
+            random.Random(seed),
+            self.topics,
+            wall_offset_ms=WALL,
+            immediate=self.immediate,
+        )
 
     def lead(self) -> None:
         for partition in range(self.config.offsets_topic_num_partitions):
@@ -59,6 +79,8 @@ class World:
     # Time and the journal ------------------------------------------------------------------------
 
     def drain(self) -> None:
+        while self.immediate and (append := self.coordinator.next_append()) is not None:
+            self.journal.extend(append.entries)
         while True:
             self._take_replies()
             append = self.coordinator.next_append()
@@ -73,6 +95,7 @@ class World:
             assert reply.token in self.requests, "an answer nobody waits for"
             assert reply.token not in self.replies, "answered twice"
             self.replies[reply.token] = reply.message
+            encode(reply.message, self.versions[reply.token])  # it can be said in that version
             self.on_reply(reply.token, reply.message)
 
     def on_reply(self, token: Any, message: Any) -> None:
@@ -104,7 +127,7 @@ class World:
 
     def send(self, request: Any, version: int, *, link: Any = None, client: str = "c") -> int:
         token = next(self._tokens)
-        self.requests[token] = request
+        self.requests[token], self.versions[token] = request, version
         link = token if link is None else link
         caller = Caller(token, link, client, f"/{client}-host")
         self.coordinator.handle_request(caller, version, request, self.now)

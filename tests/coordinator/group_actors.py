@@ -185,6 +185,7 @@ class Chaos:
         self.rebalance_timeout_ms = self.rng.choice([0, 3_000, 8_000])
         self.world = World(
             appending=self.rng.random() < 0.5,
+            immediate=self.rng.random() < 0.2,
             seed=seed,
             group_initial_rebalance_delay_ms=self.rng.choice([0, 500, 3_000]),
             group_max_size=self.rng.choice([3, 100]),

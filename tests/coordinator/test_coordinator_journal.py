@@ -166,9 +166,9 @@ def goes_on(w):
     assert w.group.state is GroupState.STABLE
 
 
-def eventful():
+def eventful(**mode):
     """A journal in which everything happens that can be written."""
-    w = World(offsets_retention_minutes=1, offsets_retention_check_interval_ms=1_000)
+    w = World(offsets_retention_minutes=1, offsets_retention_check_interval_ms=1_000, **mode)
     protocols = [("range", subscription("t"))]
     a, b = w.form(2, instances="A", protocols=protocols)
     w.commit({T0: 1, T1: 1}, b, 1)
@@ -205,6 +205,10 @@ def test_killed_at_every_entry_it_goes_on(at):
     goes_on(w)
     again = World(loaded=w.journal)
     assert state_of(again) == state_of(w) == model_of(w.journal)
+
+
+def test_a_journal_that_cannot_fail_is_the_same():
+    assert eventful(immediate=True) == EVENTFUL
 
 
 @settings(max_examples=15, deadline=None)
