@@ -591,7 +591,7 @@ cdef class ArrowBatch:
             child.buffers[1] = self.partitions
             child = child_array(array, 4, self, rows, 0, 2)
             child.buffers[1] = self.columns.offsets
-            child.offset = self.start
+            child.offset = self.first()
             child = child_array(array, 5, self, rows, self.timestamps_null, 2)
             child.buffers[0] = self.timestamps_valid
             child.buffers[1] = self.timestamps
@@ -603,6 +603,10 @@ cdef class ArrowBatch:
             release_array(array)
             raise
         return 0
+
+    cdef int64_t first(self) noexcept:
+        """Where the rows begin in the columns; some importers want no offset without rows."""
+        return self.start if self.num_rows else 0
 
     cdef int export_strings(self, ArrowArray* parent, int64_t index, Strings* column) except -1:
         cdef Columns columns = self.columns
@@ -623,7 +627,7 @@ cdef class ArrowBatch:
                 child.buffers[2 + number] = columns.buffers[number].start
             child.buffers[2 + columns.buffer_count] = self.buffer_sizes
         child.buffers[0] = column.valid
-        child.offset = self.start
+        child.offset = self.first()
         return 0
 
     cdef int export_topics(self, ArrowArray* parent) except -1:

@@ -1,4 +1,4 @@
-"""`take_columns` against `take`: the same rows, positions, epochs and errors, whatever the bytes."""
+"""`take_columns` against `take`: the same rows, positions and errors, whatever the bytes."""
 
 import threading
 
