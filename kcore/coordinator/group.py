@@ -231,7 +231,7 @@ class Group:
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether a member that offers these protocols fits in."""
-        if not self.members:
+        if self.state is GroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in names)
         size = len(self.members)
         return protocol_type == self.protocol_type and any(
