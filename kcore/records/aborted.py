@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_ABORT = 0
-_MARKER_KEY_BYTES = 4  # version int16, type int16
-
 
 class AbortedTransactions:
     """The aborted producers while a partition's batches are walked in order."""
@@ -40,10 +37,3 @@ class AbortedTransactions:
 
     def __contains__(self, producer_id: int) -> bool:
         return producer_id in self._current
-
-
-def is_abort_marker(key: bytes | None) -> bool:
-    """Whether a control record's key says ABORT; ValueError if it is no control record's key."""
-    if key is None or len(key) < _MARKER_KEY_BYTES or key[0] & 0x80:
-        raise ValueError("a control record without a version and a type")
-    return int.from_bytes(key[2:4], "big", signed=True) == _ABORT

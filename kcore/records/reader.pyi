@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeAlias, final
 
 from kcore.records.columns import Columns
+from kcore.records.markers import ControlRecord
 from kcore.records.record import ConsumerRecord, Header
 
 Deserializer: TypeAlias = Callable[[str, list[Header], bytes | None], Any]
@@ -20,11 +21,14 @@ class RecordReader:
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         max_batch_bytes: int = 67_108_864,
+        keep_control: bool = False,
     ) -> Self: ...
     @property
     def topic(self) -> str: ...
     @property
     def partition(self) -> int: ...
+    @property
+    def control_records(self) -> list[ControlRecord] | None: ...
     @property
     def next_offset(self) -> int: ...
     @property

@@ -30,7 +30,8 @@ from kcore.records.layout cimport (
 )
 from kcore.records.legacy cimport Message, Unfolded
 from kcore.records.loan cimport Loan
-from kcore.records.record cimport ConsumerRecord, Origin, deserialized
+from kcore.records.markers cimport read_control
+from kcore.records.record cimport ConsumerRecord, Origin, deserialized, new_origin
 from kcore.records.walk cimport Walked, walk
 
 from collections.abc import Callable
@@ -40,8 +41,9 @@ import crc32c
 from kcore import limits
 from kcore.errors import ConcurrentUseError, DeserializationError
 from kcore.records import codecs, faults
-from kcore.records.aborted import AbortedTransactions, is_abort_marker
+from kcore.records.aborted import AbortedTransactions
 from kcore.records.legacy import MalformedMessageError
+from kcore.records.markers import ABORT
 from kcore.records.record import Header
 
 cdef extern from "Python.h":
@@ -67,6 +69,7 @@ cdef class RecordReader:
     key_deserializer, value_deserializer: called as `f(topic, headers, data)`, data bytes or None,
         headers a list of (str, bytes or None); what it returns becomes the record's field.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
+    keep_control: `control_records` collects the ControlRecords that are passed over (else None).
 
     next_offset: behind the last record handed out or passed over.
     next_epoch: the leader epoch of that record's batch (-1: unknown).
@@ -93,6 +96,7 @@ cdef class RecordReader:
     cdef readonly bint has_batches
 
     cdef bint check_crcs
+    cdef readonly list control_records
     cdef object aborted
     cdef object key_deserializer
     cdef object value_deserializer
@@ -130,6 +134,7 @@ cdef class RecordReader:
         key_deserializer=None,
         value_deserializer=None,
         Py_ssize_t max_batch_bytes=limits.MAX_BATCH_BYTES,
+        bint keep_control=False,
     ):
         self.topic = topic
         self.partition = partition
@@ -138,6 +143,7 @@ cdef class RecordReader:
         self.key_deserializer = key_deserializer
         self.value_deserializer = value_deserializer
         self.max_batch_bytes = max_batch_bytes
+        self.control_records = [] if keep_control else None
         self.next_offset = fetch_offset
         self.next_epoch = self.epoch = -1
         self.last_offset = -1
@@ -229,7 +235,7 @@ cdef class RecordReader:
                 and head.producer_id in self.aborted
             ):
                 return None
-        elif control:
+        if control and self.aborted is None and self.control_records is None:
             return None
         if self.last_offset < self.next_offset and not control:
             return None
@@ -243,7 +249,7 @@ cdef class RecordReader:
         if head.record_count == 0 and self.at != self.end:
             return self.bad_batch("bytes left over after the last record")
         if control:
-            return self.read_marker(head) if head.record_count else None
+            return self.read_markers(head)
         self.begin_records(head)
         return None
 
@@ -281,24 +287,20 @@ cdef class RecordReader:
         self.remaining = count
         self.timestamp_type = timestamp_type
         self.prior_delta = -1
-        self.origin = Origin.__new__(Origin)
-        self.origin.topic = self.topic
-        self.origin.partition = self.partition
-        self.origin.leader_epoch = self.epoch
-        self.origin.timestamp_type = None if timestamp_type < 0 else timestamp_type
+        self.origin = new_origin(self.topic, self.partition, self.epoch, timestamp_type, None)
         return 0
 
-    cdef object read_marker(self, BatchHeader* head):
-        """Take note of an abort marker (only asked for in read_committed); a fault, or None."""
-        cdef RecordView view
-        cdef Fault wrong = read_record(self.at, self.end, &view)
-        if wrong != layout.FINE:
-            return self.bad_batch(FAULT_TEXT[<int> wrong])
+    cdef object read_markers(self, BatchHeader* head):
+        """Take note of a control batch, for read_committed or for who asked; a fault, or None."""
         try:
-            if is_abort_marker(bytes_or_none(view.key, view.key_size)):
-                self.aborted.end(head.producer_id)
+            found = read_control(self.at, self.end, head)
         except ValueError as error:
             return self.bad_batch(str(error))
+        for record in found:
+            if record.kind == ABORT and self.aborted is not None:
+                self.aborted.end(head.producer_id)
+            if self.control_records is not None and record.offset >= self.next_offset:
+                self.control_records.append(record)
         return None
 
     # Opening a v0 or v1 message ------------------------------------------------------------------
@@ -348,13 +350,8 @@ cdef class RecordReader:
 
     cdef Origin origin_of_message(self):
         """The open batch's origin, with the checksum of the next message."""
-        cdef Origin origin = Origin.__new__(Origin)
-        origin.topic = self.topic
-        origin.partition = self.partition
-        origin.leader_epoch = self.origin.leader_epoch
-        origin.timestamp_type = self.origin.timestamp_type
-        origin.checksum = self.checksums[len(self.checksums) - self.remaining]
-        return origin
+        checksum = self.checksums[len(self.checksums) - self.remaining]
+        return new_origin(self.topic, self.partition, self.epoch, self.timestamp_type, checksum)
 
     cdef int close_batch(self) except -1:
         """Everything of the batch at `pos` is handed out or passed over."""
@@ -384,20 +381,15 @@ cdef class RecordReader:
             wrapper = after[layout.MAGIC_AT] != 2 and after[layout.MAGIC_AT + 1] & layout.CODEC_MASK
             if not wrapper:
                 last = load64(after) - 1
-        return self.corrupt(
-            "the checksum is wrong",
-            max(self.base_offset, self.next_offset),
-            max(last, self.next_offset),
-        )
+        last = max(last, self.next_offset)
+        return self.corrupt("the checksum is wrong", max(self.base_offset, self.next_offset), last)
 
     cdef object missing_package(self, int codec, missing):
+        name = codecs.name_of(codec)
+        first = max(self.base_offset, self.next_offset)
+        last = self.last_offset
         return faults.missing_package(
-            self.topic,
-            self.partition,
-            codecs.name_of(codec),
-            missing.package,
-            max(self.base_offset, self.next_offset),
-            self.last_offset,
+            self.topic, self.partition, name, missing.package, first, last
         )
 
     cdef object bad_batch(self, str what):
@@ -501,6 +493,8 @@ cdef class RecordReader:
         self.next_epoch = epoch
         if self.aborted is not None:
             self.aborted.rewind()
+        if self.control_records is not None:
+            self.control_records = [one for one in self.control_records if one.offset < offset]
         return 0
 
     cdef bint read_records(self, list out, Py_ssize_t max_records) except -1:
@@ -602,7 +596,3 @@ cdef class RecordReader:
                 <const char*> view.headers, view.end - view.headers
             )
         return record
-
-
-cdef object bytes_or_none(const uint8_t* at, int32_t size):
-    return None if size < 0 else PyBytes_FromStringAndSize(<const char*> at, size)

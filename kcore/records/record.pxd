@@ -26,3 +26,6 @@ cdef class ConsumerRecord:
 
 cdef list read_headers(bytes raw)
 cdef ConsumerRecord deserialized(ConsumerRecord raw, key_deserializer, value_deserializer)
+cdef Origin new_origin(
+    str topic, int32_t partition, int32_t leader_epoch, int timestamp_type, object checksum
+)

@@ -86,6 +86,19 @@ cdef class Origin:
         self.timestamp_type = timestamp_type
 
 
+cdef Origin new_origin(
+    str topic, int32_t partition, int32_t leader_epoch, int timestamp_type, object checksum
+):
+    """Made in C; a timestamp_type of -1 is none."""
+    cdef Origin origin = Origin.__new__(Origin)
+    origin.topic = topic
+    origin.partition = partition
+    origin.leader_epoch = leader_epoch
+    origin.timestamp_type = None if timestamp_type < 0 else timestamp_type
+    origin.checksum = checksum
+    return origin
+
+
 cdef list read_headers(bytes raw):
     """The headers behind checked bytes; text that is not UTF-8 is replaced, as Java does."""
     cdef const uint8_t* pos = <const uint8_t*> PyBytes_AS_STRING(raw)
