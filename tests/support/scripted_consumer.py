@@ -9,6 +9,8 @@ from kcore.clients.guard import Guard
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
 from kcore.events import Closed, OperationCompleted
+from kcore.records import RecordReader, encode_batch
+from kcore.records.columns import Columns
 from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from kcore.transports import Step
 
@@ -68,6 +70,19 @@ class ScriptedCore:
             self.consumed[tp] = OffsetAndMetadata(taken[-1].offset + 1, "", 3)
             self.positions[tp] = taken[-1].offset + 1
         return batch
+
+    def take_columns(self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False):
+        self.log.append(("take_columns", max_rows, max_bytes, views, with_headers))
+        batch = self.batches.popleft()
+        if isinstance(batch, BaseException):
+            raise batch
+        columns = Columns(views=views, with_headers=with_headers)
+        for tp, taken in batch.items():
+            rows = [(1_000 + one.offset, None, one.value) for one in taken]
+            data = encode_batch(rows, base_offset=taken[0].offset)
+            RecordReader(tp.topic, tp.partition, data, 0).take_columns(columns)
+            self.consumed[tp] = OffsetAndMetadata(taken[-1].offset + 1, "", 3)
+        return columns
 
     # operations
     def _operate(self, verb, *args):
