@@ -13,7 +13,6 @@ of exactly that size, so that a large answer lands where it will be decoded.
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyBUF_SIMPLE, PyObject_GetBuffer
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, uint8_t
 from libc.string cimport memcpy, memmove
 
@@ -36,6 +35,15 @@ from kcore.errors import FrameError, Truncated, Unexpected, UsageError
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.message import Message
 from kcore.wire.messages import RequestHeader, ResponseHeader
+
+cdef extern from "blocks.h":
+    ctypedef struct kcore_block:
+        uint8_t *data
+
+    kcore_block take_block(size_t size)
+    void give_block(kcore_block block)
+
+cdef cython.pymutex blocks_lock
 
 cdef enum:
     LENGTH_SIZE = 4
@@ -168,18 +176,23 @@ cdef bytes encode_frame(object header, int header_version, object message, int v
 cdef class FrameBuffer:
     """Memory of one frame, not zeroed first. Views of it are writable until it is `sealed`."""
 
+    cdef kcore_block block
     cdef uint8_t *data
     cdef Py_ssize_t size
     cdef bint sealed
 
     def __cinit__(self, Py_ssize_t size):
-        self.data = <uint8_t *> PyMem_RawMalloc(size)
+        with blocks_lock:
+            self.block = take_block(size)
+        self.data = self.block.data
         if self.data == NULL:
             raise MemoryError
         self.size = size
 
     def __dealloc__(self):
-        PyMem_RawFree(self.data)
+        if self.data != NULL:
+            with blocks_lock:
+                give_block(self.block)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         PyBuffer_FillInfo(buffer, self, self.data, self.size, self.sealed, flags)
