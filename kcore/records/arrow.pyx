@@ -5,22 +5,36 @@
     key binary, value binary, topic string, partition int32, offset int64,
     timestamp timestamp[us, UTC], timestampType int32, headers list<struct<key, value>>
 
-Whoever imports it gets pointers to our memory, no copies. Every array given away, children and
-dictionaries too, holds a reference of its own to the batch, because an importer may move each of
-them elsewhere and release them in any order, from any thread. The batch holds the columns, and
-they, when they are views, the fetched bytes.
+Whoever imports it gets pointers to our memory, no copies. Every array given away holds a reference
+to the batch (cdata.pyx), the batch the columns, and they, when they are views, the fetched bytes.
 
-Source: the Arrow C data interface, C stream interface and PyCapsule interface specifications.
+Source: the specifications of the Arrow C stream interface and the Arrow PyCapsule interface.
 """
 
 cimport cython
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF, PyObject
 from libc.errno cimport ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from kcore.records.cdata cimport (
+    ArrowArray,
+    ArrowArrayStream,
+    ArrowSchema,
+    calloc,
+    child_array,
+    child_schema,
+    fill_array,
+    fill_schema,
+    free_array_capsule,
+    free_schema_capsule,
+    give_back,
+    malloc,
+    release_array,
+    release_schema,
+)
 from kcore.records.columns cimport (
     Columns,
     Run,
@@ -34,168 +48,17 @@ from kcore.records.columns cimport (
 from kcore.records.varint cimport read_varint
 
 cdef extern from "Python.h":
-    bint Py_IsInitialized() noexcept nogil
     object PyUnicode_DecodeUTF8(const char* data, Py_ssize_t size, const char* errors)
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
-    NULLABLE = 2  # ARROW_FLAG_NULLABLE
     FIELDS_MAX = 8
     HEADERS_FIRST = 64
     MICROSECONDS = 1000  # in a millisecond
 
-cdef struct ArrowSchema:
-    const char* format
-    const char* name
-    const char* metadata
-    int64_t flags
-    int64_t n_children
-    ArrowSchema** children
-    ArrowSchema* dictionary
-    void (*release)(ArrowSchema*) noexcept nogil
-    void* private_data
-
-cdef struct ArrowArray:
-    int64_t length
-    int64_t null_count
-    int64_t offset
-    int64_t n_buffers
-    int64_t n_children
-    const void** buffers
-    ArrowArray** children
-    ArrowArray* dictionary
-    void (*release)(ArrowArray*) noexcept nogil
-    void* private_data  # the ArrowBatch: one reference
-
-cdef struct ArrowArrayStream:
-    int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
-    int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept nogil
-    const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
-    void (*release)(ArrowArrayStream*) noexcept nogil
-    void* private_data  # a Source
-
 cdef struct Source:
     PyObject* batch
     bint given
-
-
-# Schemas --------------------------------------------------------------------------------------
-
-
-cdef void release_schema(ArrowSchema* schema) noexcept nogil:
-    cdef int64_t index
-    if schema.children != NULL:
-        for index in range(schema.n_children):
-            free_schema(schema.children[index])
-        PyMem_RawFree(schema.children)
-    free_schema(schema.dictionary)
-    schema.release = NULL
-
-
-cdef void free_schema(ArrowSchema* schema) noexcept nogil:
-    if schema != NULL and schema.release != NULL:  # not moved elsewhere
-        schema.release(schema)
-    PyMem_RawFree(schema)
-
-
-cdef void free_schema_capsule(object capsule) noexcept:
-    free_schema(<ArrowSchema*> PyCapsule_GetPointer(capsule, "arrow_schema"))
-
-
-cdef int fill_schema(
-    ArrowSchema* schema, const char* format, const char* name, int64_t n_children
-) except -1:
-    """Make a schema whose children are still to be made; texts are literals."""
-    memset(schema, 0, sizeof(ArrowSchema))
-    schema.format = format
-    schema.name = name
-    schema.flags = NULLABLE
-    schema.release = release_schema
-    if n_children:
-        schema.children = <ArrowSchema**> calloc(n_children, sizeof(ArrowSchema*))
-        schema.n_children = n_children
-    return 0
-
-
-cdef ArrowSchema* child_schema(
-    ArrowSchema* parent, int64_t index, const char* format, const char* name, int64_t n_children=0
-) except NULL:
-    cdef ArrowSchema* child = <ArrowSchema*> calloc(1, sizeof(ArrowSchema))
-    parent.children[index] = child
-    fill_schema(child, format, name, n_children)
-    return child
-
-
-# Arrays ---------------------------------------------------------------------------------------
-
-
-cdef void release_array(ArrowArray* array) noexcept nogil:
-    cdef int64_t index
-    cdef PyObject* owner = <PyObject*> array.private_data
-    if array.children != NULL:
-        for index in range(array.n_children):
-            free_array(array.children[index])
-        PyMem_RawFree(array.children)
-    free_array(array.dictionary)
-    PyMem_RawFree(array.buffers)
-    array.release = NULL
-    array.private_data = NULL
-    give_back(owner)
-
-
-cdef void free_array(ArrowArray* array) noexcept nogil:
-    if array != NULL and array.release != NULL:  # not moved elsewhere
-        array.release(array)
-    PyMem_RawFree(array)
-
-
-cdef void free_array_capsule(object capsule) noexcept:
-    free_array(<ArrowArray*> PyCapsule_GetPointer(capsule, "arrow_array"))
-
-
-cdef void give_back(PyObject* owner) noexcept nogil:
-    """Drop one reference, from whichever thread this is."""
-    if owner != NULL and Py_IsInitialized():  # else all is gone anyway
-        with gil:
-            Py_DECREF(<object> owner)
-
-
-cdef int fill_array(
-    ArrowArray* array,
-    object owner,
-    int64_t length,
-    int64_t null_count,
-    int64_t n_buffers,
-    int64_t n_children,
-) except -1:
-    """Make an array whose buffers and children are still to be set."""
-    memset(array, 0, sizeof(ArrowArray))
-    array.length = length
-    array.null_count = null_count
-    array.release = release_array
-    Py_INCREF(owner)
-    array.private_data = <void*> <PyObject*> owner
-    array.buffers = <const void**> calloc(n_buffers, sizeof(void*))
-    array.n_buffers = n_buffers
-    if n_children:
-        array.children = <ArrowArray**> calloc(n_children, sizeof(ArrowArray*))
-        array.n_children = n_children
-    return 0
-
-
-cdef ArrowArray* child_array(
-    ArrowArray* parent,
-    int64_t index,
-    object owner,
-    int64_t length,
-    int64_t null_count,
-    int64_t n_buffers,
-    int64_t n_children=0,
-) except NULL:
-    cdef ArrowArray* child = <ArrowArray*> calloc(1, sizeof(ArrowArray))
-    parent.children[index] = child
-    fill_array(child, owner, length, null_count, n_buffers, n_children)
-    return child
 
 
 # Streams --------------------------------------------------------------------------------------
@@ -660,22 +523,6 @@ cdef class ArrowBatch:
         child.buffers[1] = self.header_values.offsets
         child.buffers[2] = self.header_values.data
         return 0
-
-
-# Memory ---------------------------------------------------------------------------------------
-
-cdef void* malloc(int64_t count, size_t item_size) except NULL:
-    cdef void* made = PyMem_RawMalloc(<size_t> max(count, 1) * item_size)
-    if made == NULL:
-        raise MemoryError
-    return made
-
-
-cdef void* calloc(int64_t count, size_t item_size) except NULL:
-    cdef void* made = PyMem_RawCalloc(<size_t> max(count, 1), item_size)
-    if made == NULL:
-        raise MemoryError
-    return made
 
 
 cdef bint is_ascii(const uint8_t* at, int32_t size) noexcept nogil:
