@@ -92,9 +92,9 @@ def test_it_does_what_a_plain_table_does(steps):
         assert ended == expected
         assert purgatory.deadline() == min((at for at, _ in plain.values()), default=NEVER)
         assert {key for (key,) in purgatory} == set(plain)
-        for number in range(5):
-            assert purgatory.at((number,)) == plain.get(number, (NEVER,))[0]
-            assert ((number,) in purgatory) == (number in plain)
+        for k in range(5):
+            assert purgatory.at((k,)) == plain.get(k, (NEVER,))[0]
+            assert ((k,) in purgatory) == (k in plain)
 
 
 def test_what_was_cancelled_does_not_pile_up():
