@@ -1,0 +1,154 @@
+"""EmbeddedBroker itself: life, time, hostile sockets."""
+
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+import kcore
+from kcore.broker import RefusedError
+from kcore.embedded import EmbeddedBroker
+from kcore.errors import UsageError
+from kcore.wire import frames
+from kcore.wire import messages as m
+
+
+def connect(broker):
+    host, port = broker.addresses[0].split(":")
+    sock = socket.create_connection((host, int(port)), timeout=10)
+    sock.settimeout(10)
+    return sock
+
+
+def exactly(sock, size):
+    data = b""
+    while len(data) < size:
+        more = sock.recv(size - len(data))
+        if not more:
+            raise ConnectionResetError
+        data += more
+    return data
+
+
+def ask(sock, message, version):
+    sock.sendall(frames.encode_request(message, version, 1, "test"))
+    (size,) = struct.unpack(">i", exactly(sock, 4))
+    cls = getattr(m, type(message).__name__.replace("Request", "Response"))
+    return frames.decode_response(cls, version, exactly(sock, size))
+
+
+def test_it_begins_and_ends_with_the_block():
+    with EmbeddedBroker() as broker:
+        sock = connect(broker)
+        assert ask(sock, m.MetadataRequest(topics=[]), 9).brokers[0].port
+        address = broker.addresses[0]
+    assert sock.recv(1) == b""
+    sock.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address.split(":"), timeout=1)
+    with pytest.raises(UsageError):
+        broker.topics()
+    broker.stop()
+
+
+def test_it_can_be_started_again_and_is_empty():
+    broker = EmbeddedBroker()
+    with broker:
+        broker.create_topic("t")
+        with pytest.raises(UsageError):
+            broker.start()
+    with broker:
+        assert broker.topics() == {}
+
+
+def test_a_taken_port_is_an_error_and_leaves_nothing_open():
+    with EmbeddedBroker() as broker:
+        port = int(broker.addresses[0].split(":")[1])
+        with pytest.raises(OSError, match="in use"):
+            EmbeddedBroker(port=port).start()
+
+
+def test_threads_end_with_it():
+    before = threading.active_count()
+    for _ in range(3):
+        with EmbeddedBroker(nodes=3):
+            assert threading.active_count() == before + 1
+    assert threading.active_count() == before
+
+
+def test_topics_are_made_and_deleted(kcore_broker):
+    kcore_broker.create_topic("a", 3, settings={"retention.ms": "1000"})
+    with pytest.raises(RefusedError):
+        kcore_broker.create_topic("a")
+    assert kcore_broker.topics() == {"a": 3}
+    assert kcore_broker.end_offsets("a") == [0, 0, 0]
+    kcore_broker.delete_topic("a")
+    with pytest.raises(LookupError):
+        kcore_broker.delete_topic("a")
+    with pytest.raises(LookupError):
+        kcore_broker.end_offsets("a")
+
+
+def test_garbage_ends_its_own_connection_only(kcore_broker):
+    good, bad = connect(kcore_broker), connect(kcore_broker)
+    bad.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    assert bad.recv(1) == b""
+    assert ask(good, m.MetadataRequest(topics=[]), 9).brokers
+    good.close()
+    bad.close()
+
+
+def test_who_never_reads_does_not_hold_up_others(kcore_broker):
+    for number in range(500):
+        kcore_broker.create_topic(f"topic-with-a-name-{number}", 20)
+    lazy, good = connect(kcore_broker), connect(kcore_broker)
+    lazy.setblocking(False)
+    request = frames.encode_request(m.MetadataRequest(topics=None), 9, 1, "lazy")
+    with suppress(BlockingIOError):  # at some point nothing more is taken from it
+        for _ in range(1_000_000):
+            lazy.send(request)
+        pytest.fail("all of that was taken")
+    assert ask(good, m.MetadataRequest(topics=[]), 9).brokers
+    lazy.close()
+    good.close()
+
+
+def test_a_session_of_45_seconds_ends_when_time_passes(kcore_broker):
+    kcore_broker.create_topic("t")
+    member = kcore.Consumer(
+        "t", bootstrap_servers=kcore_broker.bootstrap, group_id="g", session_timeout_ms=45_000
+    )
+    while not member.assignment():
+        member.poll(timeout_ms=100)
+    sock = connect(kcore_broker)
+
+    def members():
+        described = ask(sock, m.DescribeGroupsRequest(groups=["g"]), 5)
+        return len(described.groups[0].members)
+
+    assert members() == 1
+    kcore_broker.let_time_pass(44_000)
+    assert members() == 1
+    kcore_broker.let_time_pass(45_001)
+    end = time.monotonic() + 10
+    while members() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert members() == 0
+    sock.close()
+    member.close(autocommit=False)
+
+
+def test_the_command_serves_until_it_is_interrupted():
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        address = served.stdout.readline().split()[2].rstrip(";")
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as sock:
+            assert ask(sock, m.MetadataRequest(topics=[]), 9).brokers
+        served.terminate()
+        assert served.wait(10) in {0, 143}
