@@ -106,6 +106,8 @@ cdef class Columns:
     cdef Run* run_of(self, int64_t row) noexcept
     cdef const uint8_t* find(self, Strings* column, int64_t row, int32_t* size) noexcept nogil
     cdef int64_t end_of(self, Run* run) noexcept
+    cdef void take_spare(self) noexcept
+    cdef void keep_spare(self) noexcept
 
 
 # For whoever builds such columns, too.

@@ -23,6 +23,22 @@ from kcore import limits
 cdef int64_t FIRST_ROWS = 1024
 cdef int64_t FIRST_BYTES = 4096
 
+# The arrays of the last columns that went, for the next ones: fresh memory costs a page fault for
+# every 4 KiB, as much as decoding does. Kept are no more than columns of the usual size need, one
+# set for views and one for copies.
+cdef int64_t SPARE_ROWS = limits.COLUMN_ROWS
+cdef int64_t SPARE_BYTES = 2 * limits.COLUMN_BYTES
+
+cdef struct Spare:
+    int64_t capacity
+    int64_t* offsets
+    int64_t* timestamps
+    Strings keys
+    Strings values
+
+cdef Spare[2] spares
+memset(spares, 0, sizeof(spares))
+
 
 @cython.final
 @cython.no_gc
@@ -55,8 +71,10 @@ cdef class Columns:
         self.with_headers = with_headers
         self.topics = []
         self.owners = []
+        self.take_spare()
 
     def __dealloc__(self):
+        self.keep_spare()
         PyMem_RawFree(self.offsets)
         PyMem_RawFree(self.timestamps)
         free_strings(&self.keys)
@@ -70,6 +88,34 @@ cdef class Columns:
 
     def __repr__(self) -> str:
         return f"<Columns of {self.rows} records, {self.size_bytes} bytes>"
+
+    cdef void take_spare(self) noexcept:
+        cdef Spare* spare = &spares[self.views]
+        self.capacity = spare.capacity
+        self.offsets = spare.offsets
+        self.timestamps = spare.timestamps
+        self.keys = spare.keys
+        self.values = spare.values
+        memset(spare, 0, sizeof(Spare))
+
+    cdef void keep_spare(self) noexcept:
+        cdef Spare* spare = &spares[self.views]
+        if (
+            spare.capacity
+            or self.capacity > SPARE_ROWS
+            or self.keys.capacity + self.values.capacity > SPARE_BYTES
+        ):
+            return
+        reset_strings(&self.keys)
+        reset_strings(&self.values)
+        spare.capacity = self.capacity
+        spare.offsets = self.offsets
+        spare.timestamps = self.timestamps
+        spare.keys = self.keys
+        spare.values = self.values
+        self.offsets = self.timestamps = NULL
+        memset(&self.keys, 0, sizeof(Strings))
+        memset(&self.values, 0, sizeof(Strings))
 
     # Filling, for the reader -------------------------------------------------------------------
 
@@ -347,6 +393,13 @@ cdef void free_strings(Strings* column) noexcept nogil:
     PyMem_RawFree(column.offsets)
     PyMem_RawFree(column.data)
     PyMem_RawFree(column.valid)
+
+
+cdef void reset_strings(Strings* column) noexcept:
+    """Back to no rows, with the arrays there are."""
+    PyMem_RawFree(column.valid)
+    column.valid = NULL
+    column.nulls = column.size = 0
 
 
 cdef inline int64_t bitmap_size(int64_t rows) noexcept nogil:
