@@ -189,7 +189,7 @@ def about() -> dict[str, str]:
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     peers = ("confluent-kafka", "aiokafka", "kafka-python")
     return {
-        "command": " ".join(["python", "bench/compare.py", *sys.argv[1:]]),
+        "command": " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
         "commit": commit,
         "machine": f"{os.cpu_count()} cores of {cpu_model()}, {platform.system()}",
         "load": f"{load()}, at the end",

@@ -20,7 +20,8 @@ from readers.common import arguments, report
 FETCH, VERSION = 1, 11
 FETCH_MAX_BYTES = 52_428_800
 PARTITION_MAX_BYTES = 1_048_576
-FIRST_BUFFER_BYTES = 67_108_864  # above fetch.max.bytes: what a growing one costs is not the ceiling
+# Above fetch.max.bytes: what a growing buffer costs is no part of the ceiling.
+FIRST_BUFFER_BYTES = 67_108_864
 
 decoder = compiled.load("probe_decoder")
 

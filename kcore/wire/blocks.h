@@ -1,10 +1,10 @@
 /* Memory of frames, and a few large blocks kept for the next ones.
  *
  * An answer of some megabytes is a thousand fresh pages, and touching them for the first time costs
- * several times what copying the bytes does. So blocks from BLOCK_MIN bytes on are mapped by themselves,
- * aligned and marked for huge pages (which the kernel uses for the whole 2 MiB in them, so that no more
- * is resident than was asked for), and up to BLOCKS_KEPT of them, BLOCKS_BYTES together, wait for the
- * next frame of about their size instead of being given back.
+ * several times what copying the bytes does. So blocks from BLOCK_MIN bytes on are mapped by
+ * themselves, aligned and marked for huge pages (which the kernel uses for the whole 2 MiB in them,
+ * so that no more is resident than was asked for), and up to BLOCKS_KEPT of them, BLOCKS_BYTES
+ * together, wait for the next frame of about their size instead of being given back.
  *
  * Callers hold one lock around all of it.
  */
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 #define BLOCK_MIN ((size_t) 1 << 20)
-#define BLOCK_STEP ((size_t) 1 << 18) /* capacities are multiples, so that frames of like sizes share */
+#define BLOCK_STEP ((size_t) 1 << 18) /* capacities are multiples: frames of like sizes share */
 #define BLOCKS_KEPT 4
 #define BLOCKS_BYTES ((size_t) 1 << 24)
 #define HUGE_PAGE ((size_t) 1 << 21)

@@ -99,3 +99,15 @@ def test_a_tiny_matrix(kafka, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["compare.py", "--matrix", "--only", "probe,kcore", *options])
     assert compare.main() == 0
     assert capsys.readouterr().out.count("10000") == 2
+
+
+@pytest.mark.kafka
+def test_memory_is_measured(kafka, monkeypatch, capsys):
+    memory = importlib.import_module("memory")
+    options = ["--bootstrap", kafka.bootstrap, "--partitions", "3", "--seconds", "0.5"]
+    options += ["--records-per-partition", "50", "--max-buffered-bytes", str(1 << 20)]
+    monkeypatch.setattr(sys, "argv", ["memory.py", *options])
+    assert memory.main() == 0
+    printed = capsys.readouterr().out
+    assert "3 partitions" in printed
+    assert "1 MiB may be buffered" in printed

@@ -1,4 +1,4 @@
-"""Large frames live in blocks that are used again: each has its own memory as long as it is held."""
+"""Large frames live in blocks that are used again; each has its memory as long as it is held."""
 
 import random
 import re
