@@ -10,11 +10,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from kcore.broker import BrokerConfig, Cluster, Node
+from kcore.broker import BrokerConfig, Cluster, Kind, Mishap, Node
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
 from kcore.transports.serve import Server
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 
 # More nodes in one thread than this are a mistake.
 NODES_MAX: Final = 100
@@ -175,6 +177,57 @@ class EmbeddedBroker:
 
         server.call(pass_on)
 
+    # Mishaps -------------------------------------------------------------------------------------
+
+    def refuse(self, api: str, error: str, times: int = 1, *, node: int | None = None) -> None:
+        """Answer the next `times` requests of an API ("Fetch") with an error
+        ("NOT_LEADER_OR_FOLLOWER"), wherever its answer has a place for one, and do nothing else.
+        node: only those that this node gets.
+        """
+        code = ErrorCode.__members__.get(error)
+        if code is None:
+            raise UsageError(f"{error!r} is no error code of Kafka")
+        self._add(Mishap(_api(api), Kind.REFUSED, times, node, error=code))
+
+    def cut(self, api: str, times: int = 1, *, node: int | None = None) -> None:
+        """Close the connections on which the next `times` requests of an API come, instead of
+        serving them.
+        """
+        self._add(Mishap(_api(api), Kind.CUT, times, node))
+
+    def delay(self, api: str, delay_ms: int, times: int = 1, *, node: int | None = None) -> None:
+        """Serve the next `times` requests of an API so much later."""
+        self._add(Mishap(_api(api), Kind.DELAYED, times, node, delay_ms=delay_ms))
+
+    def no_mishaps(self) -> None:
+        """Forget those that have not happened yet."""
+        cluster, server = self._running()
+        server.call(lambda _now_ms: cluster.mishaps.clear())
+
+    @property
+    def mishaps_to_come(self) -> int:
+        """How many have not happened yet."""
+        cluster, server = self._running()
+        return server.call(lambda _now_ms: len(cluster.mishaps))
+
+    def move_leader(self, topic: str, partition: int, node: int) -> None:
+        """Let another node lead a partition. LookupError if there is no such partition or node."""
+        cluster, server = self._running()
+
+        def move(_now_ms: int) -> None:
+            found = cluster.topics.get(topic)
+            if found is None or not 0 <= partition < len(found.partitions):
+                raise LookupError(f"there is no partition {partition} of {topic!r}")
+            if node not in cluster.nodes:
+                raise LookupError(f"there is no node {node}")
+            cluster.move_leader(found, partition, node)
+
+        server.call(move)
+
+    def _add(self, mishap: Mishap) -> None:
+        cluster, server = self._running()
+        server.call(lambda _now_ms: cluster.mishaps.add(mishap))
+
     def _listen(self) -> list[socket.socket]:
         with ExitStack() as opened:
             ports = [self._port and self._port + index for index in range(self._count)]
@@ -189,6 +242,13 @@ class EmbeddedBroker:
         if self._cluster is None or self._server is None:
             raise UsageError("this broker does not serve: use `with`, or start it")
         return self._cluster, self._server
+
+
+def _api(name: str) -> ApiKey:
+    for key in ApiKey:
+        if name in {key.stem, key.name}:
+            return key
+    raise UsageError(f"{name!r} is no API of Kafka")
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -6,6 +6,16 @@ from kcore.broker.batches import RefusedError
 from kcore.broker.cluster import Cluster
 from kcore.broker.config import BrokerConfig
 from kcore.broker.log import LogConfig, PartitionLog
+from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.node import Node
 
-__all__ = ["BrokerConfig", "Cluster", "LogConfig", "Node", "PartitionLog", "RefusedError"]
+__all__ = [
+    "BrokerConfig",
+    "Cluster",
+    "Kind",
+    "LogConfig",
+    "Mishap",
+    "Node",
+    "PartitionLog",
+    "RefusedError",
+]

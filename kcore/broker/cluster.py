@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
+from kcore.broker.mishaps import Mishaps
 from kcore.broker.topics import Catalog, Partition, Topic
 from kcore.coordinator import Entry, Item, partition_for
 from kcore.structs import Node as Address
@@ -43,6 +44,7 @@ class Cluster:
         self.wall_offset_ms = wall_offset_ms
         self.node_ids = sorted(self.addresses)
         self.topics = Catalog(rng, config.log, self.node_ids)
+        self.mishaps = Mishaps()
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
         self._producer_ids = count()
@@ -107,6 +109,19 @@ class Cluster:
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {partition.leader} leads it"
             )
         return partition
+
+    def move_leader(self, topic: Topic, number: int, node_id: int) -> None:
+        """Let another node lead a partition: a new leader epoch, and who waits at the old one is
+        told.
+        """
+        partition = topic.partitions[number]
+        old = partition.leader
+        partition.leader = node_id
+        partition.leader_epoch += 1
+        partition.log.begin_epoch(partition.leader_epoch)
+        if node_id not in partition.replicas:
+            partition.replicas = [node_id, *(one for one in partition.replicas if one != old)]
+        self.nodes[old].fetches.recheck([(topic.name, number)])
 
     # Groups --------------------------------------------------------------------------------------
 

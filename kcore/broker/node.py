@@ -18,6 +18,8 @@ another one answer. A frame that cannot be read costs its sender the connection,
 from __future__ import annotations
 
 from collections import deque
+from heapq import heappop, heappush
+from itertools import count
 
 from kcore.actions import Action, Disconnect, Send
 from kcore.broker import apis
@@ -27,10 +29,14 @@ from kcore.broker.config import FAULTS_MAX, RETENTION_CHECK_INTERVAL_MS
 from kcore.broker.fetches import Fetches
 from kcore.broker.groups import Groups
 from kcore.broker.links import ClientLink, Turn
+from kcore.broker.mishaps import Kind, Mishap
+from kcore.broker.refusals import refusal
 from kcore.errors import KafkaError, ProtocolError, UsageError
+from kcore.timers import NEVER
 from kcore.wire import frames
 from kcore.wire.apis import ApiKey
 from kcore.wire.message import Message
+from kcore.wire.messages import ProduceRequest
 
 
 class Node:
@@ -47,6 +53,8 @@ class Node:
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
         self._links: dict[int, ClientLink] = {}
         self._actions: deque[Action] = deque()
+        self._delayed: list[tuple[int, int, Call, Message]] = []  # a heap
+        self._order = count()
         self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
         cluster.nodes[node_id] = self
 
@@ -97,6 +105,7 @@ class Node:
 
     def handle_deadline(self, now_ms: int) -> None:
         """The time that `deadline` said has come. Harmless when it has not."""
+        self._handle_delayed(now_ms)
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
         if now_ms >= self._retention_at:
@@ -111,7 +120,8 @@ class Node:
 
     def deadline(self) -> int:
         """When `handle_deadline` is to be called."""
-        return min(self._retention_at, self.fetches.deadline(), self.groups.deadline())
+        delayed = self._delayed[0][0] if self._delayed else NEVER
+        return min(delayed, self._retention_at, self.fetches.deadline(), self.groups.deadline())
 
     def reads(self, link: int) -> bool:
         """Whether bytes of the link are wanted now; asked again after each input."""
@@ -150,8 +160,6 @@ class Node:
                 self._serve_frame(client, frame, now_ms)
             except ProtocolError:
                 self._drop(client)
-            except Exception as error:  # noqa: BLE001 - one request must not end everybody's node
-                self._fail(client, error)
             frame = client.next_frame()
 
     def _serve_frame(self, client: ClientLink, frame: memoryview, now_ms: int) -> None:
@@ -166,11 +174,42 @@ class Node:
             call.version = 0
             self.answer(call, apis.unsupported_version(call))
             return
-        result = apis.HANDLERS[request.api_key](call, request.message)
+        assert request.message is not None
+        mishap = self.cluster.mishaps.take(request.api_key, self.node_id)
+        if mishap is None:
+            self._handle(call, request.message)
+        else:
+            self._suffer(mishap, call, request.message)
+
+    def _handle(self, call: Call, message: Message) -> None:
+        try:
+            result = apis.HANDLERS[call.key](call, message)
+        except Exception as error:  # noqa: BLE001 - one request must not end everybody's node
+            self._fail(call.link, error)
+            return
         if isinstance(result, Message):
             self.answer(call, result)
         elif result is UNANSWERED:
-            client.turn = Turn.IDLE
+            call.link.turn = Turn.IDLE
+
+    def _suffer(self, mishap: Mishap, call: Call, message: Message) -> None:
+        """What a test asked to happen to this request."""
+        silent = isinstance(message, ProduceRequest) and not message.acks
+        if mishap.kind is Kind.DELAYED:
+            until_ms = call.now_ms + mishap.delay_ms
+            heappush(self._delayed, (until_ms, next(self._order), call, message))
+        elif mishap.kind is Kind.CUT or silent:
+            self._drop(call.link)
+        else:
+            self.answer(call, refusal(message, call.version, mishap.error))
+
+    def _handle_delayed(self, now_ms: int) -> None:
+        while self._delayed and self._delayed[0][0] <= now_ms:
+            _, _, call, message = heappop(self._delayed)
+            if self._links.get(call.link.number) is call.link:
+                call.now_ms = now_ms
+                self._handle(call, message)
+                self._serve(call.link, now_ms)  # who got no answer may go on
 
     def _fail(self, client: ClientLink, error: Exception) -> None:
         """A bug of ours: it is kept for who asks, and its request is not answered."""

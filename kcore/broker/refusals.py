@@ -1,0 +1,95 @@
+"""An error answer to any request: its error code wherever the answer has a place for one.
+
+What the request names (topics, partitions, groups, keys, resources) is found in the answer again,
+so clients take it as the broker's own word. Nothing that was asked for is done.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message, Struct
+
+# What one side calls a thing -> what it is; both sides have one name for each at every level.
+_MEANING: Final = {
+    "name": "name",
+    "topic": "name",
+    "key": "name",
+    "group_id": "name",
+    "resource_name": "name",
+    "member_id": "name",
+    "index": "number",
+    "partition": "number",
+    "partition_index": "number",
+    "resource_type": "number",
+    "topic_id": "id",
+    "group_instance_id": "instance",
+}
+# Lists in a request that its answer goes through; lists of names have one entry each.
+_ASKED: Final = (
+    *("topics", "topic_data", "partitions", "partition_data", "groups", "resources"),
+    *("topic_names", "coordinator_keys", "groups_names", "members", "partition_indexes"),
+)
+# Lists in an answer that are about something else, such as where the nodes are.
+_OTHER: Final = {"brokers", "node_endpoints", "api_keys", "configs", "record_errors"}
+# The answer is at fault as a whole only if it has nothing that is: these say the error once.
+_INNER_FIRST: Final = {ApiKey.FETCH, ApiKey.METADATA}
+
+
+def refusal(request: Message, version: int, error: ErrorCode) -> Message:
+    """The answer to `request` that says `error` of all of it."""
+    key = ApiKey(request.API_KEY)
+    root = API_TABLE[key].response
+    answer = root()
+    inner = _fill(root, answer, request, version, error)
+    if inner and key in _INNER_FIRST:
+        answer.error_code = ErrorCode.NONE  # type: ignore[attr-defined]
+    return answer
+
+
+def _fill(
+    root: type[Message], answer: Struct, asked: object, version: int, error: ErrorCode
+) -> bool:
+    """Make one level of the answer say what was asked for and the error; whether a level below
+    does.
+    """
+    inner = False
+    known = _meanings(asked)
+    for name, kind, first, last, nullable_from, nullable_to, *_ in answer.FIELDS:
+        if not first <= version <= last:
+            continue
+        value = known.get(_MEANING.get(name))
+        if name == "error_code":
+            answer.error_code = error  # type: ignore[attr-defined]
+        elif value is not None or (name in _MEANING and nullable_from <= version <= nullable_to):
+            setattr(answer, name, value)
+        elif kind.startswith("[]") and hasattr(root, kind[2:]) and name not in _OTHER:
+            parts = []
+            for one in _listed(asked, version):
+                part = getattr(root, kind[2:])()
+                _fill(root, part, one, version, error)
+                parts.append(part)
+            setattr(answer, name, parts)
+            inner = inner or bool(parts)
+    return inner
+
+
+def _meanings(asked: object) -> dict[str | None, object]:
+    if isinstance(asked, str):
+        return {"name": asked}
+    if isinstance(asked, int):
+        return {"number": asked}
+    assert isinstance(asked, Struct)
+    return {_MEANING[row[0]]: getattr(asked, row[0]) for row in asked.FIELDS if row[0] in _MEANING}
+
+
+def _listed(asked: object, version: int) -> list[object]:
+    """What a level of the request asks for."""
+    if not isinstance(asked, Struct):
+        return []
+    for name, _, first, last, *_ in asked.FIELDS:
+        if name in _ASKED and first <= version <= last:
+            return list(getattr(asked, name) or ())
+    return []

@@ -1,0 +1,127 @@
+"""What a test of a client can ask for: errors, cuts, delays, leaders that move."""
+
+import time
+
+import confluent_kafka
+import pytest
+
+import kcore
+from kcore.embedded import EmbeddedBroker
+from kcore.errors import UsageError
+
+DEADLINE_S = 30
+
+
+def produce(broker, topic, count, partitions=1):
+    producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
+    failed = []
+    for number in range(count):
+        producer.produce(
+            topic,
+            b"v%d" % number,
+            partition=number % partitions,
+            on_delivery=lambda error, _message: failed.append(error) if error else None,
+        )
+    assert producer.flush(DEADLINE_S) == 0
+    assert not failed
+
+
+def read(consumer, count):
+    values = []
+    end = time.monotonic() + DEADLINE_S
+    while len(values) < count and time.monotonic() < end:
+        for records in consumer.poll(timeout_ms=100).values():
+            values += [record.value for record in records]
+    return values
+
+
+@pytest.fixture
+def consumer(kcore_broker):
+    kcore_broker.create_topic("t")
+    made = kcore.Consumer(
+        "t",
+        bootstrap_servers=kcore_broker.bootstrap,
+        group_id="g",
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=100,
+        retry_backoff_ms=10,
+    )
+    yield made
+    made.close()
+    assert not kcore_broker.faults
+
+
+@pytest.mark.parametrize(
+    ("api", "error"),
+    [
+        ("Fetch", "NOT_LEADER_OR_FOLLOWER"),
+        ("Fetch", "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("ListOffsets", "LEADER_NOT_AVAILABLE"),
+        ("Metadata", "LEADER_NOT_AVAILABLE"),
+        ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE"),
+        ("JoinGroup", "COORDINATOR_LOAD_IN_PROGRESS"),
+        ("JoinGroup", "NOT_COORDINATOR"),
+        ("SyncGroup", "REBALANCE_IN_PROGRESS"),
+        ("OffsetFetch", "COORDINATOR_LOAD_IN_PROGRESS"),
+        ("Heartbeat", "REBALANCE_IN_PROGRESS"),
+    ],
+)
+def test_a_consumer_gets_over_refusals(kcore_broker, consumer, api, error):
+    produce(kcore_broker, "t", 10)
+    kcore_broker.refuse(api, error, times=2)
+    values = read(consumer, 10)
+    assert set(values) == {b"v%d" % number for number in range(10)}
+    end = time.monotonic() + DEADLINE_S
+    while kcore_broker.mishaps_to_come and time.monotonic() < end:
+        consumer.poll(timeout_ms=50)
+    assert kcore_broker.mishaps_to_come == 0
+    produce(kcore_broker, "t", 1)
+    assert read(consumer, 1)
+
+
+@pytest.mark.parametrize("api", ["ApiVersions", "Metadata", "JoinGroup", "Fetch"])
+def test_a_consumer_gets_over_cut_connections(kcore_broker, consumer, api):
+    produce(kcore_broker, "t", 10)
+    kcore_broker.cut(api, times=2)
+    assert len(read(consumer, 10)) == 10
+    assert kcore_broker.mishaps_to_come == 0
+
+
+def test_a_late_answer_is_still_an_answer(kcore_broker, consumer):
+    produce(kcore_broker, "t", 10)
+    kcore_broker.delay("Fetch", 300)
+    assert len(read(consumer, 10)) == 10
+
+
+def test_a_consumer_follows_a_leader_that_moves(kcore_cluster):
+    kcore_cluster.create_topic("t", 3, replication_factor=3)
+    produce(kcore_cluster, "t", 30, 3)
+    with kcore.Consumer(
+        "t", bootstrap_servers=kcore_cluster.bootstrap, group_id="g", auto_offset_reset="earliest"
+    ) as consumer:
+        assert len(read(consumer, 30)) == 30
+        for partition in range(3):
+            kcore_cluster.move_leader("t", partition, 1 + (partition + 1) % 3)
+        produce(kcore_cluster, "t", 30, 3)
+        assert len(read(consumer, 30)) == 30
+    assert not kcore_cluster.faults
+
+
+def test_names_that_are_none_are_refused(kcore_broker):
+    with pytest.raises(UsageError):
+        kcore_broker.refuse("Fetsh", "NOT_COORDINATOR")
+    with pytest.raises(UsageError):
+        kcore_broker.refuse("Fetch", "NO_SUCH_ERROR")
+    with pytest.raises(LookupError):
+        kcore_broker.move_leader("t", 0, 1)
+    with pytest.raises(UsageError):
+        kcore_broker.let_time_pass(-1)
+    with pytest.raises(UsageError):
+        EmbeddedBroker(nodes=0)
+
+
+def test_mishaps_can_be_called_off(kcore_broker):
+    kcore_broker.cut("Metadata", 100)
+    assert kcore_broker.mishaps_to_come == 100
+    kcore_broker.no_mishaps()
+    assert kcore_broker.mishaps_to_come == 0
