@@ -37,8 +37,8 @@ class Contender:
     share: int = 1
 
 
-def _python(script: str, *options: str) -> Callable[[], list[str]]:
-    return lambda: [sys.executable, str(HERE / script), *options]
+def _python(script: str) -> Callable[[], list[str]]:
+    return lambda: [sys.executable, str(HERE / script)]
 
 
 def _java() -> list[str]:
@@ -92,7 +92,7 @@ CONTENDERS = {
     "kcore": Contender(_python("readers/kcore_poll.py")),
     "kcore-iterate": Contender(_python("readers/kcore_iterate.py")),
     "kcore-arrow": Contender(_python("readers/kcore_arrow.py")),
-    "kcore-views": Contender(_python("readers/kcore_arrow.py", "--views")),
+    "kcore-views": Contender(_python("readers/kcore_views.py")),
     "confluent": Contender(_python("readers/confluent_tuned.py")),
     "aiokafka": Contender(_python("readers/aiokafka_getmany.py")),
     "kafka-python": Contender(_python("readers/kafka_python.py"), share=8),

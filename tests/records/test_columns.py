@@ -1,6 +1,8 @@
 """`take_columns` against `take`: the same rows, positions and errors, whatever the bytes."""
 
+import importlib
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -361,3 +363,10 @@ def test_batches_are_not_made_by_hand():
         PartitionBatch()
     with pytest.raises(ValueError, match="without headers"):
         batches_of(Columns())
+
+
+def test_the_bench_still_runs(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "bench"))
+    cases = importlib.import_module("bench_columns")
+    log = cases.encode(cases.rows(100, 700), "gzip")
+    assert cases.decode(log, views=False) == cases.decode(log, views=True, arrow=True) == 700
