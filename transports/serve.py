@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeVar
 from kcore.actions import Action, Disconnect, Send
 from kcore.timers import NEVER
 from kcore.transports.core import monotonic_ms
+from kcore.transports.forking import release_in_child
 from kcore.transports.waker import Waker
 
 # Connections at a time; more are closed as they come.
@@ -113,6 +114,7 @@ class Server:
             self._selector.register(listener, selectors.EVENT_READ)
         self._selector.register(self._waker.fd, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name="kcore-server", daemon=True)
+        release_in_child(self)
 
     # From other threads --------------------------------------------------------------------------
 
@@ -153,6 +155,15 @@ class Server:
         self._waker.wake()
         if self._thread.is_alive():
             self._thread.join()
+
+    def forked(self) -> None:
+        """In the child of a fork, which has no thread that serves: let go of every socket."""
+        if not self._stopped:
+            self._stopped = True
+            for client in self._clients.values():
+                client.sock.close()
+            self._clients.clear()
+            self._close()
 
     # The loop ------------------------------------------------------------------------------------
 
@@ -329,6 +340,9 @@ class Server:
     def _release(self) -> None:
         for client in list(self._clients.values()):
             self._forget(client)
+        self._close()
+
+    def _close(self) -> None:
         for listener in self._listeners:
             listener.close()
         self._selector.close()

@@ -1,5 +1,6 @@
 """EmbeddedBroker itself: life, time, hostile sockets."""
 
+import os
 import socket
 import struct
 import subprocess
@@ -79,6 +80,28 @@ def test_threads_end_with_it():
         with EmbeddedBroker(nodes=3):
             assert threading.active_count() == before + 1
     assert threading.active_count() == before
+
+
+def test_a_child_process_keeps_nothing_open():
+    with EmbeddedBroker() as broker:
+        sock = connect(broker)
+        assert ask(sock, m.MetadataRequest(topics=[]), 9).brokers
+        host, port = broker.addresses[0].split(":")
+        ours, theirs = socket.socketpair()
+        child = os.fork()
+        if not child:
+            ours.close()
+            theirs.send(b"!")  # it has begun
+            theirs.recv(1)  # until the parent is done
+            os._exit(0)
+        theirs.close()
+        assert ours.recv(1) == b"!"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=1)
+    assert sock.recv(1) == b""
+    sock.close()
+    ours.close()
+    os.waitpid(child, 0)
 
 
 def test_topics_are_made_and_deleted(kcore_broker):
