@@ -7,6 +7,7 @@ input, all actions asked for before have been taken.
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +18,12 @@ from kcore.timers import NEVER
 
 def frame(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
+
+
+def echo(sock: socket.socket) -> None:
+    """The peer of a toy core: sends back what it hears."""
+    while data := sock.recv(65536):
+        sock.sendall(data)
 
 
 class ContractError(AssertionError):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from toy_core import ToyCore
+from toy_core import ToyCore, echo
 
 from kcore.transports import NAMES, Pump, SocketOptions, Step, create
 
@@ -81,11 +81,6 @@ class Server:
     def _serve(self, sock: socket.socket) -> None:
         with contextlib.suppress(OSError):
             self._handler(sock)
-
-
-def echo(sock: socket.socket) -> None:
-    while data := sock.recv(65536):
-        sock.sendall(data)
 
 
 @pytest.fixture(params=NAMES)

@@ -12,8 +12,7 @@ import time
 import certificates
 import pytest
 from certificates import Certificates
-from conftest import echo
-from toy_core import frame
+from toy_core import echo, frame
 
 from kcore.errors import KafkaConfigurationError
 from kcore.transports.tls import TlsOptions
