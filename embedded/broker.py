@@ -224,6 +224,32 @@ class EmbeddedBroker:
 
         server.call(move)
 
+    def kill(self, node: int) -> None:
+        """Take a node down: its port is closed, its connections end, live replicas lead its
+        partitions, its groups go on at others. LookupError if it is not up.
+        """
+        cluster, server = self._running()
+
+        def kill(now_ms: int) -> None:
+            if node not in cluster.live:
+                raise LookupError(f"node {node} is not up")
+            server.refuse(cluster.nodes[node])
+            cluster.stop_node(node, now_ms)
+
+        server.call(kill)
+
+    def revive(self, node: int) -> None:
+        """Bring a node back on its port. LookupError if it is not down."""
+        cluster, server = self._running()
+
+        def revive(now_ms: int) -> None:
+            if node in cluster.live or node not in cluster.nodes:
+                raise LookupError(f"node {node} is not down")
+            server.listen(_listener(self._host, cluster.addresses[node].port), cluster.nodes[node])
+            cluster.start_node(node, now_ms)
+
+        server.call(revive)
+
     def _add(self, mishap: Mishap) -> None:
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add(mishap))

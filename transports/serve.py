@@ -109,9 +109,7 @@ class Server:
         self._lock = threading.Lock()  # around _calls and _stopped
         self._stopped = False
         for listener in self._listeners:
-            listener.setblocking(False)
-            listener.listen(_BACKLOG)
-            self._selector.register(listener, selectors.EVENT_READ)
+            self._open(listener)
         self._selector.register(self._waker.fd, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name="kcore-server", daemon=True)
         release_in_child(self)
@@ -156,6 +154,27 @@ class Server:
         if self._thread.is_alive():
             self._thread.join()
 
+    # In the serving thread, by `call` -------------------------------------------------------------
+
+    def listen(self, listener: socket.socket, core: ServingCore) -> None:
+        """Let clients of a core connect here, too."""
+        self._listeners[listener] = core
+        self._open(listener)
+
+    def refuse(self, core: ServingCore) -> None:
+        """Close the listening sockets of a core; its connections are its own to end."""
+        for listener in [one for one, served in self._listeners.items() if served is core]:
+            del self._listeners[listener]
+            self._selector.unregister(listener)
+            listener.close()
+
+    def _open(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        listener.listen(_BACKLOG)
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    # Forks and the loop --------------------------------------------------------------------------
+
     def forked(self) -> None:
         """In the child of a fork, which has no thread that serves: let go of every socket."""
         if not self._stopped:
@@ -164,8 +183,6 @@ class Server:
                 client.sock.close()
             self._clients.clear()
             self._close()
-
-    # The loop ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:

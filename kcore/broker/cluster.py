@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
@@ -21,6 +21,8 @@ from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.broker.node import Node
+
+NOBODY: Final = -1
 
 
 class Cluster:
@@ -43,7 +45,8 @@ class Cluster:
         self.addresses = {address.node_id: address for address in addresses}
         self.wall_offset_ms = wall_offset_ms
         self.node_ids = sorted(self.addresses)
-        self.topics = Catalog(rng, config.log, self.node_ids)
+        self.live = list(self.node_ids)  # those that are up, in order
+        self.topics = Catalog(rng, config.log, self.live)
         self.mishaps = Mishaps()
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
@@ -52,7 +55,12 @@ class Cluster:
     @property
     def controller_id(self) -> int:
         """The node that clients are told to administer the cluster by; any node does it."""
-        return self.node_ids[0]
+        return self.live[0] if self.live else NOBODY
+
+    @property
+    def live_addresses(self) -> list[Address]:
+        """The nodes that clients are told of."""
+        return [self.addresses[node_id] for node_id in self.live]
 
     def wall_ms(self, now_ms: int) -> int:
         """The time of day."""
@@ -121,7 +129,41 @@ class Cluster:
         partition.log.begin_epoch(partition.leader_epoch)
         if node_id not in partition.replicas:
             partition.replicas = [node_id, *(one for one in partition.replicas if one != old)]
-        self.nodes[old].fetches.recheck([(topic.name, number)])
+        if old != NOBODY:
+            self.nodes[old].fetches.recheck([(topic.name, number)])
+
+    # Nodes ---------------------------------------------------------------------------------------
+
+    def stop_node(self, node_id: int, now_ms: int) -> None:
+        """A node is gone: its connections end, live replicas lead its partitions, other nodes keep
+        its groups from what their journals say.
+        """
+        self.live.remove(node_id)
+        self.nodes[node_id].stop(now_ms)
+        self._elect()
+        self._share_groups(now_ms)
+
+    def start_node(self, node_id: int, now_ms: int) -> None:
+        """It is back: it leads what nobody else could, and keeps its groups again."""
+        self.live.append(node_id)
+        self.live.sort()
+        self._elect()
+        self._share_groups(now_ms)
+
+    def _elect(self) -> None:
+        """Find live leaders for partitions that have none."""
+        for topic in self.topics.topics():
+            for number, partition in enumerate(topic.partitions):
+                if partition.leader not in self.live:
+                    able = [one for one in partition.replicas if one in self.live]
+                    if able:
+                        self.move_leader(topic, number, able[0])
+                    else:
+                        partition.leader = NOBODY
+
+    def _share_groups(self, now_ms: int) -> None:
+        for node_id in self.live:
+            self.nodes[node_id].groups.take_over(now_ms)
 
     # Groups --------------------------------------------------------------------------------------
 
@@ -131,8 +173,12 @@ class Cluster:
         return self.keeper_of(partition_for(group_id, partitions))
 
     def keeper_of(self, offsets_partition: int) -> int:
-        """The node that leads a partition of the journal of groups."""
-        return self.node_ids[offsets_partition % len(self.node_ids)]
+        """The live node that leads a partition of the groups' journal; NOBODY if there is none."""
+        count = len(self.node_ids)
+        for index in range(offsets_partition, offsets_partition + count):
+            if self.node_ids[index % count] in self.live:
+                return self.node_ids[index % count]
+        return NOBODY
 
     def journal(self, offsets_partition: int) -> Journal:
         """The journal of a partition."""

@@ -28,12 +28,23 @@ class Groups:
             wall_offset_ms=cluster.wall_offset_ms,
             immediate=True,
         )
-        for partition in range(cluster.config.coordinator.offsets_topic_num_partitions):
-            if cluster.keeper_of(partition) == node.node_id:
+        self._node_id = node.node_id
+        self._led: set[int] = set()
+        self.take_over(now_ms)
+
+    def take_over(self, now_ms: int) -> None:
+        """Keep the partitions of the journal that are this node's now, and give up the others."""
+        for partition in range(self._cluster.config.coordinator.offsets_topic_num_partitions):
+            mine = self._cluster.keeper_of(partition) == self._node_id
+            if mine and partition not in self._led:
+                self._led.add(partition)
                 self._coordinator.handle_elected(partition)
-                entries = cluster.journal(partition).entries()
+                entries = self._cluster.journal(partition).entries()
                 self._coordinator.handle_entries(partition, entries, now_ms)
                 self._coordinator.handle_loaded(partition, now_ms)
+            elif not mine and partition in self._led:
+                self._led.remove(partition)
+                self._coordinator.handle_resigned(partition, now_ms)
         self.settle()
 
     def request(self, call: Call, message: Message) -> None:

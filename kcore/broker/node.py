@@ -112,6 +112,14 @@ class Node:
             self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
             self._enforce_retention(now_ms)
 
+    def stop(self, now_ms: int) -> None:
+        """The node goes down: its connections end and its groups are kept elsewhere. It may come
+        back.
+        """
+        for client in list(self._links.values()):
+            self._drop(client)
+        self.groups.take_over(now_ms)
+
     # Out -----------------------------------------------------------------------------------------
 
     def next_action(self) -> Action | None:

@@ -125,3 +125,44 @@ def test_mishaps_can_be_called_off(kcore_broker):
     assert kcore_broker.mishaps_to_come == 100
     kcore_broker.no_mishaps()
     assert kcore_broker.mishaps_to_come == 0
+
+
+def test_a_group_outlives_each_of_its_nodes(kcore_cluster):
+    kcore_cluster.create_topic("t", 3, replication_factor=3)
+    with kcore.Consumer(
+        "t",
+        bootstrap_servers=kcore_cluster.bootstrap,
+        group_id="g",
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=100,
+        retry_backoff_ms=10,
+    ) as consumer:
+        produce(kcore_cluster, "t", 30, 3)
+        assert len(read(consumer, 30)) == 30
+        for node in (1, 2, 3):
+            kcore_cluster.kill(node)
+            produce(kcore_cluster, "t", 30, 3)
+            assert len(read(consumer, 30)) == 30
+            consumer.commit()
+            kcore_cluster.revive(node)
+            produce(kcore_cluster, "t", 30, 3)
+            assert len(read(consumer, 30)) == 30
+    assert not kcore_cluster.faults
+
+
+def test_a_partition_without_live_replicas_comes_back_with_its_records(kcore_cluster):
+    kcore_cluster.create_topic("t", 3)
+    produce(kcore_cluster, "t", 30, 3)
+    kcore_cluster.kill(2)
+    with kcore.Consumer(
+        "t", bootstrap_servers=kcore_cluster.bootstrap, group_id="g", auto_offset_reset="earliest"
+    ) as consumer:
+        assert len(read(consumer, 20)) == 20
+        kcore_cluster.revive(2)
+        assert len(read(consumer, 10)) == 10
+    with pytest.raises(LookupError):
+        kcore_cluster.revive(2)
+    kcore_cluster.kill(2)
+    with pytest.raises(LookupError):
+        kcore_cluster.kill(2)
+    assert not kcore_cluster.faults

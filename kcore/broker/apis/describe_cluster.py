@@ -25,6 +25,6 @@ def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterRespon
             DescribeClusterResponse.DescribeClusterBroker(
                 broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack
             )
-            for node in cluster.addresses.values()
+            for node in cluster.live_addresses
         ],
     )

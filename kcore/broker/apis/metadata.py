@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.cluster import Cluster
+from kcore.broker.cluster import NOBODY, Cluster
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
@@ -15,6 +15,7 @@ from kcore.wire.messages import MetadataRequest, MetadataResponse
 
 # From here on a topic that is not known by its id has no name in the answer.
 _NULL_NAMES_VERSION = 12
+_NO_LEADER = ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def handle(call: Call, request: MetadataRequest) -> MetadataResponse:
@@ -25,13 +26,13 @@ def handle(call: Call, request: MetadataRequest) -> MetadataResponse:
             MetadataResponse.MetadataResponseBroker(
                 node_id=node.node_id, host=node.host, port=node.port, rack=node.rack
             )
-            for node in cluster.addresses.values()
+            for node in cluster.live_addresses
         ],
         cluster_id=cluster.config.cluster_id,
         controller_id=cluster.controller_id,
     )
     if request.topics is None or (call.version == 0 and not request.topics):
-        response.topics = [_found(topic) for topic in cluster.topics.topics()]
+        response.topics = [_found(cluster, topic) for topic in cluster.topics.topics()]
         return response
     asked = {(entry.name, entry.topic_id): None for entry in request.topics}
     for name, topic_id in asked:
@@ -49,7 +50,7 @@ def _by_id(
 ) -> MetadataResponse.MetadataResponseTopic:
     topic = cluster.topics.get(None, topic_id)
     if topic is not None:
-        return _found(topic)
+        return _found(cluster, topic)
     return MetadataResponse.MetadataResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_ID,
         name=None if version >= _NULL_NAMES_VERSION else "",
@@ -68,17 +69,19 @@ def _by_name(
         return MetadataResponse.MetadataResponseTopic(
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name
         )
-    return _found(topic)
+    return _found(cluster, topic)
 
 
-def _found(topic: Topic) -> MetadataResponse.MetadataResponseTopic:
+def _found(cluster: Cluster, topic: Topic) -> MetadataResponse.MetadataResponseTopic:
     partitions = [
         MetadataResponse.MetadataResponsePartition(
+            error_code=_NO_LEADER if partition.leader == NOBODY else ErrorCode.NONE,
             partition_index=number,
             leader_id=partition.leader,
             leader_epoch=partition.leader_epoch,
             replica_nodes=partition.replicas,
-            isr_nodes=partition.replicas,
+            isr_nodes=[one for one in partition.replicas if one in cluster.live],
+            offline_replicas=[one for one in partition.replicas if one not in cluster.live],
         )
         for number, partition in enumerate(topic.partitions)
     ]
