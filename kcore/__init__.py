@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
     from kcore.consumer.core import ConsumerCore as ConsumerCore
     from kcore.records import ConsumerRecord as ConsumerRecord
+    from kcore.records.arrow import ArrowBatch as ArrowBatch
+    from kcore.records.batch import PartitionBatch as PartitionBatch
     from kcore.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kcore.structs import MemberState as MemberState
     from kcore.structs import OffsetAndMetadata as OffsetAndMetadata
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ArrowBatch": "kcore.records.arrow",
     "Consumer": "kcore.clients.consumer",
     "ConsumerConfig": "kcore.consumer.config",
     "ConsumerCore": "kcore.consumer.core",
@@ -32,10 +35,12 @@ _HOMES = {
     "MemberState": "kcore.structs",
     "OffsetAndMetadata": "kcore.structs",
     "OffsetAndTimestamp": "kcore.structs",
+    "PartitionBatch": "kcore.records.batch",
     "TopicPartition": "kcore.structs",
 }
 
 __all__ = [
+    "ArrowBatch",
     "Consumer",
     "ConsumerConfig",
     "ConsumerCore",
@@ -45,6 +50,7 @@ __all__ = [
     "MemberState",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
+    "PartitionBatch",
     "TopicPartition",
 ]
 

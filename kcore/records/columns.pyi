@@ -4,8 +4,8 @@ from typing import final
 class Columns:
     def __new__(
         cls,
-        max_rows: int = 8_624_430,
-        max_bytes: int = 2_147_483_647,
+        max_rows: int = ...,
+        max_bytes: int = ...,
         *,
         views: bool = False,
         with_headers: bool = False,

@@ -14,8 +14,8 @@ def read(consumer, call):
     rows = []
     while len(rows) < COUNT:
         found = call(consumer)
-        for row in pa.table(found).to_pylist() if found else []:
-            rows.append((row["partition"], row["offset"], row["key"], row["value"]))
+        columns = [pa.table(found)[name] for name in ("partition", "offset", "key", "value")]
+        rows += zip(*(column.to_pylist() for column in columns), strict=True)
     return rows
 
 
