@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_batches import vectors
 
 from kcore.records import RecordReader, encode_batch
 from kcore.records.arrow import ArrowBatch
@@ -527,3 +528,11 @@ def test_no_memory_gives_an_error_and_keeps_nothing():
         assert failed > 5
     whole = ArrowBatch(columns, include_headers=True)
     assert found(pa.record_batch(whole)) == expected()
+
+
+def test_messages_without_a_time_say_so_as_spark_does():
+    columns = Columns()
+    RecordReader("t", 3, vectors()["v0"].data, 0).take_columns(columns)
+    columns_found = found(pa.record_batch(ArrowBatch(columns)))
+    assert set(columns_found["timestampType"]) == {-1}
+    assert set(columns_found["timestamp"]) == {-1_000}
