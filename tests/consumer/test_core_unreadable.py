@@ -11,7 +11,8 @@ import pytest
 from scripted import ScriptedCluster, World
 
 from kcore.errors import CorruptRecordError, UnsupportedCodecError
-from kcore.records import codecs, encode_batch, encode_message_set
+from kcore.records import codecs, encode_batch
+from kcore.records.message_set import encode_message_set
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 

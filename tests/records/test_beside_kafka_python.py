@@ -8,7 +8,8 @@ import pytest
 from kafka.record import MemoryRecords
 from record_batches import Vector, read, vectors
 
-from kcore.records import ConsumerRecord, encode_batch, encode_message_set
+from kcore.records import ConsumerRecord, encode_batch
+from kcore.records.message_set import encode_message_set
 
 
 def theirs(log: bytes) -> list[tuple]:

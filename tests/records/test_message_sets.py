@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from record_batches import Vector, of_format, read, row, run_java, take_all
 
 from kcore.errors import CorruptRecordError
-from kcore.records import RecordReader, codecs, encode_batch, encode_message_set
+from kcore.records import RecordReader, codecs, encode_batch
+from kcore.records.message_set import encode_message_set
 from kcore.structs import TopicPartition
 
 MIB = 1 << 20
