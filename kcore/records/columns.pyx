@@ -50,7 +50,7 @@ cdef class Columns:
     fit.
     """
 
-    # Out of the collector's sight, as reader.Loan is and for the same reason; it holds buffers and
+    # Out of the collector's sight, as loan.Loan is and for the same reason; it holds buffers and
     # names, so it cannot be part of a cycle.
 
     def __cinit__(
