@@ -154,15 +154,38 @@ def test_a_partition_without_live_replicas_comes_back_with_its_records(kcore_clu
     kcore_cluster.create_topic("t", 3)
     produce(kcore_cluster, "t", 30, 3)
     kcore_cluster.kill(2)
-    with kcore.Consumer(
-        "t", bootstrap_servers=kcore_cluster.bootstrap, group_id="g", auto_offset_reset="earliest"
-    ) as consumer:
-        assert len(read(consumer, 20)) == 20
-        kcore_cluster.revive(2)
-        assert len(read(consumer, 10)) == 10
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": kcore_cluster.bootstrap,
+            "group.id": "g",
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "reconnect.backoff.max.ms": 100,
+        }
+    )
+    consumer.subscribe(["t"])
+    values = set()
+
+    def read_up_to(count):
+        end = time.monotonic() + DEADLINE_S
+        while len(values) < count and time.monotonic() < end:
+            for message in consumer.consume(100, 0.1):
+                if message.error() is None:
+                    values.add(message.value())
+        assert len(values) == count
+
+    read_up_to(20)
+    kcore_cluster.revive(2)
+    read_up_to(30)
+    consumer.close()
+    assert not kcore_cluster.faults
+
+
+def test_only_nodes_that_are_up_can_be_killed(kcore_cluster):
     with pytest.raises(LookupError):
         kcore_cluster.revive(2)
     kcore_cluster.kill(2)
     with pytest.raises(LookupError):
         kcore_cluster.kill(2)
-    assert not kcore_cluster.faults
+    with pytest.raises(LookupError):
+        kcore_cluster.kill(9)
