@@ -17,6 +17,11 @@ from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 # than a broker next door needs.
 FETCH_AHEAD_BYTES: Final = 4 * 1024 * 1024
 
+# More is not asked for at once, whatever fetch_max_bytes allows (unless one partition may bring
+# more): frames of this size are used again and stay in a cache, those of 50 MB are zeroed, copied
+# and read through main memory. A node with hundreds of full partitions answers several times.
+FETCH_ASK_BYTES: Final = 8 * 1024 * 1024
+
 # Holding an answer costs more than its record bytes: a reader, an entry, views into the frame.
 # Counted, so that a topic of tiny answers cannot pile up objects below a limit counted in bytes.
 ENTRY_OVERHEAD_BYTES: Final = 1024

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
-from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
+from kcore.fetch.config import FETCH_ASK_BYTES, FETCH_SLACK_MS, FetchConfig
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
 from kcore.fetch.reading import opener
@@ -309,7 +309,8 @@ class Planner:
         config, shelf = self._config, self.shelf
         budget = config.max_buffered_bytes
         share = max(budget // (2 * max(self._busy_nodes, 1)), 1)
-        wanted = min(config.fetch_max_bytes, share)
+        enough = max(FETCH_ASK_BYTES, config.max_partition_fetch_bytes)
+        wanted = min(config.fetch_max_bytes, share, enough)
         least = min(config.max_partition_fetch_bytes, wanted)
         room = budget - shelf.held_bytes - self.reserved_bytes
         while room < least:

@@ -75,9 +75,21 @@ def test_one_node_may_use_half_of_the_budget_for_one_answer() -> None:
     world = World(T0, max_buffered_bytes=4 * MIB)
     world.tick()
     assert world.only().body.max_bytes == 2 * MIB
-    world = World(T0, max_buffered_bytes=400 * MIB, fetch_max_bytes=50 * MIB)
+    world = World(T0, max_buffered_bytes=400 * MIB, fetch_max_bytes=3 * MIB)
     world.tick()
-    assert world.only().body.max_bytes == 50 * MIB
+    assert world.only().body.max_bytes == 3 * MIB
+
+
+@pytest.mark.parametrize(("partition_max", "asked_for"), [(MIB, 8), (20 * MIB, 20)])
+def test_no_answer_is_asked_to_be_huge(partition_max: int, asked_for: int) -> None:
+    world = World(
+        T0,
+        max_buffered_bytes=400 * MIB,
+        fetch_max_bytes=50 * MIB,
+        max_partition_fetch_bytes=partition_max,
+    )
+    world.tick()
+    assert world.only().body.max_bytes == asked_for * MIB
 
 
 def test_pains_3_draining_below_the_mark_fetches_in_the_same_turn() -> None:
