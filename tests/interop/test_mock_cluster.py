@@ -39,7 +39,8 @@ def member(mock, names, **options):
         group_id=names.group,
         api_version=LIKE,
         heartbeat_interval_ms=200,
-        # A rebalance in which the mock forgets a member ends after these, not after minutes.
+        # Now and then the mock answers SyncGroup with a null that may not be one: that costs
+        # the link and another rebalance, which the mock ends after these, not after minutes.
         session_timeout_ms=6_000,
         max_poll_interval_ms=6_000,
         **options,
@@ -58,7 +59,7 @@ def read(members, count, within_s=60):
     return seen
 
 
-@pytest.mark.slow  # now and then the mock stalls a rebalance until a timeout
+@pytest.mark.slow  # see `member`: sometimes the mock takes a second rebalance
 def test_a_group_of_two_reads_shares_and_commits(mock, names):
     with member(mock, names) as one, member(mock, names) as two:
         seen = read([one, two], RECORDS)
