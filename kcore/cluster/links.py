@@ -98,8 +98,7 @@ class Links:
         for entry in self._bootstrap:
             self._nodes[entry.key] = entry
 
-    # -- nodes
-    # ---------------------------------------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------------------
 
     def set_nodes(self, nodes: Iterable[Node], now_ms: int) -> None:
         """Take the brokers of a metadata answer: new ones appear, moved ones reconnect, gone ones
@@ -144,8 +143,7 @@ class Links:
                 if entry.link is not None and entry.load == 0:
                     self._end(entry, DisconnectedError("bootstrap is over"), now_ms)
 
-    # -- what the rooms above ask
-    # ----------------------------------------------------------------------
+    # -- what the rooms above ask ------------------------------------------------------------------
 
     def send(
         self,
@@ -276,8 +274,7 @@ class Links:
         """Whether any link is greeted."""
         return any(entry.ready for entry in self._nodes.values())
 
-    # -- the world
-    # -------------------------------------------------------------------------------------
+    # -- the world ---------------------------------------------------------------------------------
 
     def _connect(self, entry: NodeLink, now_ms: int) -> None:
         self._numbers += 1
@@ -388,8 +385,7 @@ class Links:
         for entry in list(self._nodes.values()):
             self._end(entry, DisconnectedError("the consumer is closed"), now_ms)
 
-    # -- how it goes
-    # -----------------------------------------------------------------------------------
+    # -- how it goes -------------------------------------------------------------------------------
 
     def _look(self, entry: NodeLink, now_ms: int) -> None:
         """Note what became of the entry's link after an input."""

@@ -55,6 +55,7 @@ class Refresher:
         self._topics: set[str] | None = set()
         self._transient: dict[str, int] = {}
         self._in_flight = False
+        self._covered = False
         self._asked: set[str] | None = set()  # by the request in flight, or the last one
         self._failures = 0
         self._equivalent = 0
@@ -64,8 +65,7 @@ class Refresher:
         self._missing: frozenset[str] = frozenset()
         view.requested = True
 
-    # -- interest
-    # --------------------------------------------------------------------------------------
+    # -- interest ----------------------------------------------------------------------------------
 
     def set_topics(self, topics: set[str] | None) -> None:
         """What to keep up to date: these topics, or None for all. New ones are asked for at once
@@ -101,18 +101,22 @@ class Refresher:
         return self._answered_at is not None
 
     @property
-    def outstanding(self) -> bool:
-        """Whether a refresh was asked for and has not been answered yet."""
-        return self._in_flight or self._view.requested
+    def covered(self) -> bool:
+        """Whether everything wanted was in an answered request.
+
+        What is missing then is missing on the broker's side: a partition without a leader is asked
+        for again and again, and nobody may wait for that.
+        """
+        return self._covered
 
     def _hurry(self) -> None:
         self._view.requested = True
+        self._covered = False
         self._equivalent = 0
         if self._failures == 0:
             self._backoff_until = 0
 
-    # -- time
-    # ------------------------------------------------------------------------------------------
+    # -- time --------------------------------------------------------------------------------------
 
     def _due_at(self) -> int:
         if self._in_flight:
@@ -151,8 +155,7 @@ class Refresher:
     def _build(self, version: int) -> MetadataRequest:
         return metadata_request(self._wanted(), version, self._config.allow_auto_create_topics)
 
-    # -- answers
-    # ---------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------
 
     def _done(self, answer: Answer, now_ms: int) -> None:
         self._in_flight = False
@@ -177,6 +180,8 @@ class Refresher:
         self._backoff_until = now_ms + self._backoff(max(0, self._equivalent - 1))
         if self._asked is not None and (wanted is None or not wanted <= self._asked):
             self._hurry()  # topics were added while this request was under way
+        else:
+            self._covered = True
         self._emit(MetadataUpdated(self._view.version))
 
     def _failed(self, now_ms: int) -> None:

@@ -57,10 +57,11 @@ class Metadata:
         self._names: dict[bytes, str] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
         self._epochs: dict[TopicPartition, int] = {}
+        # Whether Metadata answers carry epochs: if not, none seen elsewhere could ever be confirmed.
+        self._epochs_told = True
         self._older: dict[TopicPartition, int] = {}  # answers in a row below the epoch seen
 
-    # -- ClusterView
-    # -----------------------------------------------------------------------------------
+    # -- ClusterView -------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
@@ -121,7 +122,7 @@ class Metadata:
         """Note a leader epoch seen in another answer; True if it is newer (then a refresh is asked
         for).
         """
-        if epoch < 0 or epoch <= self._epochs.get(tp, -1):
+        if epoch < 0 or epoch <= self._epochs.get(tp, -1) or not self._epochs_told:
             return False
         self._epochs[tp] = epoch
         self.requested = True
@@ -143,8 +144,7 @@ class Metadata:
         self._version += 1
         return True
 
-    # -- answers
-    # ---------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------
 
     def take(self, body: Any, version: int, *, keep: set[str] | None) -> Taken:
         """Take a Metadata answer in. `keep`: topics that stay although the answer has them not
@@ -159,6 +159,7 @@ class Metadata:
         taken.brokers = len(nodes)
         if not nodes:
             return taken  # an answer without one usable broker counts as a failure (M3)
+        self._epochs_told = version >= _EPOCHS_SINCE
         changed = nodes != self._nodes
         self._nodes = nodes
         self.cluster_id = body.cluster_id
@@ -216,13 +217,15 @@ class Metadata:
         elif epoch > known:
             taken.newer = True
         self._older.pop(tp, None)
+        forgotten = False
         if epoch >= 0:
             self._epochs[tp] = epoch
         elif version < _EPOCHS_SINCE:
-            self._epochs.pop(tp, None)  # nothing to compare with any more: a cluster half upgraded
+            # Nothing to compare with any more: a cluster half upgraded.
+            forgotten = self._epochs.pop(tp, None) is not None
         leader = Leader(part.leader_id, epoch)
         if self._leaders.get(tp) == leader and not 0 <= epoch < known:
-            return False
+            return forgotten
         self._leaders[tp] = leader
         return True
 

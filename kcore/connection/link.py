@@ -163,8 +163,7 @@ class Link:
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
 
-    # -- state
-    # ---------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------
 
     def _move(self, what: LinkInput) -> bool:
         """The one place that writes the state; False if the input means nothing now."""
@@ -221,8 +220,7 @@ class Link:
             first = min(first, self._muted_until)
         return first
 
-    # -- requests
-    # ------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def send(self, call: Call, now_ms: int) -> None:
         """Take a call: written now if the link is ready and free, else as soon as it is."""
@@ -263,8 +261,7 @@ class Link:
         self.last_used_at = now_ms
         self._actions.append(Send(self.number, data))
 
-    # -- the world
-    # -----------------------------------------------------------------------------------
+    # -- the world ---------------------------------------------------------------------------------
 
     def handle_connected(self, now_ms: int) -> None:
         """The socket is open: greet."""
@@ -346,8 +343,7 @@ class Link:
             self._completed.append((call, Answer(None, error, -1, self.node)))
         self._waiting = keep
 
-    # -- answers
-    # -------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------
 
     def _take(self, arrived: list[memoryview], now_ms: int) -> None:
         for frame in arrived:
@@ -374,8 +370,7 @@ class Link:
             if self._waiting:
                 self._flush(now_ms)
 
-    # -- greeting and authentication
-    # -----------------------------------------------------------------
+    # -- greeting and authentication ---------------------------------------------------------------
 
     def _write_own(self, message: Any, version: int, expires_at: int, now_ms: int) -> None:
         """A request of the link itself: its answer goes to no room."""
@@ -469,8 +464,7 @@ class Link:
             raise Unexpected(f"{self.host}:{self.port} serves no version of ApiVersions")
         self._greet(min(highest, asked - 1), now_ms)
 
-    # -- the end
-    # -------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     def _fail(self, error: ProtocolError | AuthenticationFailedError) -> None:
         """The peer sent what ends the link."""

@@ -75,8 +75,7 @@ class ConsumerCore:
         self._closed = False
         self._settle(now_ms)
 
-    # -- the world
-    # ---------------------------------------------------------------------------------------
+    # -- the world ---------------------------------------------------------------------------------
 
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened `link`."""
@@ -120,8 +119,7 @@ class ConsumerCore:
         self._links.handle_deadline(now_ms)
         self._settle(now_ms)
 
-    # -- out
-    # ---------------------------------------------------------------------------------------------
+    # -- out ---------------------------------------------------------------------------------------
 
     def next_action(self) -> Action | None:
         """The next thing for the driver to do."""
@@ -149,8 +147,7 @@ class ConsumerCore:
             first = min(first, self._closing_until)
         return first
 
-    # -- subscribing
-    # -------------------------------------------------------------------------------------
+    # -- subscribing -------------------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str], now_ms: int) -> None:
         """Be a group member reading these topics; none at all is `unsubscribe`."""
@@ -204,8 +201,7 @@ class ConsumerCore:
             raise InvalidGroupIdError(f"{verb} needs a group_id; without one, use assign()")
         return self._group
 
-    # -- reading
-    # -----------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def poll(self, now_ms: int) -> None:
         """The application is alive, and done with everything it was handed before."""
@@ -308,8 +304,7 @@ class ConsumerCore:
             if not self._positions.is_assigned(tp):
                 raise IllegalStateError(f"{tp.topic}-{tp.partition} is not assigned to this one")
 
-    # -- operations
-    # --------------------------------------------------------------------------------------
+    # -- operations --------------------------------------------------------------------------------
 
     def commit(
         self,
@@ -404,8 +399,7 @@ class ConsumerCore:
             self._group.close(now_ms, self._closing_until, autocommit=autocommit)
         self._settle(now_ms)
 
-    # -- state
-    # -------------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions read now."""
@@ -455,8 +449,7 @@ class ConsumerCore:
         """The release that the connected brokers are like; None while none is connected."""
         return release_of(self._links.range_of)
 
-    # -- between inputs
-    # ----------------------------------------------------------------------------------
+    # -- between inputs ----------------------------------------------------------------------------
 
     def _settle(self, now_ms: int) -> None:
         """Run the answers that came, ask every room in turn, and again for what that brought."""

@@ -32,8 +32,7 @@ class Host:
         self._refresher = refresher
         self._group_topics: set[str] = set()
 
-    # -- GroupHost
-    # ---------------------------------------------------------------------------------------
+    # -- GroupHost ---------------------------------------------------------------------------------
 
     def subscribed_topics(self) -> list[str]:
         """Sorted; for a pattern the topics that match now; empty without a subscription."""
@@ -70,11 +69,10 @@ class Host:
         return all(self._view.partitions(topic) is not None for topic in self._group_topics)
 
     def metadata_fresh(self) -> bool:
-        """No refresh that was asked for is outstanding."""
-        return not self._refresher.outstanding
+        """Metadata of every topic that matters was asked for and answered."""
+        return self._refresher.covered
 
-    # -- interest
-    # ----------------------------------------------------------------------------------------
+    # -- interest ----------------------------------------------------------------------------------
 
     def update_interest(self) -> None:
         """Tell the refresher which topics matter now (M5)."""

@@ -37,4 +37,4 @@ class GroupHost(Protocol):
         """
 
     def metadata_fresh(self) -> bool:
-        """No refresh that was asked for is outstanding."""
+        """Metadata of every topic that matters was asked for and answered."""

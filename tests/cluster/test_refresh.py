@@ -137,6 +137,22 @@ def test_m1_topics_added_while_a_request_is_under_way_are_asked_for_at_once():
     assert world.asked[-1][1].topics is None
 
 
+def test_a_partition_without_a_leader_is_asked_for_again_but_nobody_waits_for_it():
+    world = World()
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    assert not world.refresher.covered
+    world.answer(0, topic(leader=-1))
+    assert world.refresher.covered
+    assert world.view.requested
+    world.refresher.set_topics({"t", "u"})
+    assert not world.refresher.covered
+    now = world.next_ask(0)
+    assert not world.refresher.covered
+    world.answer(now, topic(leader=-1), topic("u", code=3))
+    assert world.refresher.covered
+
+
 def test_m5_all_topics_transient_topics_and_none():
     assert metadata_request(None, 12, allow_auto_create=False).topics is None
     assert metadata_request(set(), 12, allow_auto_create=False).topics == []
@@ -235,11 +251,11 @@ def test_the_view_is_filled():
     world = World()
     world.refresher.set_topics({"t"})
     assert not world.refresher.ever_answered
-    assert world.refresher.outstanding
+    assert not world.refresher.covered
     world.tick(0)
     world.answer(0, topic())
     assert world.refresher.ever_answered
-    assert not world.refresher.outstanding
+    assert world.refresher.covered
     leader = world.view.leader(TopicPartition("t", 0))
     assert leader is not None
     assert leader.node_id == 1

@@ -122,6 +122,19 @@ def test_epochs_below_version_9_are_not_used(view):
     assert view.leader(TP) == Leader(1, -1)
 
 
+def test_old_brokers_epochs_seen_elsewhere_hide_no_leader(view):
+    take(view, answer(topic()), version=8)
+    assert not view.see_epoch(TP, 0)  # from a commit, say: Metadata would never confirm it
+    assert view.leader(TP) == Leader(1, -1)
+    take(view, answer(topic(partitions=[part(epoch=5)])), version=9)
+    assert view.see_epoch(TP, 6)
+    assert view.leader(TP) is None
+    before = view.version
+    take(view, answer(topic()), version=8)  # a cluster half upgraded
+    assert view.leader(TP) == Leader(1, -1)
+    assert view.version > before
+
+
 def test_kip951_hint(view):
     take(view, answer(topic()))
     assert not view.learn_leader(TP, Leader(2, 5), None)  # not newer

@@ -152,8 +152,6 @@ def test_confluent_produces_in_every_codec_and_kcore_reads(kcore_broker, codec, 
 
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a_group_of_two_shares_and_goes_on_where_it_committed(broker, member, release):
-    if member is Kcore and release < (2, 4):
-        pytest.xfail("kcore.Consumer waits for leader epochs that Metadata below v9 never says")
     confluent_produce(broker, 100)
     first = member(broker, "g")
     until(lambda: len(first.values) == 100, first.step)
