@@ -57,7 +57,7 @@ class Metadata:
         self._names: dict[bytes, str] = {}
         self._leaders: dict[TopicPartition, Leader] = {}
         self._epochs: dict[TopicPartition, int] = {}
-        # Whether Metadata answers carry epochs: if not, none seen elsewhere could ever be confirmed.
+        # Whether Metadata answers carry epochs: if not, none seen elsewhere is ever confirmed.
         self._epochs_told = True
         self._older: dict[TopicPartition, int] = {}  # answers in a row below the epoch seen
 

@@ -1,5 +1,7 @@
 """What a stated release caps the versions to, and that it is told again from those versions."""
 
+from itertools import pairwise
+
 import pytest
 
 from kcore.cluster.release import release_of
@@ -21,7 +23,7 @@ def test_we_speak_a_version_of_what_every_release_serves(release):
 
 
 def test_releases_only_add():
-    for older, newer in zip(RELEASES, RELEASES[1:], strict=False):
+    for older, newer in pairwise(RELEASES):
         for api, highest in highest_versions(older).items():
             assert highest <= highest_versions(newer)[api]
 
