@@ -89,6 +89,7 @@ def test_everyone_reads_a_small_topic(kafka, monkeypatch, tmp_path, capsys):
     assert "Java consumer" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.kafka
 @pytest.mark.timeout(400)
 def test_a_tiny_matrix(kafka, monkeypatch, capsys):

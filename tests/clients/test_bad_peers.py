@@ -133,7 +133,7 @@ def test_a_constructor_that_asks_ends_with_a_typed_error(peer, transport):
         # A peer that says it wants TLS will not stop wanting it: that ends the search at once.
         wanted = AuthenticationMethodNotSupported if peer == "tls_alert" else NoBrokersAvailable
         with pytest.raises(wanted, match=address.replace(".", r"\.")):
-            kcore.Consumer(bootstrap_servers=address, bootstrap_timeout_ms=400, transport=transport)
+            kcore.Consumer(bootstrap_servers=address, bootstrap_timeout_ms=200, transport=transport)
         assert time.monotonic() - began < 5
 
 
@@ -148,7 +148,7 @@ def test_polling_such_a_peer_gives_nothing_and_close_is_bounded(peer):
             request_timeout_ms=46_000,
         )
         cpu = time.process_time()
-        end = time.monotonic() + 1
+        end = time.monotonic() + 0.6
         while time.monotonic() < end:
             with suppress(KafkaError):
                 assert consumer.poll(timeout_ms=200) == {}

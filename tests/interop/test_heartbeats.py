@@ -51,7 +51,10 @@ def reading(kafka, names, records, transport, **options):
     return consumer, told
 
 
-@pytest.mark.parametrize("transport", SLEEPS)
+@pytest.mark.parametrize(
+    "transport",
+    [pytest.param(x, marks=pytest.mark.slow) if x == "selectors" else x for x in SLEEPS],
+)
 def test_a_handler_longer_than_the_session_stays_in_the_group(kafka, names, records, transport):
     consumer, told = reading(kafka, names, records, transport)
     with consumer:

@@ -205,6 +205,7 @@ def test_passwords_are_not_prepared_because_kafka_does_not(kafka):
         consumer(kafka, "SASL", **sasl(user="unprepared", password=prepared))
 
 
+@pytest.mark.slow
 def test_sessions_are_renewed_on_the_same_links(kafka):
     news = []
     group = f"short-{time.monotonic_ns()}"
