@@ -152,7 +152,7 @@ def test_polling_such_a_peer_gives_nothing_and_close_is_bounded(peer):
         while time.monotonic() < end:
             with suppress(KafkaError):
                 assert consumer.poll(timeout_ms=200) == {}
-        assert time.process_time() - cpu < 0.6  # it backs off instead of hammering the peer
+        assert time.process_time() - cpu < 0.3  # it backs off: a spin takes 0.6
         began = time.monotonic()
         consumer.close(timeout_ms=500)
         assert time.monotonic() - began < 3
