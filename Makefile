@@ -45,7 +45,8 @@ kafka:  # the real broker's jars; says so when there is no Java or Maven
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
 	rm -rf build dist kcore.egg-info .cache/debug .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
-	find $(wildcard kcore transports clients cli tests bench tools examples) -name '*.so' -delete -o -name '__pycache__' -prune -exec rm -rf {} +
+	find $(wildcard kcore transports clients embedded cli tests bench tools examples) -name '*.so' -delete
+	find $(wildcard kcore transports clients embedded cli tests bench tools examples) -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f $(VENV)/.built
 
 distclean: clean  ## the environment and Kafka's jars too
