@@ -15,9 +15,9 @@ SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-run: build $(VENV)/.extra-demo $(if $(BOOTSTRAP),,kafka)  ## the demo: a real Kafka, real data, a group of three (BOOTSTRAP= TOPIC= GROUP= : yours)
-	@$(BIN)/kcore demo $(if $(BOOTSTRAP),--bootstrap '$(BOOTSTRAP)') $(if $(TOPIC),--topic '$(TOPIC)') \
-		$(if $(GROUP),--group '$(GROUP)') $(ARGS)
+run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded nodes, real data, a group of three (KILL=1: a node dies; KAFKA=1: a real Kafka; BOOTSTRAP= TOPIC= GROUP= : yours)
+	@$(BIN)/kcore demo $(if $(KAFKA),--kafka) $(if $(KILL),--kill-node) $(if $(BOOTSTRAP),--bootstrap '$(BOOTSTRAP)') \
+		$(if $(TOPIC),--topic '$(TOPIC)') $(if $(GROUP),--group '$(GROUP)') $(ARGS)
 
 test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
 	@$(BIN)/pytest -m "not slow" $(ARGS)

@@ -159,19 +159,24 @@ def broker(listen: tuple[str, int], nodes: int) -> None:
 
 
 @kcore.command()
-@click.option("-b", "--bootstrap", metavar="HOST:PORT[,...]", help="Your brokers, not a new Kafka.")
+@click.option("-b", "--bootstrap", metavar="HOST:PORT[,...]", help="Your brokers instead.")
 @click.option("-t", "--topic", metavar="TOPIC", help="Your topic; with --bootstrap.")
 @click.option("-g", "--group", default="kcore-demo", show_default=True, metavar="GROUP")
 @click.option(
     "--members", type=click.IntRange(1, 64), default=3, show_default=True, help="Processes."
 )
-def demo(bootstrap: str | None, topic: str | None, group: str, members: int) -> None:
-    """Watch a group of three read a topic: 336,776 flights from a Kafka of its own, or yours.
-
-    Without --bootstrap a real Kafka is started on this machine and ended again.
-    """
-    if (bootstrap is None) != (topic is None):
+@click.option("--kafka", is_flag=True, help="A real Kafka, started here and ended again (Java 17).")
+@click.option(
+    "--kill-node",
+    is_flag=True,
+    help="Kill the node that coordinates the group half way, and bring it back.",
+)
+def demo(**given: Any) -> None:
+    """Watch a group of three read a topic: 336,776 flights on three embedded nodes, or yours."""
+    if (given["bootstrap"] is None) != (given["topic"] is None):
         raise click.UsageError("--bootstrap and --topic go together: whose topic, and where")
-    from kcore.cli.demo.run import run_demo  # noqa: PLC0415
+    if given["bootstrap"] is not None and (given["kafka"] or given["kill_node"]):
+        raise click.UsageError("--kafka and --kill-node are for brokers of the demo's own")
+    from kcore.cli.demo.run import Wishes, run_demo  # noqa: PLC0415
 
-    sys.exit(endings.run(lambda: run_demo(bootstrap, topic, group, members)))
+    sys.exit(endings.run(lambda: run_demo(Wishes(**given))))

@@ -7,7 +7,7 @@ owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +48,8 @@ class MemberRow:
 class Board:
     """The state of the run: `take` what the members say, read the rest."""
 
-    def __init__(self, ends: Mapping[int, int], members: int) -> None:
+    def __init__(self, ends: Mapping[int, int], members: int, nodes: Iterable[int] = ()) -> None:
+        self.nodes = dict.fromkeys(nodes, "up")
         self.partitions = {number: PartitionRow(end) for number, end in sorted(ends.items())}
         self.members = [MemberRow() for _ in range(members)]
         self.failures: list[str] = []
@@ -63,6 +64,13 @@ class Board:
     def size_bytes(self) -> int:
         """Their keys' and values' bytes."""
         return sum(row.size_bytes for row in self.partitions.values())
+
+    @property
+    def part_done(self) -> float:
+        """How much of what is wanted is committed: 0 to 1."""
+        wanted = sum(row.end for row in self.partitions.values())
+        done = sum(min(row.committed or 0, row.end) for row in self.partitions.values())
+        return done / wanted if wanted else 1.0
 
     @property
     def done(self) -> bool:
@@ -100,6 +108,11 @@ class Board:
         """Lines about the group since the last call."""
         news, self._news = self._news, []
         return news
+
+    def node_changed(self, node: int, state: str, why: str) -> None:
+        """A node of the cluster is "up" or "down" from now on."""
+        self.nodes[node] = state
+        self._news.append(f"node {node}: {why}")
 
     def take(self, member: int, message: Mapping[str, Any]) -> None:
         """Take in one message of one member (see member.py)."""

@@ -10,6 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from kcore.cli.demo.board import Board
 
@@ -97,6 +98,7 @@ class LiveDisplay:
             Group(
                 _partition_bars(board),
                 _member_states(board),
+                *_node_states(board),
                 *self._news[-NEWS_SHOWN:],
                 summary(board, elapsed_s),
             )
@@ -134,6 +136,16 @@ def _member_states(board: Board) -> Table:
         leads = " (leader)" if board.leader == number else ""
         table.add_row(f"{number}{leads}", row.state, generation, partitions)
     return table
+
+
+def _node_states(board: Board) -> list[Text]:
+    """One line about the nodes, if they are the demo's own."""
+    if not board.nodes:
+        return []
+    line = Text("nodes ")
+    for node, state in board.nodes.items():
+        line.append(f" {node} {state} ", "green" if state == "up" else "bold red")
+    return [line]
 
 
 def final_table(board: Board, committed: dict[int, int | None]) -> Table:

@@ -143,3 +143,13 @@ def group_offsets(bootstrap: str, group: str, topic: str) -> dict[int, int]:
         raise KafkaDataError(f"group {group}: {refused}") from refused
     parts = (part for part in answer.topic_partitions if part.topic == topic and part.offset >= 0)
     return {part.partition: part.offset for part in parts}
+
+
+def coordinator_of(bootstrap: str, group: str) -> int:
+    """The id of the node that keeps a group. Raises KafkaDataError."""
+    admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
+    try:
+        found = admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
+        return int(found.result(TIMEOUT_S).coordinator.id)
+    except KafkaException as refused:
+        raise KafkaDataError(f"group {group}: {refused}") from refused

@@ -1,8 +1,8 @@
 """One member of the demo's group, a process of its own: `python -m kcore.cli.demo.member SPEC`.
 
-SPEC is JSON: {"bootstrap", "topic", "group", "ends": {partition: offset}}. It reads until its
-standard input ends, which is how the parent ends it (and what happens if the parent dies). It says
-on standard output, a JSON object a line:
+SPEC is JSON: {"bootstrap", "topic", "group", "ends": {partition: offset}, "pace": records a second
+or null}. It reads until its standard input ends, which is how the parent ends it (and what happens
+if the parent dies). It says on standard output, a JSON object a line:
 
     {"said": "joining"}
     {"said": "joined", "generation", "is_leader", "members", "protocol"}
@@ -29,6 +29,7 @@ from kcore.structs import OffsetAndMetadata, TopicPartition
 
 POLL_MS: Final = 100
 POLL_RECORDS: Final = 5_000
+PACED_POLLS: Final = 50  # polls a second of a member that is to read slowly
 COMMIT_EVERY_S: Final = 0.1
 POSITION_MS: Final = 100
 
@@ -38,11 +39,20 @@ Say = Callable[[Mapping[str, Any]], None]
 class Member(ConsumerRebalanceListener):
     """Reads its partitions up to their ends, commits often, and says how far it is committed."""
 
-    def __init__(self, consumer: Consumer, topic: str, ends: Mapping[int, int], say: Say) -> None:
+    def __init__(
+        self,
+        consumer: Consumer,
+        topic: str,
+        ends: Mapping[int, int],
+        say: Say,
+        pace: int | None = None,
+    ) -> None:
         self._consumer = consumer
         self._topic = topic
         self._ends = ends
         self._say = say
+        self._pace = pace
+        self._poll_records = POLL_RECORDS if pace is None else max(1, pace // PACED_POLLS)
         self._read: dict[TopicPartition, list[int]] = {}  # [records, bytes] since the last commit
         self._committed: dict[TopicPartition, int] = {}
 
@@ -53,8 +63,12 @@ class Member(ConsumerRebalanceListener):
         self._consumer.subscribe([self._topic], listener=self)
         commit_at_s = time.monotonic()
         while not stopped.is_set():
+            count = 0
             for partition, records in self._poll().items():
                 self._count(partition, records)
+                count += len(records)
+            if self._pace:
+                stopped.wait(count / self._pace)
             if time.monotonic() >= commit_at_s:
                 self._commit()
                 commit_at_s = time.monotonic() + COMMIT_EVERY_S
@@ -103,7 +117,7 @@ class Member(ConsumerRebalanceListener):
 
     def _poll(self) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
         try:
-            return self._consumer.poll(timeout_ms=POLL_MS, max_records=POLL_RECORDS)
+            return self._consumer.poll(timeout_ms=POLL_MS, max_records=self._poll_records)
         except WakeupError:  # the parent wants an end
             return {}
 
@@ -169,7 +183,7 @@ def main(spec: Mapping[str, Any]) -> int:
         with consumer:
             threading.Thread(target=_await_end, args=(stopped, consumer), daemon=True).start()
             ends = {int(number): end for number, end in spec["ends"].items()}
-            Member(consumer, spec["topic"], ends, say).run(stopped)
+            Member(consumer, spec["topic"], ends, say, spec["pace"]).run(stopped)
     except KafkaError as error:
         say({"said": "failed", "error": f"{type(error).__name__}: {error}"})
         return 1

@@ -1,4 +1,4 @@
-"""`kcore demo`: start or find a Kafka, let a group read a topic, show it, and check the outcome.
+"""`kcore demo`: start or find brokers, let a group read a topic, show it, and check the outcome.
 
 The outcome is checked against the broker, not against what the members say: every partition's
 committed offset must have reached its end, and no record of our own topic may be missing or be
@@ -8,10 +8,9 @@ counted twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich.console import Console
 from rich.progress import track
@@ -19,22 +18,20 @@ from rich.progress import track
 from kcore import Consumer
 from kcore.cli.demo import flights
 from kcore.cli.demo.board import Board
+from kcore.cli.demo.brokers import NODES, Brokers, embedded_nodes, kafka_nodes
 from kcore.cli.demo.display import display, final_table
 from kcore.cli.demo.members import Members
+from kcore.cli.demo.outage import Outage
 from kcore.cli.endings import DONE, REFUSED, RefusalError
 from kcore.structs import TopicPartition
 
-if TYPE_CHECKING:
-    from kcore.cli.demo.kafka_cluster import KafkaCluster
-
-VERSION: Final = "4.3.1"
 TOPIC: Final = "flights"
 PARTITIONS: Final = 4
 LISTEN_S: Final = 0.1
 STALLED_S: Final = 60.0
-# Long enough for every member to be there before the first generation is made.
-REBALANCE_DELAY_MS: Final = 1_000
-LOAD_HINT: Final = "to read a topic of yours: make run BOOTSTRAP=host:port TOPIC=name"
+# What a member reads in a second at most while a node is killed and revived: the whole topic takes
+# half a second otherwise, and it would all be over.
+PACE: Final = 30_000
 
 
 @dataclass(frozen=True)
@@ -47,68 +44,90 @@ class Target:
     records: int | None
 
 
-def run_demo(bootstrap: str | None, topic: str | None, group: str, members: int) -> int:
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for on the command line.
+
+    bootstrap, topic: somebody's own, both or none. kafka: a real Kafka instead of embedded nodes.
+    kill_node: take the group's coordinator down half way, and bring it back.
+    """
+
+    bootstrap: str | None = None
+    topic: str | None = None
+    group: str = "kcore-demo"
+    members: int = 3
+    kafka: bool = False
+    kill_node: bool = False
+
+
+def run_demo(wishes: Wishes) -> int:
     """Run it; the exit code. Raises KafkaError, RefusalError."""
     console = Console()
-    if bootstrap is not None and topic is not None:
-        return read_all(Target(bootstrap, topic, group, None), members, console)
-    with own_kafka(console) as kafka:
-        load_flights(kafka, console)
-        return read_all(Target(kafka.bootstrap, TOPIC, group, flights.ROWS), members, console)
+    if wishes.bootstrap is not None and wishes.topic is not None:
+        target = Target(wishes.bootstrap, wishes.topic, wishes.group, None)
+        return read_all(target, wishes.members, console)
+    if wishes.kafka:
+        own = kafka_nodes(console, NODES if wishes.kill_node else 1)
+    else:
+        own = embedded_nodes(console)
+    with own as brokers:
+        load_flights(brokers, console)
+        target = Target(brokers.bootstrap, TOPIC, wishes.group, flights.ROWS)
+        if not wishes.kill_node:
+            return read_all(target, wishes.members, console, brokers)
+        console.print(
+            f"the node that coordinates the group is killed half way; for that to be seen, members "
+            f"read {PACE:,} records/s each at most",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return read_all(target, wishes.members, console, brokers, kill_node=True)
 
 
-@contextmanager
-def own_kafka(console: Console) -> Iterator[KafkaCluster]:
-    """A Kafka for the length of the demo. Raises RefusalError, saying what is missing."""
+def load_flights(brokers: Brokers, console: Console) -> None:
+    """Write every flight into a fresh topic. Raises RefusalError."""
     try:
-        from kcore.cli.demo.kafka_cluster import KafkaCluster  # noqa: PLC0415 (an extra's)
+        from kcore.cli.demo import kafka_data  # noqa: PLC0415 (an extra's)
     except ModuleNotFoundError as missing:
         raise RefusalError(f"{missing.name} is missing: pip install 'kcore[demo]'") from missing
-    from kcore.cli.demo.java import KafkaUnavailableError  # noqa: PLC0415
-    from kcore.cli.demo.kafka_node import NodeError  # noqa: PLC0415
 
-    try:
-        cluster = KafkaCluster(
-            settings={"group.initial.rebalance.delay.ms": str(REBALANCE_DELAY_MS)}
+    rows: Iterable[tuple[bytes, bytes]] = flights.flights()
+    if console.is_terminal:
+        rows = track(
+            rows,
+            description="loading flights",
+            total=flights.ROWS,
+            console=console,
+            transient=True,
         )
-        began_s = time.monotonic()
-        with console.status("starting Apache Kafka"):
-            cluster.start()
-    except (KafkaUnavailableError, NodeError) as why:
-        raise RefusalError(f"{why}\n{LOAD_HINT}") from why
-    try:
-        took_s = time.monotonic() - began_s
-        console.print(f"Apache Kafka {VERSION} is up at {cluster.bootstrap} after {took_s:.1f} s")
-        yield cluster
-    finally:
-        cluster.close()
-
-
-def load_flights(kafka: KafkaCluster, console: Console) -> None:
-    """Write every flight into a fresh topic. Raises RefusalError."""
-    from kcore.cli.demo.kafka_data import KafkaDataError  # noqa: PLC0415 (an extra's)
-
-    rows = track(
-        flights.flights(),
-        description="loading flights",
-        total=flights.ROWS,
-        console=console,
-        transient=True,
-    )
     began_s = time.monotonic()
+    copies = len(brokers.node_ids)
     try:
-        kafka.create_topic(TOPIC, PARTITIONS)
-        count = kafka.produce(TOPIC, rows)
-    except KafkaDataError as why:
+        kafka_data.create_topic(brokers.bootstrap, TOPIC, PARTITIONS, copies)
+        count = kafka_data.produce(brokers.bootstrap, TOPIC, rows)
+    except kafka_data.KafkaDataError as why:
         raise RefusalError(str(why)) from why
     took_s = time.monotonic() - began_s
     console.print(
-        f"{count:,} flights written to topic {TOPIC}, {PARTITIONS} partitions, in {took_s:.1f} s"
+        f"{count:,} flights written to topic {TOPIC}: {PARTITIONS} partitions, "
+        f"{copies} {'replica' if copies == 1 else 'replicas'}, in {took_s:.1f} s",
+        highlight=False,
+        soft_wrap=True,
     )
 
 
-def read_all(target: Target, members: int, console: Console) -> int:
-    """Have the group read up to where the topic ends now; the exit code."""
+def read_all(
+    target: Target,
+    members: int,
+    console: Console,
+    brokers: Brokers | None = None,
+    *,
+    kill_node: bool = False,
+) -> int:
+    """Have the group read up to where the topic ends now; the exit code.
+
+    brokers: those that are the demo's own; kill_node: one of them is killed on the way.
+    """
     settings = {
         "bootstrap_servers": target.bootstrap.split(","),
         "group_id": target.group,
@@ -117,10 +136,22 @@ def read_all(target: Target, members: int, console: Console) -> int:
     with Consumer(**settings) as watcher:  # it never joins: it only asks for offsets
         partitions = _partitions(watcher, target)
         ends = {part.partition: end for part, end in watcher.end_offsets(partitions).items()}
-        board = Board(ends, members)
-        elapsed_s = _watch(target, board, console)
+        board = Board(ends, members, brokers.node_ids if brokers is not None else ())
+        outage = None
+        if brokers is not None and kill_node:
+            outage = Outage(brokers, lambda: _coordinator(target))
+        elapsed_s = _watch(target, board, console, outage)
         committed = {part.partition: _committed(watcher, part) for part in partitions}
-    return report(target, board, committed, elapsed_s, console)
+    wrong = board.shortfalls(committed, target.records)
+    wrong += outage.shortfalls() if outage is not None else []
+    wrong += brokers.faults() if brokers is not None else []
+    return report(target, board, committed, elapsed_s, console, wrong)
+
+
+def _coordinator(target: Target) -> int:
+    from kcore.cli.demo import kafka_data  # noqa: PLC0415 (an extra's)
+
+    return kafka_data.coordinator_of(target.bootstrap, target.group)
 
 
 def _partitions(watcher: Consumer, target: Target) -> list[TopicPartition]:
@@ -135,16 +166,21 @@ def _committed(watcher: Consumer, partition: TopicPartition) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _watch(target: Target, board: Board, console: Console) -> float:
+def _watch(target: Target, board: Board, console: Console, outage: Outage | None) -> float:
     """Run the members until the board is done; the seconds from first assignment to last commit.
 
     Raises RefusalError if a member fails or nothing moves for STALLED_S.
     """
-    spec = {"bootstrap": target.bootstrap, "topic": target.topic, "group": target.group}
-    ends = {str(number): row.end for number, row in board.partitions.items()}
+    spec = {
+        "bootstrap": target.bootstrap,
+        "topic": target.topic,
+        "group": target.group,
+        "pace": PACE if outage is not None else None,
+        "ends": {str(number): row.end for number, row in board.partitions.items()},
+    }
     began_s: float | None = None
     moved_s = time.monotonic()
-    with display(console) as shown, Members(len(board.members), spec | {"ends": ends}) as said:
+    with display(console) as shown, Members(len(board.members), spec) as said:
         while not board.done:
             heard = said.next(LISTEN_S)
             now_s = time.monotonic()
@@ -153,6 +189,8 @@ def _watch(target: Target, board: Board, console: Console) -> float:
                 moved_s = now_s
                 if began_s is None and heard[1]["said"] == "assigned":
                     began_s = now_s
+            if outage is not None:
+                outage.look(board)
             shown.show(board, now_s - began_s if began_s is not None else 0.0)
             if board.failures:
                 raise RefusalError("\n".join(board.failures))
@@ -169,8 +207,9 @@ def report(
     committed: dict[int, int | None],
     elapsed_s: float,
     console: Console,
+    wrong: list[str],
 ) -> int:
-    """Print the outcome; the exit code says whether it is complete."""
+    """Print the outcome; the exit code says whether it is complete. wrong: what is not, by line."""
     console.print(final_table(board, committed))
     rate = board.records / elapsed_s if elapsed_s > 0 else 0.0
     leader = "unknown" if board.leader is None else f"member {board.leader}"
@@ -181,7 +220,9 @@ def report(
         highlight=False,
         soft_wrap=True,
     )
-    wrong = board.shortfalls(committed, target.records)
+    if not wrong:
+        said = "nothing lost, nothing read twice, lag 0" if target.records else "lag 0"
+        console.print(said, highlight=False)
     for text in wrong:
         console.print(f"[red]{text}", highlight=False, soft_wrap=True)
     return REFUSED if wrong else DONE

@@ -105,3 +105,21 @@ def test_offsets_alone_decide_on_a_topic_of_the_users():
     board = Board({0: 10}, members=1)
     board.take(0, committed(p0=(10, 7, 0)))
     assert board.shortfalls({0: 10}, None) == []
+
+
+def test_how_much_is_done_counts_up_to_the_ends():
+    board = Board({0: 10, 1: 30}, members=1)
+    assert board.part_done == 0
+    board.take(0, assigned(1, 0, 1))
+    board.take(0, committed(p0=(10, 10, 10), p1=(10, 10, 10)))
+    assert board.part_done == 0.5
+    board.take(0, committed(p0=(99, 0, 0)))
+    assert board.part_done == 0.5
+    assert Board({0: 0}, members=1).part_done == 1
+
+
+def test_nodes_go_down_and_come_back():
+    board = Board({0: 1}, 1, nodes=(1, 2))
+    board.node_changed(2, "down", "is killed")
+    assert board.nodes == {1: "up", 2: "down"}
+    assert board.take_news() == ["node 2: is killed"]
