@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcore.errors import KafkaError
-from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.structs import ControlRecord, OffsetAndMetadata, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,17 @@ class RecordsFetched(Event):
     node_id: int
     partitions: tuple[TopicPartition, ...]
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRecordsPassed(Event):
+    """Control records were passed over on the way to the position where `partition` now is: commit
+    and abort markers, and kinds that only a later Kafka knows. In order, each once unless the
+    application seeks back. Only said with the option `include_control_records`.
+    """
+
+    partition: TopicPartition
+    records: tuple[ControlRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,35 @@ class ConsumerGroupMetadata(NamedTuple):
     state: str = MemberState.UNJOINED
 
 
+# Kinds of control records (Java: ControlRecordType); KRaft's logs have more.
+ABORT: Final = 0
+COMMIT: Final = 1
+
+
+class ControlRecord(NamedTuple):
+    """One record that brokers wrote among the data, and the producer whose batch it stands in.
+
+    kind: ABORT, COMMIT, or a number that a later Kafka gave a meaning. timestamp: ms.
+    key, value: as on the wire.
+    """
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+    producer_id: int
+    producer_epoch: int
+    kind: int
+    key: bytes
+    value: bytes | None
+
+    @property
+    def coordinator_epoch(self) -> int:
+        """Of the transaction coordinator that wrote the marker; -1 if it is none, or says none."""
+        if self.kind not in {ABORT, COMMIT} or self.value is None or len(self.value) < 6:
+            return -1
+        return int.from_bytes(self.value[2:6], "big", signed=True)
+
+
 class Leader(NamedTuple):
     """Who leads a partition: node id and leader epoch (-1: unknown)."""
 

@@ -62,6 +62,7 @@ class ConsumerConfig:
     group_id: None (the default): no group, no commits.
     max_buffered_bytes: the most undecoded record bytes kept at once, whatever the partition count.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
+    include_control_records: ControlRecordsPassed events tell of transaction markers and the like.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
@@ -90,6 +91,7 @@ class ConsumerConfig:
     max_batch_bytes: int = MAX_BATCH_BYTES
     receive_message_max_bytes: int = MAX_FRAME_BYTES
     check_crcs: bool = True
+    include_control_records: bool = False
     isolation_level: str = "read_uncommitted"
     enable_incremental_fetch_sessions: bool = True
     auto_offset_reset: str = "latest"
@@ -218,6 +220,7 @@ class ConsumerConfig:
             max_partition_fetch_bytes=self.max_partition_fetch_bytes,
             isolation_level=IsolationLevel[self.isolation_level.upper()],
             check_crcs=self.check_crcs,
+            include_control_records=self.include_control_records,
             client_rack=self.client_rack,
             retry_backoff_ms=self.retry_backoff_ms,
             retry_backoff_max_ms=self.retry_backoff_max_ms,

@@ -285,6 +285,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "max_batch_bytes": integer(1024),
     "receive_message_max_bytes": integer(1024),
     "check_crcs": truth,
+    "include_control_records": truth,
     "isolation_level": choice("read_uncommitted", "read_committed"),
     "enable_incremental_fetch_sessions": truth,
     "auto_offset_reset": choice(

@@ -65,6 +65,7 @@ class FetchConfig:
     max_partition_fetch_bytes: int = 1_048_576
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     check_crcs: bool = True
+    include_control_records: bool = False
     client_rack: str = ""
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000

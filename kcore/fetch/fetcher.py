@@ -19,7 +19,7 @@ from kcore.errors import (
     OffsetOutOfRangeError,
     UnsupportedCodecError,
 )
-from kcore.events import Event
+from kcore.events import ControlRecordsPassed, Event
 from kcore.fetch.answers import Answers
 from kcore.fetch.config import FetchConfig, ResetStrategy
 from kcore.fetch.health import describe
@@ -31,7 +31,7 @@ from kcore.fetch.requests import build_close
 from kcore.fetch.session import NO_SESSION
 from kcore.fetch.shelf import Entry
 from kcore.fetch.validation import Validation
-from kcore.records import ConsumerRecord
+from kcore.records import ConsumerRecord, RecordReader
 from kcore.structs import Rng, TopicPartition
 from kcore.wire.apis import ApiKey
 
@@ -58,6 +58,7 @@ class Fetcher:
         self._network = network
         self._cluster = cluster
         self._positions = positions
+        self._emit = emit
         self._seen_version = -1
         self._closed = False
         self._planner = Planner(config, network, cluster, positions, rng, self._take_answer)
@@ -210,12 +211,19 @@ class Fetcher:
         entry = partition.entries[0]
         reader = entry.reader
         assert reader is not None  # or nothing could have been taken
-        partition.offset = reader.next_offset
-        partition.offset_epoch = reader.next_epoch
+        self._move_past(partition, reader)
         if reader.exhausted:
             self._finish(partition)
         else:
             self._shelf.took(entry, reader.size_bytes)
+
+    def _move_past(self, partition: Partition, reader: RecordReader) -> None:
+        """The position is the reader's; what it collected on the way is told, once."""
+        partition.offset = reader.next_offset
+        partition.offset_epoch = reader.next_epoch
+        if reader.control_records:
+            self._emit(ControlRecordsPassed(partition.tp, tuple(reader.control_records)))
+            reader.control_records.clear()
 
     def _finish(self, partition: Partition) -> None:
         self._shelf.finish(partition)
@@ -241,7 +249,11 @@ class Fetcher:
         raise error
 
     def _cannot_read(self, partition: Partition, error: Exception) -> None:
-        """Others first; and behind bytes that never can be read, nothing more is fetched."""
+        """Others first; and behind bytes that never can be read, nothing more is fetched.
+
+        Nothing was handed over, but markers and aborted batches may have been passed over.
+        """
+        self._move_past(partition, partition.reader)
         self._shelf.pass_turn(partition)
         if isinstance(error, (CorruptRecordError, UnsupportedCodecError)):
             partition.stuck = True

@@ -47,6 +47,7 @@ def opener(config: FetchConfig) -> Opener:
             key_deserializer=config.key_deserializer,
             value_deserializer=config.value_deserializer,
             max_batch_bytes=config.max_batch_bytes,
+            keep_control=config.include_control_records,
         )
 
     return open_slice

@@ -11,35 +11,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from kcore.records cimport layout
 from kcore.records.layout cimport BatchHeader, Fault, RecordView, read_record
 
-from typing import NamedTuple
-
 from kcore.records.faults import RECORD_FAULTS
-
-ABORT = 0
-COMMIT = 1
-
-
-class ControlRecord(NamedTuple):
-    """One control record, and the producer whose batch it stands in.
-
-    kind: ABORT, COMMIT, or a number that a later Kafka gave a meaning. key, value: as on the wire.
-    """
-
-    offset: int
-    timestamp: int
-    leader_epoch: int
-    producer_id: int
-    producer_epoch: int
-    kind: int
-    key: bytes
-    value: bytes | None
-
-    @property
-    def coordinator_epoch(self) -> int:
-        """Of the transaction coordinator that wrote the marker; -1 if it is none, or says none."""
-        if self.kind not in {ABORT, COMMIT} or self.value is None or len(self.value) < 6:
-            return -1
-        return int.from_bytes(self.value[2:6], "big", signed=True)
+from kcore.structs import ABORT, COMMIT, ControlRecord
 
 
 cdef list read_control(const uint8_t* at, const uint8_t* end, BatchHeader* head):

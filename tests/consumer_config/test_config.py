@@ -357,7 +357,7 @@ def test_every_option_of_a_room_is_passed_on(room):
     changes = {"group_id": "g", "session_timeout_ms": 44_000, "auto_commit_interval_ms": 4_999}
     changes |= {"fetch_min_bytes": 2, "fetch_max_wait_ms": 499, "fetch_max_bytes": 52_428_801}
     changes |= {"max_partition_fetch_bytes": 1_048_577, "max_buffered_bytes": 999_999}
-    changes |= {"max_batch_bytes": 65_536}
+    changes |= {"max_batch_bytes": 65_536, "include_control_records": True}
     changes |= {"check_crcs": False, "client_rack": "r", "request_timeout_ms": 29_999}
     changes |= {"retry_backoff_ms": 99, "retry_backoff_max_ms": 999, "metadata_max_age_ms": 9}
     changes |= {"reconnect_backoff_ms": 49, "reconnect_backoff_max_ms": 998}
