@@ -52,6 +52,7 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: (1, 1, 3, 3, 3, 4, 5, 5, 5, 5, 5),
     ApiKey.ADD_OFFSETS_TO_TXN: (1, 1, 3, 3, 3, 3, 4, 4, 4, 4, 4),
     ApiKey.END_TXN: (1, 1, 3, 3, 3, 3, 4, 5, 5, 5, 5),
+    ApiKey.WRITE_TXN_MARKERS: (-1, -1, 1, 1, 1, 1, 1, 1, 1, 2, 2),  # before: 0, which is not ours
     ApiKey.TXN_OFFSET_COMMIT: (2, 2, 3, 3, 3, 3, 4, 5, 5, 5, 5),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4),
     ApiKey.SASL_AUTHENTICATE: (0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2),
@@ -60,6 +61,9 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.OFFSET_DELETE: (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     ApiKey.DESCRIBE_CONFIGS: (2, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4),
     ApiKey.DESCRIBE_CLUSTER: (-1, -1, 0, 0, 0, 1, 1, 2, 2, 2, 2),
+    ApiKey.DESCRIBE_PRODUCERS: (-1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: (-1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0),
+    ApiKey.LIST_TRANSACTIONS: (-1, -1, -1, 0, 0, 0, 1, 1, 2, 2, 2),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (-1, -1, -1, -1, -1, 0, 0, 1, 1, 1, 1),
     ApiKey.CONSUMER_GROUP_DESCRIBE: (-1, -1, -1, -1, -1, -1, 0, 1, 1, 1, 1),
     ApiKey.SHARE_GROUP_HEARTBEAT: (-1, -1, -1, -1, -1, -1, -1, -1, 1, 1, 1),

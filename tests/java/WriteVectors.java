@@ -15,11 +15,12 @@ import org.apache.kafka.common.protocol.MessageUtil;
  * Each body is also read back and written again by Kafka, which must give the same bytes.
  */
 public class WriteVectors {
-    // The records of __consumer_offsets have their classes in the jar of the group coordinator.
+    // Records of Kafka's own topics have their classes in the jars of the coordinators.
     private static final String[] CLASSES = {
         "org.apache.kafka.common.message.%sData",
         "org.apache.kafka.common.message.%s",
         "org.apache.kafka.coordinator.group.generated.%s",
+        "org.apache.kafka.coordinator.transaction.generated.%s",
     };
 
     public static void main(String[] args) throws Exception {

@@ -21,8 +21,8 @@ COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 def definitions():
     """Kafka's definitions by message name."""
     found = {}
-    for pattern in ("kafka-clients-*.jar", "kafka-group-coordinator-[0-9]*.jar"):
-        (jar,) = find_installation().jars.glob(pattern)
+    for name in ("clients", "group-coordinator", "transaction-coordinator"):
+        (jar,) = find_installation().jars.glob(f"kafka-{name}-[0-9]*.jar")
         with zipfile.ZipFile(jar) as archive:
             for name in archive.namelist():
                 if name.startswith("common/message/") and name.endswith(".json"):
@@ -61,9 +61,9 @@ def default(kind, given):
 
 def expected_row(field):
     """A row of FIELDS as Kafka's definition has it."""
-    span = versions(field["versions"])
-    null = versions(field.get("nullableVersions"))
     tagged = versions(field.get("taggedVersions"))
+    span = versions(field["versions"]) if "versions" in field else tagged
+    null = versions(field.get("nullableVersions"))
     assert tagged in (NEVER, span), "our form has none that are tagged in some versions only"
     assert (tagged == NEVER) == ("tag" not in field)
     flexible = field.get("flexibleVersions")

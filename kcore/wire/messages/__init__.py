@@ -41,9 +41,17 @@ if TYPE_CHECKING:
     from kcore.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
     from kcore.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
     from kcore.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+    from kcore.wire.messages.describe_producers import (
+        DescribeProducersRequest,
+        DescribeProducersResponse,
+    )
     from kcore.wire.messages.describe_topic_partitions import (
         DescribeTopicPartitionsRequest,
         DescribeTopicPartitionsResponse,
+    )
+    from kcore.wire.messages.describe_transactions import (
+        DescribeTransactionsRequest,
+        DescribeTransactionsResponse,
     )
     from kcore.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kcore.wire.messages.fetch import FetchRequest, FetchResponse
@@ -69,6 +77,10 @@ if TYPE_CHECKING:
     from kcore.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
     from kcore.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
     from kcore.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+    from kcore.wire.messages.list_transactions import (
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+    )
     from kcore.wire.messages.metadata import MetadataRequest, MetadataResponse
     from kcore.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
     from kcore.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -94,9 +106,14 @@ if TYPE_CHECKING:
         ShareGroupHeartbeatResponse,
     )
     from kcore.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+    from kcore.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue
     from kcore.wire.messages.txn_offset_commit import (
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
+    )
+    from kcore.wire.messages.write_txn_markers import (
+        WriteTxnMarkersRequest,
+        WriteTxnMarkersResponse,
     )
 
 __all__ = [
@@ -129,8 +146,12 @@ __all__ = [
     "DescribeConfigsResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
+    "DescribeTransactionsRequest",
+    "DescribeTransactionsResponse",
     "EndTxnRequest",
     "EndTxnResponse",
     "FetchRequest",
@@ -155,6 +176,8 @@ __all__ = [
     "ListGroupsResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
+    "ListTransactionsRequest",
+    "ListTransactionsResponse",
     "Message",
     "MetadataRequest",
     "MetadataResponse",
@@ -187,8 +210,12 @@ __all__ = [
     "Struct",
     "SyncGroupRequest",
     "SyncGroupResponse",
+    "TransactionLogKey",
+    "TransactionLogValue",
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitResponse",
+    "WriteTxnMarkersRequest",
+    "WriteTxnMarkersResponse",
 ]
 
 _HOMES = {
@@ -220,8 +247,12 @@ _HOMES = {
     "DescribeConfigsResponse": "describe_configs",
     "DescribeGroupsRequest": "describe_groups",
     "DescribeGroupsResponse": "describe_groups",
+    "DescribeProducersRequest": "describe_producers",
+    "DescribeProducersResponse": "describe_producers",
     "DescribeTopicPartitionsRequest": "describe_topic_partitions",
     "DescribeTopicPartitionsResponse": "describe_topic_partitions",
+    "DescribeTransactionsRequest": "describe_transactions",
+    "DescribeTransactionsResponse": "describe_transactions",
     "EndTxnRequest": "end_txn",
     "EndTxnResponse": "end_txn",
     "FetchRequest": "fetch",
@@ -246,6 +277,8 @@ _HOMES = {
     "ListGroupsResponse": "list_groups",
     "ListOffsetsRequest": "list_offsets",
     "ListOffsetsResponse": "list_offsets",
+    "ListTransactionsRequest": "list_transactions",
+    "ListTransactionsResponse": "list_transactions",
     "MetadataRequest": "metadata",
     "MetadataResponse": "metadata",
     "OffsetCommitKey": "group_records",
@@ -276,8 +309,12 @@ _HOMES = {
     "ShareGroupHeartbeatResponse": "share_group_heartbeat",
     "SyncGroupRequest": "sync_group",
     "SyncGroupResponse": "sync_group",
+    "TransactionLogKey": "transaction_records",
+    "TransactionLogValue": "transaction_records",
     "TxnOffsetCommitRequest": "txn_offset_commit",
     "TxnOffsetCommitResponse": "txn_offset_commit",
+    "WriteTxnMarkersRequest": "write_txn_markers",
+    "WriteTxnMarkersResponse": "write_txn_markers",
 }
 
 
