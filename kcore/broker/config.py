@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kcore.broker.log import LogConfig
+from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
@@ -43,6 +44,7 @@ class BrokerConfig:
     num_partitions: int = 1
     max_request_bytes: int = MAX_FRAME_BYTES
     fetch_max_bytes: int = 57_671_680
+    sessions: SessionLimits = field(default_factory=SessionLimits)
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(
         default_factory=lambda: CoordinatorConfig(group_initial_rebalance_delay_ms=0)

@@ -31,6 +31,7 @@ from kcore.broker.groups import Groups
 from kcore.broker.links import ClientLink, Turn
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.refusals import refusal
+from kcore.broker.sessions import Sessions
 from kcore.errors import KafkaError, ProtocolError, UsageError
 from kcore.timers import NEVER
 from kcore.wire import frames
@@ -49,6 +50,7 @@ class Node:
         self.node_id = node_id
         self.versions = apis.offered(cluster.config.release)
         self.fetches = Fetches()
+        self.sessions = Sessions(cluster.rng, cluster.config.sessions)
         self.groups = Groups(self, now_ms)
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
         self._links: dict[int, ClientLink] = {}
@@ -118,6 +120,7 @@ class Node:
         """
         for client in list(self._links.values()):
             self._drop(client)
+        self.sessions.clear()
         self.groups.take_over(now_ms)
 
     # Out -----------------------------------------------------------------------------------------

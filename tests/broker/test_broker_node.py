@@ -258,12 +258,6 @@ def test_the_first_batch_is_given_whatever_its_size(world, client):
     assert only(client.ask(fetch(limit=10), 12)).records
 
 
-def test_a_session_that_is_not_known_is_said_to_be_so(client):
-    answer = client.ask(fetch(session_id=5, session_epoch=1), 12)
-    assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    assert client.ask(fetch(session_epoch=0), 12).session_id == 0
-
-
 def test_only_the_leader_serves_a_partition():
     world = World(nodes=2)
     world.topic("t", 2)

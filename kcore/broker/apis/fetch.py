@@ -1,110 +1,160 @@
-"""Fetch v4-18: long poll by min_bytes and max_wait_ms, topic ids, truncation found (KIP-595).
+"""Fetch v4-18: sessions (KIP-227), long poll by min_bytes and max_wait_ms, topic ids, truncation
+found (KIP-595), hints about new leaders (KIP-951).
 
-Left out: sessions (every answer has session id 0, so clients go on with full requests, KIP-227),
-hints about new leaders (KIP-951), preferred replicas, followers.
+Left out: preferred replicas (KIP-392), followers.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
 from kcore.broker.fetches import Place, Waiting
-from kcore.broker.log import EpochEnd, Read
-from kcore.broker.topics import Partition
+from kcore.broker.hints import HINTED, Hints
+from kcore.broker.log import EpochEnd, PartitionLog, Read
+from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Session, Wanted
+from kcore.broker.topics import Partition, Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FetchRequest, FetchResponse
 
-_TOPIC_IDS_VERSION = 13
-_READ_COMMITTED = 1
+_READ_COMMITTED: Final = 1
+_HINTS_VERSION: Final = 16
+_UNKNOWN: Final = -1
 
-Wanted = FetchRequest.FetchPartition
+Result = FetchResponse.PartitionData
 
 
 def handle(call: Call, request: FetchRequest) -> FetchResponse | str:
     """What there is, at once if it is enough, else when it is or the time is over."""
-    if request.session_id:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    fetch = _Fetch(call, request)
+    node = call.node
+    try:
+        opened = node.sessions.open(request, call.version, call.now_ms, node.cluster.topics.name_of)
+    except RefusedError as refused:
+        return FetchResponse(error_code=refused.code)
+    fetch = _Fetch(call, request, opened)
     if request.max_wait_ms <= 0 or fetch.ready():
         return fetch.response()
     waiting = Waiting(call.link, fetch.places, fetch.ready, lambda: call.answer(fetch.response()))
     until_ms = call.now_ms + min(request.max_wait_ms, FETCH_WAIT_MAX_MS)
-    call.node.fetches.park(waiting, until_ms)
+    node.fetches.park(waiting, until_ms)
     return PARKED
 
 
 class _Fetch:
     """One request; looked at again whenever something happens to its partitions."""
 
-    def __init__(self, call: Call, request: FetchRequest) -> None:
+    def __init__(self, call: Call, request: FetchRequest, opened: Opened) -> None:
         self._call = call
-        self._request = request
-        self._by_id = call.version >= _TOPIC_IDS_VERSION
+        self._opened = opened
+        self._by_id = call.version >= TOPIC_IDS_VERSION
+        self._committed = request.isolation_level == _READ_COMMITTED
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
-        self.places: list[Place] = []
-        topics = call.node.cluster.topics
-        for entry in request.topics:
-            topic = topics.get(None if self._by_id else entry.topic, entry.topic_id)
-            if topic is not None:
-                self.places += [(topic.name, wanted.partition) for wanted in entry.partitions]
+        self._enough = min(request.min_bytes, self._max_bytes)
+        self._hints = Hints(call.node.cluster)
+        # Partitions that do not exist are answered with the rest and hurry nobody (Java:
+        # KafkaApis.handleFetchRequest keeps them apart); if they go while we wait, that does.
+        self._there = [wanted for wanted in opened.parts.values() if self._find(wanted) is not None]
+        self.places: list[Place] = [(str(wanted.name), wanted.number) for wanted in self._there]
 
     def ready(self) -> bool:
         """Whether there is enough, or an error to tell."""
-        enough = min(self._request.min_bytes, self._max_bytes)
         size = 0
-        for entry in self._request.topics:
-            for wanted in entry.partitions:
-                try:
-                    partition = self._partition(entry, wanted)
-                    if _divergence(partition, wanted) is not None:
-                        return True
-                    log = partition.log
-                    if not log.start_offset <= wanted.fetch_offset <= log.end_offset:
-                        return True
-                except RefusedError:
+        for wanted in self._there:
+            try:
+                log = self._partition(wanted).log
+                if _divergence(log, wanted) is not None:
                     return True
-                here = min(enough - size, wanted.partition_max_bytes)
-                size += min(here, log.bytes_from(wanted.fetch_offset, here))
-                if size >= enough:
+                if not log.start_offset <= wanted.fetch_offset <= log.end_offset:
                     return True
-        return not self._request.topics
+            except RefusedError:
+                return True
+            here = min(self._enough - size, wanted.max_bytes)
+            size += min(here, log.bytes_from(wanted.fetch_offset, here))
+            if size >= self._enough:
+                return True
+        return not self._there
 
     def response(self) -> FetchResponse:
-        """What there is now. The first batch of all is given whatever its size, so that every
-        client gets on (KIP-74).
-        """
+        """What there is now."""
+        opened = self._opened
+        if opened.overtaken:
+            number = opened.session.number if opened.session else NO_SESSION
+            return FetchResponse(
+                error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=number
+            )
         response = FetchResponse()
-        left = self._max_bytes
-        empty = True
-        for entry in self._request.topics:
-            results = []
-            for wanted in entry.partitions:
-                limit = min(left, wanted.partition_max_bytes)
-                result, size = self._read(entry, wanted, limit, at_least_one=empty and left > 0)
-                results.append(result)
-                left -= size
-                empty = empty and not size
-            response.responses.append(
-                FetchResponse.FetchableTopicResponse(
-                    topic=entry.topic, topic_id=entry.topic_id, partitions=results
+        if opened.session is not None:
+            response.session_id = opened.session.number
+            results = self._changes(opened.session)
+        else:
+            results = self._read_all()
+            if opened.create:
+                for _, wanted, result in results:
+                    _remember(wanted, result)
+                response.session_id = self._call.node.sessions.create(
+                    opened.parts, self._call.now_ms, by_id=self._by_id
+                )
+        response.responses = self._by_topic(results)
+        for address in self._hints.endpoints():
+            response.node_endpoints.append(
+                FetchResponse.NodeEndpoint(
+                    node_id=address.node_id,
+                    host=address.host,
+                    port=address.port,
+                    rack=address.rack,
                 )
             )
         return response
 
-    def _read(
-        self, entry: FetchRequest.FetchTopic, wanted: Wanted, limit: int, *, at_least_one: bool
-    ) -> tuple[FetchResponse.PartitionData, int]:
-        committed = self._request.isolation_level == _READ_COMMITTED
-        result = FetchResponse.PartitionData(
-            partition_index=wanted.partition,
-            aborted_transactions=[] if committed else None,
+    def _changes(self, session: Session) -> list[tuple[Key, Wanted, Result]]:
+        """Those partitions of a session about which there is news; who got records goes last."""
+        changed = []
+        for key, wanted, result in self._read_all():
+            if _remember(wanted, result):
+                changed.append((key, wanted, result))
+                if result.records:
+                    session.take_turn(key)
+        return changed
+
+    def _read_all(self) -> list[tuple[Key, Wanted, Result]]:
+        """Every partition. The first batch of all is given whatever its size, so that every client
+        gets on (KIP-74).
+        """
+        results = []
+        left = self._max_bytes
+        empty = True
+        for key, wanted in self._opened.parts.items():
+            limit = min(left, wanted.max_bytes)
+            result, size = self._read(wanted, limit, at_least_one=empty and left > 0)
+            left -= size
+            empty = empty and not size
+            results.append((key, wanted, result))
+        return results
+
+    def _by_topic(
+        self, results: list[tuple[Key, Wanted, Result]]
+    ) -> list[FetchResponse.FetchableTopicResponse]:
+        topics: dict[bytes | str, FetchResponse.FetchableTopicResponse] = {}
+        for (topic, _), wanted, result in results:
+            entry = topics.get(topic)
+            if entry is None:
+                entry = topics[topic] = FetchResponse.FetchableTopicResponse(
+                    topic=wanted.name or "", topic_id=wanted.topic_id
+                )
+            entry.partitions.append(result)
+        return list(topics.values())
+
+    def _read(self, wanted: Wanted, limit: int, *, at_least_one: bool) -> tuple[Result, int]:
+        result = Result(
+            partition_index=wanted.number,
+            aborted_transactions=[] if self._committed else None,
         )
         read = Read([], 0)
         try:
-            partition = self._partition(entry, wanted)
-            log = partition.log
-            end = _divergence(partition, wanted)
+            log = self._partition(wanted).log
+            end = _divergence(log, wanted)
             if end is None:
                 read = log.read(wanted.fetch_offset, limit, at_least_one=at_least_one)
             else:
@@ -114,25 +164,70 @@ class _Fetch:
             result.high_watermark = result.last_stable_offset = log.high_watermark
             result.log_start_offset = log.start_offset
         except RefusedError as refused:
-            result.error_code = refused.code
-            result.high_watermark = -1
+            self._refuse(result, wanted, refused.code)
         result.records = read.batches[0] if len(read.batches) == 1 else b"".join(read.batches)
         return result, read.size
 
-    def _partition(self, entry: FetchRequest.FetchTopic, wanted: Wanted) -> Partition:
+    def _refuse(self, result: Result, wanted: Wanted, code: ErrorCode) -> None:
+        result.error_code = code
+        result.high_watermark = _UNKNOWN
+        result.aborted_transactions = None
+        if code in HINTED and self._call.version >= _HINTS_VERSION:
+            leader, epoch = self._hints.leader(self._topic(wanted), wanted.number)
+            result.current_leader = FetchResponse.LeaderIdAndEpoch(
+                leader_id=leader, leader_epoch=epoch
+            )
+
+    # Finding -------------------------------------------------------------------------------------
+
+    def _topic(self, wanted: Wanted) -> Topic | None:
+        topics = self._call.node.cluster.topics
+        return topics.get(None, wanted.topic_id) if self._by_id else topics.get(wanted.name)
+
+    def _find(self, wanted: Wanted) -> Partition | None:
+        topic = self._topic(wanted)
+        if topic is None or not 0 <= wanted.number < len(topic.partitions):
+            return None
+        return topic.partitions[wanted.number]
+
+    def _partition(self, wanted: Wanted) -> Partition:
         """RefusedError with the code to answer."""
         node = self._call.node
-        topic, error = node.cluster.find(entry.topic, entry.topic_id, by_id=self._by_id)
-        if error:
-            raise RefusedError(error, "no such topic")
-        return node.cluster.lead(node.node_id, topic, wanted.partition, wanted.current_leader_epoch)
+        topic = self._topic(wanted)
+        if topic is None and self._by_id:
+            raise RefusedError(self._missing(wanted), "no topic of this id")
+        return node.cluster.lead(node.node_id, topic, wanted.number, wanted.leader_epoch)
+
+    def _missing(self, wanted: Wanted) -> ErrorCode:
+        """Why there is no topic of this id: never was, is made anew under its name, or is gone."""
+        if wanted.name is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if self._call.node.cluster.topics.get(wanted.name) is not None:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _divergence(partition: Partition, wanted: Wanted) -> EpochEnd | None:
+def _remember(wanted: Wanted, result: Result) -> bool:
+    """Note what a client of a session is told; whether it is news (Java: CachedPartition)."""
+    news = bool(
+        result.records
+        or result.high_watermark != wanted.high_watermark
+        or result.log_start_offset != wanted.log_start_offset
+        or result.error_code
+        or result.diverging_epoch.epoch >= 0
+    )
+    wanted.high_watermark = result.high_watermark
+    wanted.log_start_offset = result.log_start_offset
+    if result.error_code or result.diverging_epoch.epoch >= 0:
+        wanted.high_watermark = _UNKNOWN  # when that is over, it is to be said
+    return news
+
+
+def _divergence(log: PartitionLog, wanted: Wanted) -> EpochEnd | None:
     """Where the client's log and this one part; None if they do not, or it does not ask."""
     if wanted.last_fetched_epoch < 0:
         return None
-    end = partition.log.end_of_epoch(wanted.last_fetched_epoch)
+    end = log.end_of_epoch(wanted.last_fetched_epoch)
     if end.epoch < 0:
         raise RefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, "an epoch that is not known here")
     if end.epoch < wanted.last_fetched_epoch or end.end_offset < wanted.fetch_offset:

@@ -1,24 +1,27 @@
 """Produce v3-13: acks 0, 1 and all; batches validated, kept as they are; idempotent producers.
 
-Left out: transactions (their batches are refused), log append time, per-record errors (KIP-467),
-hints about new leaders (KIP-951).
+Who asks a node that does not lead is told who does (KIP-951). Left out: transactions (their batches
+are refused), log append time, per-record errors (KIP-467).
 """
 
 from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import UNANSWERED, Call
+from kcore.broker.hints import Hints
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ProduceRequest, ProduceResponse
 
 _TOPIC_IDS_VERSION = 13
+_HINTS_VERSION = 10
 _NO_ANSWER = 0
 
 
 def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
     """Append, and wake up who waited for it."""
     response = ProduceResponse()
+    hints = Hints(call.node.cluster)
     failed = False
     written = []
     for entry in request.topic_data:
@@ -28,12 +31,20 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
         for part in entry.partition_data:
             result = _append(call, request.acks, topic, error, part)
             failed |= bool(result.error_code)
+            if result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                _hint(call, hints, topic, result)
             if topic is not None and not result.error_code:
                 written.append((topic.name, part.index))
             results.append(result)
         response.responses.append(
             ProduceResponse.TopicProduceResponse(
                 name=entry.name, topic_id=entry.topic_id, partition_responses=results
+            )
+        )
+    for address in hints.endpoints():
+        response.node_endpoints.append(
+            ProduceResponse.NodeEndpoint(
+                node_id=address.node_id, host=address.host, port=address.port, rack=address.rack
             )
         )
     call.node.fetches.recheck(written)
@@ -65,3 +76,17 @@ def _append(
         result.error_code = refused.code
         result.error_message = refused.why
     return result
+
+
+def _hint(
+    call: Call,
+    hints: Hints,
+    topic: Topic | None,
+    result: ProduceResponse.PartitionProduceResponse,
+) -> None:
+    """Say who leads the partition instead."""
+    if call.version >= _HINTS_VERSION:
+        leader, epoch = hints.leader(topic, result.index)
+        result.current_leader = ProduceResponse.LeaderIdAndEpoch(
+            leader_id=leader, leader_epoch=epoch
+        )
