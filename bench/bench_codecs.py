@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from topics import event
+
 from kcore.limits import MAX_BATCH_BYTES
 from kcore.records import codecs, encode_batch
 
@@ -25,7 +27,6 @@ BATCH_BYTES = (16 << 10, 128 << 10, 1 << 20)
 HEADER_BYTES = 61
 RECORD_BYTES = 105
 TIME = 1_700_000_000_000
-VALUE = '{{"id":{},"kind":"{}","at":"/shop/item/{}","price":{:.2f},"session":"{:08x}"}}'
 
 Unpack = Callable[[bytes], Any]
 Case = tuple[str, str, Callable[[bytes], bytes], Unpack]
@@ -96,16 +97,12 @@ def zstd_cases() -> Iterator[tuple[str, Unpack]]:
 def batches(size: int, total: int) -> list[bytes]:
     """Bodies of batches of about `size` bytes, `total` bytes in all; gzip packs them 4:1."""
     rng = random.Random(1)
-    kinds = ("click", "view", "buy", "leave")
     made = []
     for first in range(0, total // RECORD_BYTES, size // RECORD_BYTES):
-        batch = []
-        for number in range(first, first + size // RECORD_BYTES):
-            value = VALUE.format(
-                *(10**6 + number, rng.choice(kinds), rng.randrange(900), rng.random() * 100),
-                rng.getrandbits(32),
-            )
-            batch.append((TIME + 7 * number, b"user-%d" % rng.randrange(5000), value.encode()))
+        batch = [
+            (TIME + 7 * number, b"user-%d" % rng.randrange(5000), event(rng, number))
+            for number in range(first, first + size // RECORD_BYTES)
+        ]
         made.append(encode_batch(batch)[HEADER_BYTES:])
     return made
 

@@ -28,6 +28,7 @@ from topics import Shape, fill
 
 HERE = Path(__file__).resolve().parent
 RUN_TIMEOUT_S = 600
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 MATRIX_VALUE_BYTES = (10, 100, 1024, 10_240)
 MATRIX_PARTITIONS = (1, 4, 100)
@@ -51,9 +52,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--value-bytes", type=int, default=100)
     parser.add_argument("--partitions", type=int, default=4)
-    parser.add_argument(
-        "--compression", default="none", choices=["none", "gzip", "snappy", "lz4", "zstd"]
-    )
+    parser.add_argument("--codec", default="none", choices=CODECS)
     parser.add_argument("--max-poll-records", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", help="comma-separated contenders: " + ", ".join(CONTENDERS))
@@ -80,7 +79,7 @@ def kafka(bootstrap: str | None) -> Iterator[str]:
 
 
 def compare(args: argparse.Namespace, bootstrap: str) -> int:
-    shape = Shape(args.records, args.value_bytes, args.partitions, args.compression)
+    shape = Shape(args.records, args.value_bytes, args.partitions, args.codec)
     runs = measure(bootstrap, shape, args, args.max_poll_records, args.names or list(CONTENDERS))
     facts = about()
     show_cell(runs, title(shape, args.max_poll_records), facts)
@@ -93,7 +92,7 @@ def matrix(args: argparse.Namespace, bootstrap: str) -> int:
     for size in MATRIX_VALUE_BYTES:
         for partitions in MATRIX_PARTITIONS:
             count = min(args.records, CELL_BYTES // size)
-            shape = Shape(count, size, partitions, args.compression)
+            shape = Shape(count, size, partitions, args.codec)
             for limit in MATRIX_MAX_POLL_RECORDS:
                 names = args.names or list(MATRIX_CONTENDERS)
                 runs = measure(bootstrap, shape, args, limit, names)
@@ -110,7 +109,7 @@ def measure(
 ) -> Runs:
     """All rounds of one table: figures of each contender, by round."""
     fill(bootstrap, shape)
-    commands = commands_of(names, shape.compression)
+    commands = commands_of(names, shape.codec)
     runs: Runs = {name: [] for name in commands}
     for number in range(-1, args.rounds):
         for name, command in commands.items():
@@ -121,12 +120,12 @@ def measure(
     return runs
 
 
-def commands_of(names: list[str], compression: str) -> dict[str, list[str]]:
+def commands_of(names: list[str], codec: str) -> dict[str, list[str]]:
     """What to run, of those that can take part."""
     commands = {}
     for name in names:
         codecs = CONTENDERS[name].codecs
-        if codecs is not None and compression not in codecs:
+        if codecs is not None and codec not in codecs:
             continue
         try:
             commands[name] = CONTENDERS[name].command()
@@ -174,7 +173,7 @@ def agree(runs: Runs, shape: Shape) -> None:
 def title(shape: Shape, max_poll_records: int) -> str:
     return (
         f"{shape.records:,} records of {shape.value_bytes} B, {shape.partitions} partitions,"
-        f" {shape.compression}, up to {max_poll_records} a poll"
+        f" {shape.codec}, up to {max_poll_records} a poll"
     )
 
 

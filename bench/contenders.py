@@ -87,8 +87,10 @@ def _build(command: list[str], folder: Path) -> None:
 
 
 CONTENDERS = {
-    # The probe has no decompressor: it is the ceiling of bytes that can be read in place.
-    "probe": Contender(_python("probe.py"), frozenset({"none"})),
+    "probe": Contender(_python("probe.py")),
+    "probe-columns": Contender(_python("probe_columns.py")),
+    # What views point into is the answer itself.
+    "probe-views": Contender(_python("probe_views.py"), codecs=frozenset({"none"})),
     "kcore": Contender(_python("readers/kcore_poll.py")),
     "kcore-iterate": Contender(_python("readers/kcore_iterate.py")),
     "kcore-arrow": Contender(_python("readers/kcore_arrow.py")),

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The ceiling probe's decoder: v2 batches, no compression, no checks but the CRC, three fields."""
+"""The objects probe's decoder: v2 batches, no checks but the CRC, three fields."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -60,26 +60,11 @@ cdef inline int64_t varint(const uint8_t** at) noexcept nogil:
     return <int64_t> (raw >> 1) ^ -<int64_t> (raw & 1)
 
 
-def end_offset(const uint8_t[::1] data, int64_t fetch_offset):
-    """What to fetch next: one past the last whole batch."""
-    cdef const uint8_t* pos = &data[0]
-    cdef const uint8_t* end = pos + data.shape[0]
-    while end - pos >= 61 and 12 + i32(pos + 8) <= end - pos:
-        fetch_offset = i64(pos) + i32(pos + 23) + 1
-        pos += 12 + i32(pos + 8)
-    return fetch_offset
+def decode(const uint8_t[::1] batch, view, const uint8_t[::1] body, int64_t fetch_offset):
+    """The records of one batch from `fetch_offset` on.
 
-
-def batch_size(const uint8_t[::1] data, Py_ssize_t at):
-    """The size of the batch at `at`; 0 if it is not whole."""
-    cdef Py_ssize_t left = data.shape[0] - at
-    if left < 61 or 12 + i32(&data[at] + 8) > left:
-        return 0
-    return 12 + i32(&data[at] + 8)
-
-
-def decode(const uint8_t[::1] batch, view, int64_t fetch_offset):
-    """The records of one batch from `fetch_offset` on; `view` is the same bytes, for the CRC."""
+    view: the same bytes, for the CRC. body: what is behind the header, decompressed.
+    """
     cdef const uint8_t* pos = &batch[0]
     cdef int64_t base = i64(pos), offset
     cdef int32_t count = i32(pos + 57)
@@ -89,7 +74,7 @@ def decode(const uint8_t[::1] batch, view, int64_t fetch_offset):
     cdef Record record
     if <uint32_t> i32(pos + 17) != <uint32_t> crc32c(view[21:]):
         raise ValueError("CRC")
-    pos += 61
+    pos = &body[0]
     while count:
         count -= 1
         size = varint(&pos)

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-import os
+import random
 import sys
 import time
 from typing import NamedTuple
 
 SETTLE_S = 30
+# More than any batch: within one, no value comes twice.
+TEXT_BYTES = 1 << 20
+EVENT = '{{"id":{},"kind":"{}","at":"/shop/item/{}","price":{:.2f},"session":"{:08x}"}}'
+KINDS = ("click", "view", "buy", "leave")
 
 
 class Shape(NamedTuple):
-    """What is in a topic. Values are slices of random hexadecimal text: they pack two to one."""
+    """What is in a topic. Values are slices of a text of small JSON events, packing 3 or 4:1."""
 
     records: int = 1_000_000
     value_bytes: int = 100
     partitions: int = 4
-    compression: str = "none"
+    codec: str = "none"
 
     @property
     def topic(self) -> str:
         """A name of its own for every shape, so that a Kafka can be used again."""
         size = f"{self.value_bytes}b-{self.records}r"
-        return f"bench-{size}-{self.partitions}p-{self.compression}"
+        return f"bench-{size}-{self.partitions}p-{self.codec}"
+
+
+def event(rng: random.Random, number: int) -> bytes:
+    """A small JSON object, about 90 bytes."""
+    fields = (rng.choice(KINDS), rng.randrange(900), rng.random() * 100, rng.getrandbits(32))
+    return EVENT.format(10**6 + number, *fields).encode()
+
+
+def events(size: int) -> bytes:
+    """So many bytes of JSON objects in a row, the same every time."""
+    rng, text = random.Random(1), bytearray()
+    while len(text) < size:
+        text += event(rng, len(text))
+    return bytes(text[:size])
 
 
 def fill(bootstrap: str, shape: Shape) -> None:
@@ -40,18 +58,18 @@ def fill(bootstrap: str, shape: Shape) -> None:
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
-            "compression.type": shape.compression,
+            "compression.type": shape.codec,
             "linger.ms": 20,
             "batch.size": 65536,
             "queue.buffering.max.messages": 1_000_000,
             "enable.idempotence": True,
         }
     )
-    noise = os.urandom(1 << 16).hex().encode()
-    span = len(noise) - shape.value_bytes
+    text = events(TEXT_BYTES)
+    span = len(text) - shape.value_bytes
     for i in range(_held(bootstrap, shape), shape.records):
-        start = (i * 31) % span
-        value, key = noise[start : start + shape.value_bytes], b"k%07d" % i
+        start = (i * shape.value_bytes) % span
+        value, key = text[start : start + shape.value_bytes], b"k%07d" % i
         while True:
             try:
                 producer.produce(shape.topic, value, key, partition=i % shape.partitions)

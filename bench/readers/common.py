@@ -30,6 +30,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def both(one: Found, other: Found) -> Found:
+    """What two parts of a topic have together."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
 def report(name: str, read: Callable[[], Found]) -> None:
     """Time `read` and print the result."""
     wall, cpu, system = time.perf_counter(), time.process_time(), _system_s()

@@ -57,7 +57,7 @@ def test_what_cannot_be_built_is_left_out(monkeypatch, capsys):
     monkeypatch.setattr(contenders, "CACHE", Path("/nowhere"))
     assert list(compare.commands_of(["probe", "franz-go"], "none")) == ["probe"]
     assert "franz-go is left out: no go on the PATH" in capsys.readouterr().err
-    assert list(compare.commands_of(["probe", "kcore"], "gzip")) == ["kcore"]
+    assert list(compare.commands_of(["probe-views", "kcore"], "gzip")) == ["kcore"]
 
 
 def test_an_unknown_contender_is_refused(monkeypatch, capsys):
