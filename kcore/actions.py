@@ -35,6 +35,26 @@ class Send:
     data: bytes
 
 
+class SendParts(Send):
+    """A `Send` in parts, to be written in a row (`sendmsg`), so that large ones are not copied.
+
+    Whoever asks for `data` gets them joined.
+    """
+
+    __slots__ = ("parts",)
+
+    parts: list[bytes | memoryview]
+
+    def __init__(self, link: int, parts: list[bytes | memoryview]) -> None:
+        object.__setattr__(self, "link", link)
+        object.__setattr__(self, "parts", parts)
+
+    @property
+    def data(self) -> bytes:
+        """The parts, joined."""
+        return b"".join(self.parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Disconnect:
     """Close the link (or give up opening it). The core has forgotten it: no `handle_closed` is

@@ -53,6 +53,7 @@ from kcore.wire.plan cimport (
     KIND_INT16,
     KIND_INT32,
     KIND_INT64,
+    KIND_RECORDS,
     KIND_STRING,
     KIND_STRUCT,
     KIND_UUID,
@@ -78,6 +79,7 @@ from kcore.wire.writer cimport (
 from reprlib import repr as shorten
 
 from kcore.errors import Truncated, Unexpected, UnsupportedVersionError, UsageError
+from kcore.wire.message import Pieces
 
 
 cdef extern from "Python.h":
@@ -87,6 +89,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
 
 cdef enum:
+    ASIDE_MIN = 2048  # bytes; a smaller buffer is copied sooner than sent by itself
     STRING_MAX = 0x7FFF  # bytes; Kafka holds compact strings to the int16 limit of the others
     FIRST_CAPACITY = 256  # bytes; most requests fit
     UUID_SIZE = 16
@@ -408,10 +411,12 @@ cdef int write_tagged(Plan plan, object source, Writer *writer) except -1:
 
 
 cdef object get(Plan plan, const Op *op, object source):
-    cdef PyObject *value = slot(<PyObject *> source, op)[0]
-    if value == NULL:
-        raise wrong(plan, op, "is not set")
-    return <object> value
+    cdef PyObject *value
+    with cython.critical_section(source):  # as the interpreter's own setter of a slot
+        value = slot(<PyObject *> source, op)[0]
+        if value != NULL:
+            return <object> value
+    raise wrong(plan, op, "is not set")
 
 
 cdef object wrong(Plan plan, const Op *op, str why):
@@ -484,6 +489,8 @@ cdef int write_item(Plan plan, const Op *op, object value, Writer *writer) excep
         return write_struct(<Plan> op.plan, value, writer)
     if op.kind == KIND_STRING:
         return write_string(plan, op, value, writer)
+    if op.kind == KIND_RECORDS and isinstance(value, Pieces):
+        return write_pieces(plan, op, value, writer)
     return write_bytes(plan, op, value, writer)
 
 
@@ -512,7 +519,7 @@ cdef int write_string(Plan plan, const Op *op, object value, Writer *writer) exc
 
 
 cdef int write_bytes(Plan plan, const Op *op, object value, Writer *writer) except -1:
-    """`bytes`, `records` and `uuid`."""
+    """`bytes`, `records` in one piece and `uuid`."""
     cdef Py_buffer buffer
     try:
         PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
@@ -526,6 +533,27 @@ cdef int write_bytes(Plan plan, const Op *op, object value, Writer *writer) exce
         return put_bytes(writer, buffer.buf, buffer.len)
     finally:
         PyBuffer_Release(&buffer)
+
+
+cdef int write_pieces(Plan plan, const Op *op, object pieces, Writer *writer) except -1:
+    """`records` in pieces; the large ones are left aside if the writer has a list for them."""
+    cdef Py_ssize_t size = 0
+    for piece in pieces:
+        size += len(piece)
+    put_length(plan, op, size, 4, INT32_MAX, writer)
+    cdef Py_buffer buffer
+    for piece in pieces:
+        size = len(piece)
+        if writer.aside != NULL and size >= ASIDE_MIN:
+            (<list> writer.aside).append((written(writer), piece))
+            writer.aside_size += size
+            continue
+        PyObject_GetBuffer(piece, &buffer, PyBUF_SIMPLE)
+        try:
+            put_bytes(writer, buffer.buf, buffer.len)
+        finally:
+            PyBuffer_Release(&buffer)
+    return 0
 
 
 cdef int put_length(

@@ -13,6 +13,7 @@ of exactly that size, so that a large answer lands where it will be decoded.
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyBUF_SIMPLE, PyObject_GetBuffer
+from cpython.object cimport PyObject
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, uint8_t
 from libc.string cimport memcpy, memmove
 
@@ -87,13 +88,35 @@ def encode_request(message, int version, int32_t correlation_id, client_id):
         correlation_id=correlation_id,
         client_id=client_id,
     )
-    return encode_frame(header, 2 if is_flexible(message, version) else 1, message, version)
+    return encode_frame(header, 2 if is_flexible(message, version) else 1, message, version, None)
 
 
 def encode_response(message, int version, int32_t correlation_id):
     """The bytes to send for a response: length, header and body. Raises as `codec.encode`."""
     header = ResponseHeader(correlation_id=correlation_id)
-    return encode_frame(header, response_header_version(message, version), message, version)
+    return encode_frame(header, response_header_version(message, version), message, version, None)
+
+
+def encode_response_parts(message, int version, int32_t correlation_id):
+    """As `encode_response`, in parts to be sent in a row: large pieces of records uncopied."""
+    header = ResponseHeader(correlation_id=correlation_id)
+    cdef list aside = []
+    cdef bytes data = encode_frame(
+        header, response_header_version(message, version), message, version, aside
+    )
+    if not aside:
+        return [data]
+    view = memoryview(data)
+    cdef list parts = []
+    cdef Py_ssize_t at = 0
+    for offset, piece in aside:
+        if offset > at:
+            parts.append(view[at:offset])
+            at = offset
+        parts.append(piece)
+    if at < len(data):
+        parts.append(view[at:])
+    return parts
 
 
 def decode_response(type cls, int version, frame):
@@ -154,15 +177,22 @@ cdef int response_header_version(object message, int version) except -1:
     return message.API_KEY != API_VERSIONS and is_flexible(message, version)
 
 
-cdef bytes encode_frame(object header, int header_version, object message, int version):
+cdef bytes encode_frame(
+    object header, int header_version, object message, int version, list aside
+):
+    """The frame, its length included. aside: takes (offset, buffer) of what belongs into it there
+    and was not copied; None: nothing is left out.
+    """
     cdef Writer writer
     cdef Py_ssize_t size
     writer_open(&writer, FIRST_CAPACITY)
+    if aside is not None:
+        writer.aside = <PyObject *> aside
     try:
         room(&writer, LENGTH_SIZE)
         write_message(header, header_version, &writer)
         write_message(message, version, &writer)
-        size = written(&writer) - LENGTH_SIZE
+        size = written(&writer) + writer.aside_size - LENGTH_SIZE
         if size > INT32_MAX:
             raise UsageError(f"{type(message).__name__}: {size} bytes do not fit into a frame")
         store_int(written_at(&writer, 0), size, LENGTH_SIZE)
@@ -228,16 +258,18 @@ cdef class FrameReader:
 
     def buffer(self):
         """Where to put what comes next: a writable view that is valid until `advance` or `feed`."""
-        if self._frame is None:
-            return memoryview(self._scratch)[self._held:]
-        return memoryview(self._frame)[self._filled:]
+        with cython.critical_section(self):
+            if self._frame is None:
+                return memoryview(self._scratch)[self._held:]
+            return memoryview(self._frame)[self._filled:]
 
     def advance(self, Py_ssize_t size):
         """Take in the first `size` bytes of the buffer lent last; the frames they complete."""
-        if not 0 <= size <= self._capacity():
-            raise UsageError(f"{size} bytes cannot be in a buffer of {self._capacity()}")
         cdef list frames = []
-        self._take(size, frames)
+        with cython.critical_section(self):
+            if not 0 <= size <= self._capacity():
+                raise UsageError(f"{size} bytes cannot be in a buffer of {self._capacity()}")
+            self._take(size, frames)
         return frames
 
     def feed(self, data):
@@ -247,11 +279,12 @@ cdef class FrameReader:
         cdef Py_ssize_t at = 0, size
         PyObject_GetBuffer(data, &source, PyBUF_SIMPLE)
         try:
-            while at < source.len:
-                size = min(source.len - at, self._capacity())
-                memcpy(self._space(), <const uint8_t *> source.buf + at, size)
-                at += size
-                self._take(size, frames)
+            with cython.critical_section(self):
+                while at < source.len:
+                    size = min(source.len - at, self._capacity())
+                    memcpy(self._space(), <const uint8_t *> source.buf + at, size)
+                    at += size
+                    self._take(size, frames)
         finally:
             PyBuffer_Release(&source)
         return frames

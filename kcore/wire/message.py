@@ -24,6 +24,14 @@ Fields = tuple[Field, ...]
 END = 32767
 
 
+class Pieces(tuple[bytes | memoryview, ...]):
+    """Record batches in a row: what `records` of a message to be sent may be in place of bytes, so
+    that they need not be joined (`frames.encode_response_parts` does not copy them either).
+    """
+
+    __slots__ = ()
+
+
 class _DataclassFields:
     """`__dataclass_fields__` of a message class, made from its FIELDS when first asked for."""
 

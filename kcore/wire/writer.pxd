@@ -1,4 +1,5 @@
-# Growing bytes: what is written lands in the bytes object that `writer_finish` gives away.
+# Growing bytes: what is written lands in the bytes object that `writer_finish` gives away. Large
+# buffers may be left aside instead: the list then says which, and where they belong.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -19,12 +20,16 @@ cdef struct Writer:
     PyObject *target  # bytes of capacity size; owned
     uint8_t *pos
     uint8_t *end
+    PyObject *aside  # borrowed list of (offset in the target, buffer); NULL: all is copied
+    Py_ssize_t aside_size  # bytes of all of them
 
 
 cdef inline int writer_open(Writer *w, Py_ssize_t capacity) except -1:
     w.target = PyBytes_FromStringAndSize(NULL, capacity)
     w.pos = <uint8_t *> PyBytes_AS_STRING(<object> w.target)
     w.end = w.pos + capacity
+    w.aside = NULL
+    w.aside_size = 0
     return 0
 
 
