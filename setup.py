@@ -22,6 +22,7 @@ DIRECTIVES: dict[str, object] = {
     "cdivision": not DEBUG,
     "linetrace": DEBUG,
     "warn.maybe_uninitialized": True,
+    "freethreading_compatible": True,
 }
 COMPILE = ["-O1", "-g", "-Wall", "-Wextra", "-Werror"] if DEBUG else ["-O3"]
 # Cython's own scaffolding trips these two; ours may not trip any other.

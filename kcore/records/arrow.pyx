@@ -157,14 +157,12 @@ cdef class ArrowBatch:
         bint include_headers=False,
         bint dictionary=False,
     ):
+        columns.seal()
         cdef int64_t end = columns.rows if stop is None else stop
         if not 0 <= start <= end <= columns.rows:
             raise ValueError(f"rows {start} to {end} of {columns.rows}")
         if include_headers and not columns.with_headers:
             raise ValueError("the columns were read without headers")
-        columns.full = True  # its arrays must not move any more
-        if columns.reserve(1, 1) < 0:  # without rows, too: NULL for a buffer is not liked
-            raise MemoryError
         self.columns = columns
         self.start = start
         self.num_rows = end - start

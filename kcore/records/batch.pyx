@@ -248,7 +248,7 @@ def batches_of(Columns columns not None) -> list:
     """The rows of `columns`, which must hold headers, by partition and in order."""
     if not columns.with_headers:
         raise ValueError("the columns were read without headers")
-    columns.full = True  # their arrays must not move any more
+    columns.seal()
     return [
         batch_of(columns, topic, partition, start, stop)
         for topic, partition, start, stop in columns.spans()

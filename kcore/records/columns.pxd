@@ -85,6 +85,10 @@ cdef class Columns:
     cdef int32_t buffer_capacity
     cdef list owners  # of the buffers, one each
 
+    cdef int enter(self) except -1
+    cdef int leave(self) except -1
+    cdef int seal(self) except -1
+    cdef list find_spans(self)
     cdef int begin_run(
         self, str topic, int32_t partition, int32_t leader_epoch, int32_t timestamp_type
     ) except -1

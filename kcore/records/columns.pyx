@@ -19,6 +19,7 @@ from kcore.records cimport layout
 from kcore.records.layout cimport RecordView, read_record
 
 from kcore import limits
+from kcore.errors import ConcurrentUseError
 
 cdef int64_t FIRST_ROWS = 1024
 cdef int64_t FIRST_BYTES = 4096
@@ -38,6 +39,7 @@ cdef struct Spare:
 
 cdef Spare[2] spares
 memset(spares, 0, sizeof(spares))
+cdef cython.pymutex spares_lock
 
 
 @cython.final
@@ -71,10 +73,12 @@ cdef class Columns:
         self.with_headers = with_headers
         self.topics = []
         self.owners = []
-        self.take_spare()
+        with spares_lock:
+            self.take_spare()
 
     def __dealloc__(self):
-        self.keep_spare()
+        with spares_lock:
+            self.keep_spare()
         PyMem_RawFree(self.offsets)
         PyMem_RawFree(self.timestamps)
         free_strings(&self.keys)
@@ -118,6 +122,31 @@ cdef class Columns:
         memset(&self.values, 0, sizeof(Strings))
 
     # Filling, for the reader -------------------------------------------------------------------
+
+    cdef int enter(self) except -1:
+        """Keep other threads out until `leave`; ConcurrentUseError if one is in."""
+        with cython.critical_section(self):
+            if self.busy:
+                raise ConcurrentUseError("the columns are being filled, in another thread")
+            self.busy = True
+        return 0
+
+    cdef int leave(self) except -1:
+        with cython.critical_section(self):
+            self.busy = False
+        return 0
+
+    cdef int seal(self) except -1:
+        """No more rows: somebody looks at the arrays, which must not move any more."""
+        self.enter()
+        try:
+            self.full = True
+            # Without rows, too: importers of Arrow do not like NULL for a buffer.
+            if self.reserve(1, 1) < 0:
+                raise MemoryError
+        finally:
+            self.leave()
+        return 0
 
     cdef int begin_run(
         self, str topic, int32_t partition, int32_t leader_epoch, int32_t timestamp_type
@@ -355,6 +384,13 @@ cdef class Columns:
 
     def spans(self) -> list:
         """The rows by partition, in order: (topic, partition, first row, row behind the last)."""
+        self.enter()
+        try:
+            return self.find_spans()
+        finally:
+            self.leave()
+
+    cdef list find_spans(self):
         cdef list found = []
         cdef int64_t index
         cdef int64_t start = 0

@@ -62,7 +62,8 @@ cdef tuple FAULT_TEXT = faults.RECORD_FAULTS
 cdef class RecordReader:
     """The records of one partition's bytes, from `fetch_offset` on.
 
-    data: the record bytes of a Fetch answer, any contiguous buffer; held until all is handed over.
+    data: the record bytes of a Fetch answer, any contiguous buffer; held until all is handed over,
+        and not to be changed meanwhile.
     check_crcs: whether each batch's CRC-32C is checked before it is read.
     aborted: None for read_uncommitted; for read_committed the answer's aborted transactions as
         (producer_id, first_offset), in any order.
@@ -118,7 +119,7 @@ cdef class RecordReader:
     cdef Origin origin
     cdef list checksums  # of v0 and v1 messages
 
-    cdef bint busy  # `take` is running
+    cdef bint busy  # `take` or `take_columns` is running
     cdef object fault  # None, or (class, message, details) of what `take` raises
     cdef object stop_fault  # the same for the bytes at `stop`
 
@@ -164,8 +165,9 @@ cdef class RecordReader:
         return 0
 
     cdef void release(self) noexcept:
-        self.loan = None
-        self.start = self.pos = self.stop = self.at = self.end = NULL
+        with cython.critical_section(self):
+            self.loan = None
+            self.start = self.pos = self.stop = self.at = self.end = NULL
 
     @property
     def exhausted(self) -> bool:
@@ -178,9 +180,10 @@ cdef class RecordReader:
 
     @property
     def size_bytes(self) -> int:
-        if self.loan is None:
-            return 0
-        return <const uint8_t*> self.loan.buffer.buf + self.loan.buffer.len - self.pos
+        with cython.critical_section(self):
+            if self.loan is None:
+                return 0
+            return <const uint8_t*> self.loan.buffer.buf + self.loan.buffer.len - self.pos
 
     def __repr__(self) -> str:
         return (
@@ -402,6 +405,19 @@ cdef class RecordReader:
 
     # Handing out ----------------------------------------------------------------------------------
 
+    cdef int enter(self) except -1:
+        """Keep others out until `leave`; ConcurrentUseError if somebody is in."""
+        with cython.critical_section(self):
+            if self.busy:
+                raise ConcurrentUseError("take is running: in another thread, or in a deserializer")
+            self.busy = True
+        return 0
+
+    cdef int leave(self) except -1:
+        with cython.critical_section(self):
+            self.busy = False
+        return 0
+
     def take(self, Py_ssize_t max_records) -> list:
         """Up to `max_records` records; fewer at the end, or if an error follows.
 
@@ -411,15 +427,11 @@ cdef class RecordReader:
         """
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, not {max_records}")
-        if self.busy:
-            raise ConcurrentUseError("take() is running: in another thread, or in a deserializer")
-        if self.loan is None:
-            return []
-        self.busy = True
+        self.enter()
         try:
-            return self.take_out(max_records)
+            return [] if self.loan is None else self.take_out(max_records)
         finally:
-            self.busy = False
+            self.leave()
 
     cdef list take_out(self, Py_ssize_t max_records):
         cdef list out = []
@@ -454,15 +466,15 @@ cdef class RecordReader:
 
         As `take` otherwise, but deserializers are not asked: columns hold what was fetched.
         """
-        if self.busy or out.busy:
-            raise ConcurrentUseError("take_columns() is running in another thread")
-        if self.loan is None:
-            return 0
-        self.busy = out.busy = True
+        self.enter()
         try:
-            return self.fill(out)
+            out.enter()
+            try:
+                return 0 if self.loan is None else self.fill(out)
+            finally:
+                out.leave()
         finally:
-            self.busy = out.busy = False
+            self.leave()
 
     cdef int64_t fill(self, Columns out) except -1:
         cdef int64_t offset = self.next_offset
@@ -494,7 +506,7 @@ cdef class RecordReader:
         if self.aborted is not None:
             self.aborted.rewind()
         if self.control_records is not None:
-            self.control_records = [one for one in self.control_records if one.offset < offset]
+            self.control_records[:] = [one for one in self.control_records if one.offset < offset]
         return 0
 
     cdef bint read_records(self, list out, Py_ssize_t max_records) except -1:

@@ -165,26 +165,27 @@ cdef class ConsumerRecord:
         serialized_value_size,
         serialized_header_size,
     ) -> None:
-        if self.origin is not None:
-            raise TypeError("a ConsumerRecord does not change; use _replace")
-        self.origin = (
-            topic,
-            partition,
-            leader_epoch,
-            offset,
-            timestamp,
-            timestamp_type,
-            key,
-            value,
-            headers,
-            checksum,
-            serialized_key_size,
-            serialized_value_size,
-            serialized_header_size,
-        )
-        self.offset = offset
-        self.key = key
-        self.value = value
+        with cython.critical_section(self):
+            if self.origin is not None:
+                raise TypeError("a ConsumerRecord does not change; use _replace")
+            self.origin = (
+                topic,
+                partition,
+                leader_epoch,
+                offset,
+                timestamp,
+                timestamp_type,
+                key,
+                value,
+                headers,
+                checksum,
+                serialized_key_size,
+                serialized_value_size,
+                serialized_header_size,
+            )
+            self.offset = offset
+            self.key = key
+            self.value = value
 
     # key, value and offset are added below, as member descriptors
 
