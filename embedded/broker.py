@@ -5,21 +5,27 @@ from __future__ import annotations
 import random
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from kcore.broker import BrokerConfig, Cluster, Kind, Mishap, Node
+from kcore.embedded import inside
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
+from kcore.transports.memory import MemoryNetwork, MemorySelector, MemoryTransport
 from kcore.transports.serve import Server
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
 # More nodes in one thread than this are a mistake.
 NODES_MAX: Final = 100
+
+# Where nodes in memory are said to listen: a name that no resolver knows (RFC 6761).
+MEMORY_HOST: Final = "kcore.invalid"
+MEMORY_PORT: Final = 9092
 
 
 class EmbeddedBroker:
@@ -32,6 +38,7 @@ class EmbeddedBroker:
 
     host, port: where to listen; port 0: any free ones, else node n listens on port + n - 1.
     config: options of the brokers. seed: what ids are drawn from; None: of the system's choice.
+    in_memory: no ports at all; clients of this process connect through `transport()`.
     """
 
     def __init__(
@@ -42,7 +49,11 @@ class EmbeddedBroker:
         port: int = 0,
         config: BrokerConfig | None = None,
         seed: int | None = None,
+        in_memory: bool = False,
     ) -> None:
+        if in_memory:
+            host, port = MEMORY_HOST, port or MEMORY_PORT
+        self._network = MemoryNetwork() if in_memory else None
         if not 1 <= nodes <= NODES_MAX:
             raise UsageError(f"nodes={nodes} is not within 1 to {NODES_MAX}")
         self._count = nodes
@@ -73,7 +84,9 @@ class EmbeddedBroker:
             wall_offset_ms=time.time_ns() // 1_000_000 - now_ms,
         )
         nodes = [Node(cluster, address.node_id, now_ms) for address in addresses]
-        self._server = Server(list(zip(sockets, nodes, strict=True)), self._now_ms)
+        selector = None if self._network is None else MemorySelector()
+        served = list(zip(sockets, nodes, strict=True))
+        self._server = Server(served, self._now_ms, selector=selector)
         self._server.start()
         return self
 
@@ -105,6 +118,14 @@ class EmbeddedBroker:
     def bootstrap(self) -> str:
         """All of them, as clients take it."""
         return ",".join(self.addresses)
+
+    def transport(self) -> MemoryTransport:
+        """What a client of a broker in memory is given: `Consumer(transport=broker.transport())`,
+        a new one for each client. UsageError if this broker is on ports.
+        """
+        if self._network is None:
+            raise UsageError("this broker is on ports: in_memory=True has none")
+        return MemoryTransport(self._network)
 
     @property
     def faults(self) -> list[Exception]:
@@ -151,6 +172,20 @@ class EmbeddedBroker:
         return server.call(
             lambda _now_ms: {t.name: len(t.partitions) for t in cluster.topics.topics()}
         )
+
+    def produce(
+        self,
+        topic: str,
+        records: Iterable[tuple[bytes | None, bytes | None]],
+        partition: int | None = None,
+    ) -> int:
+        """Append (key, value) records, as a producer with acks=all would; how many.
+
+        partition None: they go round. LookupError if there is none, RefusedError.
+        """
+        cluster, server = self._running()
+        wall_ms = server.call(cluster.wall_ms)
+        return inside.produce(server, cluster, topic, records, partition, wall_ms)
 
     def end_offsets(self, topic: str) -> list[int]:
         """The end of each partition's log. LookupError if there is no such topic."""
@@ -245,7 +280,7 @@ class EmbeddedBroker:
         def revive(now_ms: int) -> None:
             if node in cluster.live or node not in cluster.nodes:
                 raise LookupError(f"node {node} is not down")
-            server.listen(_listener(self._host, cluster.addresses[node].port), cluster.nodes[node])
+            server.listen(self._listener(cluster.addresses[node].port), cluster.nodes[node])
             cluster.start_node(node, now_ms)
 
         server.call(revive)
@@ -254,12 +289,20 @@ class EmbeddedBroker:
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add(mishap))
 
-    def _listen(self) -> list[socket.socket]:
+    def _listen(self) -> list[Any]:
         with ExitStack() as opened:
-            ports = [self._port and self._port + index for index in range(self._count)]
-            sockets = [opened.enter_context(_listener(self._host, port)) for port in ports]
+            listeners = []
+            for index in range(self._count):
+                listeners.append(self._listener(self._port and self._port + index))
+                opened.callback(listeners[-1].close)
             opened.pop_all()
-            return sockets
+            return listeners
+
+    def _listener(self, port: int) -> Any:
+        """A socket, or what stands for one in memory. OSError if the port is taken."""
+        if self._network is not None:
+            return self._network.listen(self._host, port)
+        return _listener(self._host, port)
 
     def _now_ms(self) -> int:
         return monotonic_ms() + self._passed_ms

@@ -85,7 +85,8 @@ class _Client:
 class Server:
     """Serves each core on its listening sockets, which it takes over.
 
-    clock: monotonic ms; what the cores are told.
+    clock: monotonic ms; what the cores are told. selector: what waits for the listeners and their
+    connections, if they are no sockets.
     """
 
     def __init__(
@@ -94,13 +95,14 @@ class Server:
         clock: Callable[[], int] = monotonic_ms,
         *,
         max_connections: int = CONNECTIONS_MAX,
+        selector: selectors.BaseSelector | None = None,
     ) -> None:
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
         self._clock = clock
         self._max_connections = max_connections
         self._listeners = dict(listeners)
         self._cores = list(dict.fromkeys(core for _, core in listeners))
-        self._selector = selectors.DefaultSelector()
+        self._selector = selector or selectors.DefaultSelector()
         self._waker = Waker()
         self._clients: dict[int, _Client] = {}
         self._last = 0  # link number given last

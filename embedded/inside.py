@@ -1,0 +1,107 @@
+"""Requests from this process, served like any client's but without a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from itertools import count
+from typing import Final
+
+from kcore.broker import Cluster, Node, apis
+from kcore.broker.batches import RefusedError
+from kcore.broker.calls import Call
+from kcore.broker.links import ClientLink
+from kcore.records import encode_batch
+from kcore.transports.serve import Server
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.frames import DecodedRequest
+from kcore.wire.message import Message
+from kcore.wire.messages import ProduceRequest, ProduceResponse
+
+TIMEOUT_S: Final = 30.0
+_PRODUCE_VERSION: Final = 9
+_TIMEOUT_MS: Final = 30_000
+# No driver gives a link such a number: what is sent on it would go nowhere.
+_links = count(-1, -1)
+
+NewRecord = tuple[bytes | None, bytes | None]
+
+
+class _InsideCall(Call):
+    """A request whose answer is a future's result."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, node: Node, message: Message, version: int, now_ms: int) -> None:
+        key = ApiKey(message.API_KEY)
+        request = DecodedRequest(key, version, 0, "kcore-inside", message)
+        super().__init__(node, ClientLink(next(_links), "inside", 1), request, now_ms)
+        self.future: Future[Message] = Future()
+
+    def answer(self, message: Message) -> None:
+        if not self.future.done():
+            self.future.set_result(message)
+
+
+def ask(server: Server, node: Node, message: Message, version: int) -> Message:
+    """The node's answer to a request. TimeoutError if it does not come."""
+
+    def begin(now_ms: int) -> Future[Message]:
+        call = _InsideCall(node, message, version, now_ms)
+        result = apis.HANDLERS[call.key](call, message)
+        if isinstance(result, Message):
+            call.answer(result)
+        return call.future
+
+    return server.call(begin).result(TIMEOUT_S)
+
+
+def produce(
+    server: Server,
+    cluster: Cluster,
+    topic: str,
+    records: Iterable[NewRecord],
+    partition: int | None,
+    wall_ms: int,
+) -> int:
+    """Append records with acks=all, each partition's in their order; how many.
+
+    partition None: they go round. LookupError, RefusedError.
+    """
+    found = cluster.topics.get(topic)
+    if found is None or not 0 <= (partition or 0) < len(found.partitions):
+        raise LookupError(f"there is no partition {partition or 0} of {topic!r}")
+    numbers = range(len(found.partitions)) if partition is None else [partition]
+    shares: Mapping[int, list[NewRecord]] = {number: [] for number in numbers}
+    total = 0
+    for total, record in enumerate(records, 1):
+        shares[numbers[(total - 1) % len(numbers)]].append(record)
+    for number, share in shares.items():
+        if share:
+            _send(server, cluster, topic, number, share, wall_ms)
+    return total
+
+
+def _send(
+    server: Server,
+    cluster: Cluster,
+    topic: str,
+    number: int,
+    records: list[NewRecord],
+    wall_ms: int,
+) -> None:
+    found = cluster.topics.get(topic)
+    leader = cluster.nodes.get(found.partitions[number].leader) if found is not None else None
+    if leader is None:
+        raise RefusedError(ErrorCode.LEADER_NOT_AVAILABLE, f"nobody leads {topic}-{number}")
+    batch = encode_batch((wall_ms, key, value) for key, value in records)
+    part = ProduceRequest.PartitionProduceData(index=number, records=batch)
+    data = ProduceRequest.TopicProduceData(name=topic, partition_data=[part])
+    request = ProduceRequest(acks=-1, timeout_ms=_TIMEOUT_MS, topic_data=[data])
+    answer = ask(server, leader, request, _PRODUCE_VERSION)
+    assert isinstance(answer, ProduceResponse)
+    result = answer.responses[0].partition_responses[0]
+    if result.error_code:
+        code = ErrorCode(result.error_code)
+        raise RefusedError(code, result.error_message or code.name)
