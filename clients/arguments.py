@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcore.consumer.options import is_legal_name
 from kcore.errors import IllegalArgumentError, InvalidTopicError
 from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_TIMEOUT_MS
+from kcore.settings.parsers import is_legal_name
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 MAX_INT64 = (1 << 63) - 1

@@ -10,9 +10,9 @@ from kcore.clients.engine import Engine
 from kcore.clients.futures import OperationFuture
 from kcore.clients.groupless import is_internal
 from kcore.clients.iteration import Batch
-from kcore.consumer.addresses import format_server
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaTimeoutError, NoBrokersAvailable, NoGroupIdError
+from kcore.settings.addresses import format_server
 from kcore.structs import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 from kcore.consumer.config import ConsumerConfig
-from kcore.consumer.security import uses_tls
+from kcore.settings.security import uses_tls
 from kcore.transports.tls import TlsOptions
 
 

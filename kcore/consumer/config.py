@@ -30,15 +30,8 @@ from kcore.cluster.links import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.link import LinkOptions
 from kcore.connection.sasl import Credentials
-from kcore.consumer.addresses import format_server
 from kcore.consumer.deserializers import normal_form
-from kcore.consumer.options import (
-    LATER,
-    PARSERS,
-    WITHOUT_EFFECT,
-    canonical,
-)
-from kcore.consumer.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
+from kcore.consumer.options import KNOWN, LATER, PARSERS, WITHOUT_EFFECT
 from kcore.errors import IllegalStateError, KafkaConfigurationError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import GroupConfig
@@ -49,6 +42,9 @@ from kcore.limits import (
     MAX_INT32,
     MAX_TIMEOUT_MS,
 )
+from kcore.settings.addresses import format_server
+from kcore.settings.names import by_canonical_name
+from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
 from kcore.wire.releases import highest_versions
 
 FETCH_MAX_BYTES: Final = 52_428_800
@@ -150,8 +146,7 @@ class ConsumerConfig:
         wrong type or out of range, options that contradict each other, or one that this version
         does not have yet.
         """
-        given = _by_canonical_name(options)
-        _refuse_later(given)
+        given = by_canonical_name(options, KNOWN, LATER)
         values: dict[str, Any] = {
             name: PARSERS[name](name, value) for name, value in given.items() if name in PARSERS
         }
@@ -268,25 +263,6 @@ class ConsumerConfig:
 
 
 # Reading -----------------------------------------------------------------------------------------
-
-
-def _by_canonical_name(options: Mapping[str, object]) -> dict[str, object]:
-    given: dict[str, object] = {}
-    sources: dict[str, str] = {}
-    for option, value in options.items():
-        name = canonical(option)
-        if name in given:
-            raise KafkaConfigurationError(
-                f"{sources[name]!r} and {option!r} are the same option: give one", option=option
-            )
-        given[name], sources[name] = value, option
-    return given
-
-
-def _refuse_later(given: Mapping[str, object]) -> None:
-    for name, (default, hint) in LATER.items():
-        if given.get(name, default) != default:
-            raise KafkaConfigurationError(f"{name}: {hint}", option=name)
 
 
 def _fill_in(values: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcore.consumer.addresses import format_server, parse_servers
+from kcore.settings.addresses import format_server, parse_servers
 from kcore.errors import KafkaConfigurationError
 
 GOOD = [

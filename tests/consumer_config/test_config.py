@@ -14,6 +14,7 @@ from kcore.consumer import options
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.fetch.config import IsolationLevel, ResetStrategy
+from kcore.settings.names import canonical
 
 
 def make(**given):
@@ -103,7 +104,7 @@ JAVA_DEFAULTS = {
 @pytest.mark.parametrize(("name", "value"), JAVA_DEFAULTS.items())
 def test_java_names_and_defaults(name, value):
     mapping = make(group_id="g").as_mapping()
-    assert mapping[options.canonical(name)] == value
+    assert mapping[canonical(name, options.KNOWN)] == value
 
 
 def java_names():
@@ -137,7 +138,7 @@ OTHER_JAVA_NAMES = [
 
 @pytest.mark.parametrize("name", java_names())
 def test_every_java_name_is_known(name):
-    assert options.canonical(name) == name.replace(".", "_")
+    assert canonical(name, options.KNOWN) == name.replace(".", "_")
 
 
 def test_java_mapping_with_strings():

@@ -25,14 +25,17 @@ BANDS: list[set[str]] = [
     {"records"},
     {"assignors"},
     {"connection", "coordinator"},
-    {"cluster", "group", "fetch", "broker"},
-    {"consumer"},
+    {"cluster", "group", "fetch", "produce", "settings", "broker"},
+    {"consumer", "producer"},
     {"transports"},
     {"clients", "embedded"},
     {"cli"},
 ]
 # The broker's rooms are a side of their own: beside the client's, and neither imports the other.
-CLIENT_SIDE = {"connection", "cluster", "group", "fetch", "consumer", "transports", "clients"}
+CLIENT_SIDE = {
+    *("connection", "cluster", "group", "fetch", "produce", "settings", "consumer", "producer"),
+    *("transports", "clients"),
+}
 BROKER_SIDE = {"coordinator", "broker"}
 RANK = {room: rank for rank, band in enumerate(BANDS) for room in band}
 BESIDE = ("transports", "clients", "embedded", "cli")  # of the package, but not in kcore/

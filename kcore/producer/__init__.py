@@ -1,0 +1,1 @@
+"""The producer, composed: options and `ProducerCore`."""

@@ -1,0 +1,164 @@
+"""The options that every client has: their parsers, other clients' words for them, and what a name
+that is given may mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from kcore.connection.sasl import MECHANISMS
+from kcore.errors import KafkaConfigurationError
+from kcore.limits import MAX_TIMEOUT_MS
+from kcore.settings.parsers import (
+    Parser,
+    choice,
+    integer,
+    key_password,
+    optional,
+    password,
+    path,
+    servers,
+    socket_options,
+    ssl_context,
+    text,
+    transport,
+    truth,
+    username,
+    version,
+)
+
+_ms = integer(0)
+_long_ms = integer(0, MAX_TIMEOUT_MS)
+
+PARSERS: Final[Mapping[str, Parser]] = {
+    "bootstrap_servers": servers,
+    "client_id": text,
+    "receive_message_max_bytes": integer(1024),
+    "request_timeout_ms": integer(1),
+    "bootstrap_timeout_ms": _ms,
+    "retry_backoff_ms": integer(1, MAX_TIMEOUT_MS),
+    "retry_backoff_max_ms": integer(1, MAX_TIMEOUT_MS),
+    "reconnect_backoff_ms": _long_ms,
+    "reconnect_backoff_max_ms": _long_ms,
+    "socket_connection_setup_timeout_ms": integer(1, MAX_TIMEOUT_MS),
+    "socket_connection_setup_timeout_max_ms": integer(1, MAX_TIMEOUT_MS),
+    "connections_max_idle_ms": integer(-1, MAX_TIMEOUT_MS),
+    "max_in_flight_requests_per_connection": integer(1, 1000),
+    "metadata_max_age_ms": _long_ms,
+    "metadata_recovery_strategy": choice("rebootstrap", "none"),
+    "metadata_recovery_rebootstrap_trigger_ms": _long_ms,
+    "allow_auto_create_topics": truth,
+    "send_buffer_bytes": optional(integer(-1)),
+    "receive_buffer_bytes": optional(integer(-1)),
+    "socket_options": socket_options,
+    "security_protocol": choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "ssl_context": optional(ssl_context),
+    "ssl_check_hostname": truth,
+    "ssl_cafile": optional(path),
+    "ssl_certfile": optional(path),
+    "ssl_keyfile": optional(path),
+    "ssl_password": optional(key_password),
+    "ssl_ciphers": optional(text),
+    "ssl_crlfile": optional(path),
+    "sasl_mechanism": optional(choice(*MECHANISMS)),
+    "sasl_plain_username": optional(username),
+    "sasl_plain_password": optional(password),
+    "api_version": version,
+    "transport": transport,
+}
+
+# Other clients' words for options above.
+ALIASES: Final[Mapping[str, str]] = {"api_version_auto_timeout_ms": "bootstrap_timeout_ms"}
+
+# Java's ssl.* and sasl.* names say the same in other terms: what to give in their place.
+_SASL_USER: Final = "give sasl_plain_username and sasl_plain_password"
+_CERTIFICATE: Final = "give ssl_certfile and ssl_keyfile (PEM)"
+_AUTHORITIES: Final = "give ssl_cafile (PEM)"
+_CONTEXT: Final = "give an ssl_context made as you need it"
+_MECHANISMS_ARE: Final = f"the mechanisms are {', '.join(MECHANISMS)}"
+JAVA_SECURITY: Final[Mapping[str, str]] = {
+    "sasl_jaas_config": _SASL_USER,
+    "ssl_truststore_": _AUTHORITIES,
+    "ssl_keystore_": _CERTIFICATE,
+    "ssl_key_password": "give ssl_password",
+    "ssl_endpoint_identification_algorithm": "give ssl_check_hostname",
+    "ssl_cipher_suites": "give ssl_ciphers, in OpenSSL's names",
+    "ssl_": _CONTEXT,
+    "sasl_": _MECHANISMS_ARE,
+}
+
+# Known names whose default is taken and anything else refused, with what to do instead.
+LATER: Final[Mapping[str, tuple[object, str]]] = {
+    "kafka_client": (None, "pass transport= to choose how sockets are driven"),
+    "selector": (None, "pass transport= to choose how sockets are driven"),
+    "proxy_url": (None, "proxies are not available yet in this version"),
+    "socks5_proxy": (None, "proxies are not available yet in this version"),
+    "interceptor_classes": (None, "interceptors are not available"),
+    "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
+    "security_providers": (None, "it is an option of the JVM"),
+    "sasl_kerberos_name": (None, _MECHANISMS_ARE),
+    "sasl_kerberos_service_name": ("kafka", _MECHANISMS_ARE),
+    "sasl_kerberos_domain_name": (None, _MECHANISMS_ARE),
+    "sasl_oauth_token_provider": (None, _MECHANISMS_ARE),
+    "config_providers": (None, "it is an option of the JVM"),
+}
+
+# Known names that change nothing: there are no metrics yet, so nothing is measured or pushed.
+WITHOUT_EFFECT: Final[Mapping[str, object]] = {
+    "metric_reporters": (),
+    "metrics_enabled": True,
+    "metrics_num_samples": 2,
+    "metrics_sample_window_ms": 30_000,
+    "metrics_recording_level": "INFO",
+    "enable_metrics_push": False,
+}
+
+
+def canonical(option: object, known: Collection[str], aliases: Mapping[str, str] = ALIASES) -> str:
+    """kafka-python's name of an option given under it or under Java's dotted name.
+
+    known: every name there is, aliases and all. KafkaConfigurationError with the nearest of them
+    if it is none.
+    """
+    if not isinstance(option, str):
+        raise KafkaConfigurationError(f"option names are strings, not {option!r}")
+    name = option.replace(".", "_") if "_" not in option else option
+    if name in known:
+        return aliases.get(name, name)
+    for prefix, instead in JAVA_SECURITY.items():
+        if "." in option and name.startswith(prefix):
+            raise KafkaConfigurationError(f"{option} is not available: {instead}", option=option)
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    suggestion = near[0] if near else None
+    if suggestion is not None and "." in option:
+        suggestion = suggestion.replace("_", ".")
+    hint = f"; did you mean {suggestion!r}?" if suggestion else ""
+    raise KafkaConfigurationError(
+        f"unknown option {option!r}{hint}", option=option, suggestion=suggestion
+    )
+
+
+def by_canonical_name(
+    options: Mapping[str, object],
+    known: Collection[str],
+    later: Mapping[str, tuple[object, str]],
+    aliases: Mapping[str, str] = ALIASES,
+) -> dict[str, object]:
+    """What was given, under kafka-python's names; KafkaConfigurationError for one given twice, or
+    one of `later` that is not its default.
+    """
+    given: dict[str, object] = {}
+    sources: dict[str, str] = {}
+    for option, value in options.items():
+        name = canonical(option, known, aliases)
+        if name in given:
+            raise KafkaConfigurationError(
+                f"{sources[name]!r} and {option!r} are the same option: give one", option=option
+            )
+        given[name], sources[name] = value, option
+    for name, (default, hint) in later.items():
+        if given.get(name, default) != default:
+            raise KafkaConfigurationError(f"{name}: {hint}", option=name)
+    return given

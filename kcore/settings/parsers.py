@@ -1,0 +1,235 @@
+"""How the value of an option is read, checked and converted.
+
+A parser takes the option's name and the value given, and returns the value kept; it raises
+KafkaConfigurationError. Strings are converted where a number or a truth value is meant, because a
+mapping with Java's dotted names often comes from a properties file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from math import isnan
+
+from kcore.errors import KafkaConfigurationError
+from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
+from kcore.settings.addresses import parse_servers
+
+Parser = Callable[[str, object], object]
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def refuse(option: str, value: object, wanted: str) -> KafkaConfigurationError:
+    """The error for a value that the option cannot have."""
+    return KafkaConfigurationError(f"{option}={value!r}: must be {wanted}", option=option)
+
+
+# Parsers -----------------------------------------------------------------------------------------
+
+
+def integer(minimum: int, maximum: int = MAX_INT32) -> Parser:
+    """A whole number within both bounds; also as a string, or as a float without a fraction."""
+
+    def parse(option: str, value: object) -> int:
+        number: object = value
+        if isinstance(value, str):
+            try:
+                number = int(value.strip())
+            except ValueError:
+                number = None
+        elif isinstance(value, float) and value.is_integer():
+            number = int(value)
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise refuse(option, value, "a whole number")
+        if not minimum <= number <= maximum:
+            raise refuse(option, value, f"between {minimum} and {maximum}")
+        return number
+
+    return parse
+
+
+def optional(parse_value: Parser) -> Parser:
+    """None, or what `parse_value` takes."""
+
+    def parse(option: str, value: object) -> object:
+        return None if value is None else parse_value(option, value)
+
+    return parse
+
+
+def truth(option: str, value: object) -> bool:
+    """True or False; also as a string."""
+    found = _TRUTH.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise refuse(option, value, "True or False")
+    return found
+
+
+def text(option: str, value: object) -> str:
+    """A string that fits the wire."""
+    if not isinstance(value, str):
+        raise refuse(option, value, "a string")
+    if len(value.encode("utf-8", "replace")) > MAX_STRING_BYTES:
+        raise refuse(option, f"{value[:40]}...", f"at most {MAX_STRING_BYTES} bytes long")
+    return value
+
+
+def group_id(option: str, value: object) -> str:
+    """Any string but the empty one: Kafka sets no other rule."""
+    name = text(option, value)
+    if not name.strip():
+        raise refuse(option, value, "a name, or None for no group")
+    return name
+
+
+def instance_id(option: str, value: object) -> str:
+    """What Kafka allows as a static member's id: the rules of topic names (KIP-345)."""
+    name = text(option, value)
+    if not is_legal_name(name):
+        raise refuse(
+            option,
+            value,
+            f"1 to {MAX_NAME_CHARS} of the characters a-z A-Z 0-9 . _ -, and neither '.' nor '..'",
+        )
+    return name
+
+
+def is_legal_name(name: str) -> bool:
+    """Whether Kafka takes `name` for a topic (or a static member)."""
+    return (
+        len(name) <= MAX_NAME_CHARS
+        and _LEGAL_NAME.fullmatch(name) is not None
+        and name not in {".", ".."}
+    )
+
+
+def choice(*values: str, aliases: Mapping[str, str] | None = None) -> Parser:
+    """One of the strings, in any case; an enum member counts by its name."""
+    known = {value.lower(): value for value in values} | dict(aliases or {})
+
+    def parse(option: str, value: object) -> str:
+        name = value.name if isinstance(value, Enum) else value
+        found = known.get(name.strip().lower()) if isinstance(name, str) else None
+        if found is None:
+            raise refuse(option, value, "one of " + ", ".join(repr(one) for one in values))
+        return found
+
+    return parse
+
+
+def wait_ms(option: str, value: object) -> float:
+    """Milliseconds, whole or not; infinity and negative numbers mean for ever."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else float("nan")
+    except ValueError:
+        number = float("nan")
+    if isinstance(value, bool) or isnan(number):
+        raise refuse(option, value, "a number of milliseconds")
+    return float("inf") if number < 0 or number > MAX_TIMEOUT_MS else number
+
+
+def callback(option: str, value: object) -> object:
+    """Something that can be called."""
+    if not callable(value):
+        raise refuse(option, value, "a callable")
+    return value
+
+
+def deserializer(option: str, value: object) -> object:
+    """A callable of the bytes, or an object with `deserialize(topic, headers, data)`."""
+    if isinstance(value, type):
+        raise refuse(option, value, "an instance or a function, not a class")
+    if not callable(value) and not callable(getattr(value, "deserialize", None)):
+        raise refuse(option, value, "a callable, or an object with deserialize()")
+    return value
+
+
+def servers(option: str, value: object) -> tuple[tuple[str, int], ...]:
+    """Addresses: a list, or one string with commas."""
+    return parse_servers(option, value)
+
+
+def version(option: str, value: object) -> tuple[int, ...] | None:
+    """A broker release as a tuple, (4, 3), or a string, "4.3"; None or "auto": find it out."""
+    if value is None or value == "auto":
+        return None
+    parts: Iterable[object] = value.split(".") if isinstance(value, str) else ()
+    if isinstance(value, (tuple, list)):
+        parts = value
+    numbers = tuple(
+        int(part) if isinstance(part, str) and part.isdigit() else part for part in parts
+    )
+    whole = tuple(part for part in numbers if isinstance(part, int) and part >= 0)
+    if not 1 <= len(whole) <= 4 or len(whole) != len(numbers):
+        raise refuse(option, value, "a release such as (4, 3), or None to find it out")
+    return whole
+
+
+def socket_options(option: str, value: object) -> tuple[tuple[int, int, int | bytes], ...]:
+    """A list of (level, name, value) for setsockopt."""
+    if not isinstance(value, (list, tuple)):
+        raise refuse(option, value, "a list of (level, name, value)")
+    for entry in value:
+        if not isinstance(entry, (list, tuple)) or len(entry) != 3:
+            raise refuse(option, entry, "made of (level, name, value)")
+    return tuple((level, name, setting) for level, name, setting in value)
+
+
+def transport(option: str, value: object) -> object:
+    """A driver's name or a driver; `kcore.transports` says which names there are."""
+    if value is None or isinstance(value, (int, float)) or value == "":
+        raise refuse(option, value, "'blocking', 'selectors', 'gevent' or a transport")
+    return value
+
+
+# Security ---------------------------------------------------------------------------------------
+
+
+def path(option: str, value: object) -> str:
+    """The name of a file; whether it is there is seen when it is read."""
+    if not isinstance(value, str) and hasattr(value, "__fspath__"):
+        value = value.__fspath__()
+    if not isinstance(value, str) or not value:
+        raise refuse(option, value, "the name of a PEM file")
+    return value
+
+
+def username(option: str, value: object) -> str:
+    """A name that SASL can carry."""
+    if not _is_sasl_text(value) or not value:
+        raise refuse(option, value, "a string, not empty and without NUL")
+    return str(value)
+
+
+def password(option: str, value: object) -> str:
+    """Like a name; the error does not say it."""
+    if not _is_sasl_text(value):
+        raise KafkaConfigurationError(f"{option}: must be a string without NUL", option=option)
+    return str(value)
+
+
+def _is_sasl_text(value: object) -> bool:
+    # NUL separates the parts of PLAIN; a lone surrogate has no UTF-8.
+    return (
+        isinstance(value, str)
+        and "\0" not in value
+        and value == value.encode("utf-8", "replace").decode()
+        and len(value.encode()) <= MAX_STRING_BYTES
+    )
+
+
+def key_password(option: str, value: object) -> object:
+    """What opens a private key: text, bytes, or a function that gives either."""
+    if not isinstance(value, (str, bytes)) and not callable(value):
+        raise KafkaConfigurationError(f"{option}: must be a string, bytes or a callable")
+    return value
+
+
+def ssl_context(option: str, value: object) -> object:
+    """An ssl.SSLContext, or what can stand for one."""
+    if not callable(getattr(value, "wrap_bio", None)):
+        raise refuse(option, value, "an ssl.SSLContext")
+    return value
