@@ -1,21 +1,23 @@
-"""A broker in this process, on real ports: for tests, and for trying things out.
+"""A broker in this process, on ports or in memory: for tests, and for trying things out.
 
 Loaded at first use (PEP 562): pytest imports this package in every run, for its fixtures.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kcore.embedded.broker import EmbeddedBroker
+    from kcore.embedded.loop import CoreLoop
 
-__all__ = ["EmbeddedBroker"]
+__all__ = ["CoreLoop", "EmbeddedBroker"]
+
+_HOMES: Final = {"CoreLoop": "loop", "EmbeddedBroker": "broker"}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "EmbeddedBroker":
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kcore.embedded.broker import EmbeddedBroker  # noqa: PLC0415
-
-    return EmbeddedBroker
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from itertools import count
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from kcore.broker import Cluster, Node, apis
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.links import ClientLink
 from kcore.records import encode_batch
-from kcore.transports.serve import Server
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.frames import DecodedRequest
@@ -24,6 +23,16 @@ _PRODUCE_VERSION: Final = 9
 _TIMEOUT_MS: Final = 30_000
 # No driver gives a link such a number: what is sent on it would go nowhere.
 _links = count(-1, -1)
+
+_R = TypeVar("_R")
+
+
+class Serving(Protocol):
+    """Who drives the nodes: a Server, a CoreLoop."""
+
+    def call(self, function: Callable[[int], _R]) -> _R:
+        """Run `function(now_ms)` between two inputs of the nodes."""
+
 
 NewRecord = tuple[bytes | None, bytes | None]
 
@@ -44,7 +53,7 @@ class _InsideCall(Call):
             self.future.set_result(message)
 
 
-def ask(server: Server, node: Node, message: Message, version: int) -> Message:
+def ask(server: Serving, node: Node, message: Message, version: int) -> Message:
     """The node's answer to a request. TimeoutError if it does not come."""
 
     def begin(now_ms: int) -> Future[Message]:
@@ -58,7 +67,7 @@ def ask(server: Server, node: Node, message: Message, version: int) -> Message:
 
 
 def produce(
-    server: Server,
+    server: Serving,
     cluster: Cluster,
     topic: str,
     records: Iterable[NewRecord],
@@ -84,7 +93,7 @@ def produce(
 
 
 def _send(
-    server: Server,
+    server: Serving,
     cluster: Cluster,
     topic: str,
     number: int,

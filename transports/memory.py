@@ -16,7 +16,7 @@ import os
 import selectors
 import socket
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -129,6 +129,23 @@ class MemorySocket(_Watched):
         """How much of it was taken. BlockingIOError, BrokenPipeError, OSError once closed."""
         self._check()
         sent = self._outgoing.write(data)
+        self._tell_peer()
+        return sent
+
+    def sendmsg(self, buffers: Iterable[bytes | memoryview], *_unused: Any) -> int:
+        """`send` of several in a row."""
+        self._check()
+        sent = 0
+        for data in buffers:
+            try:
+                part = self._outgoing.write(data)
+            except BlockingIOError:
+                if sent:
+                    break
+                raise
+            sent += part
+            if part < len(data):
+                break
         self._tell_peer()
         return sent
 
