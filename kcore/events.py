@@ -11,7 +11,7 @@ application can commit or save state first.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from kcore.errors import KafkaError
 from kcore.structs import ControlRecord, OffsetAndMetadata, TopicPartition
@@ -19,7 +19,9 @@ from kcore.structs import ControlRecord, OffsetAndMetadata, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The base of all events."""
+    """The base of all events. news: what may be dropped when nobody takes it for too long."""
+
+    news: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ class OffsetsCommitted(Event):
     `dropped` are partitions left out because this member no longer owned them.
     """
 
+    news: ClassVar[bool] = False
+
     operation: int | None
     offsets: dict[TopicPartition, OffsetAndMetadata]
     error: KafkaError | None = None
@@ -202,6 +206,8 @@ class ErrorRaised(Event):
 class OperationCompleted(Event):
     """The end of a verb that returned `operation`: its result, or its error."""
 
+    news: ClassVar[bool] = False
+
     operation: int
     result: Any = None
     error: KafkaError | None = None
@@ -212,5 +218,7 @@ class Closed(Event):
     """`close` is complete; every link has been told to disconnect. `errors` are what went wrong on
     the way.
     """
+
+    news: ClassVar[bool] = False
 
     errors: tuple[KafkaError, ...] = field(default=())

@@ -155,15 +155,16 @@ class Links:
         *,
         timeout_ms: int | None = None,
         max_version: int | None = None,
+        answered: bool = True,
     ) -> None:
         """Ask `node`; see `connection.calls.Network`."""
         limit = self._config.link.request_timeout_ms if timeout_ms is None else timeout_ms
-        call = Call(api, build, done, now_ms + limit, max_version)
+        call = Call(api, build, done, now_ms + limit, max_version, answered=answered)
         entry = self._nodes.get(node)
         if entry is None or self._closed:
             why = f"node {node} is not known (any more)"
             if self._closed:
-                why = "the consumer is closed"
+                why = "the client is closed"
             self.completed.append((call, Answer(None, DisconnectedError(why), -1, node)))
             return
         if entry.link is None:

@@ -75,8 +75,13 @@ class Network(Protocol):
         *,
         timeout_ms: int | None = None,
         max_version: int | None = None,
+        answered: bool = True,
     ) -> None:
-        """Ask `node`. `timeout_ms` counts from now; default: the configured request timeout."""
+        """Ask `node`. `timeout_ms` counts from now; default: the configured request timeout.
+
+        answered: False for a request that brokers do not answer (Produce with acks=0): `done` takes
+        an answer with neither body nor error once it is written.
+        """
 
     def reach(self, node: int, now_ms: int) -> Reach:
         """Whether a request to `node` can go out."""

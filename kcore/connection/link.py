@@ -86,11 +86,28 @@ class LinkOptions:
 class Call:
     """A request on its way: what to ask, who takes the answer, and until when it may wait."""
 
-    __slots__ = ("api", "build", "correlation_id", "done", "expires_at", "max_version", "version")
+    __slots__ = (
+        "answered",
+        "api",
+        "build",
+        "correlation_id",
+        "done",
+        "expires_at",
+        "max_version",
+        "version",
+    )
 
     def __init__(
-        self, api: ApiKey, build: Build, done: Done, expires_at: int, max_version: int | None
+        self,
+        api: ApiKey,
+        build: Build,
+        done: Done,
+        expires_at: int,
+        max_version: int | None,
+        *,
+        answered: bool = True,
     ) -> None:
+        self.answered = answered
         self.api = api
         self.build = build
         self.done = done
@@ -257,7 +274,10 @@ class Link:
         data = frames.encode_request(
             message, call.version, self._correlation_id, self._options.client_id
         )
-        self._in_flight.append(call)
+        if call.answered:
+            self._in_flight.append(call)
+        else:
+            self._completed.append((call, Answer(None, None, call.version, self.node)))
         self.last_used_at = now_ms
         self._actions.append(Send(self.number, data))
 

@@ -13,19 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kcore import limits
-from kcore.actions import Action
-from kcore.cluster.links import Links
-from kcore.cluster.lookup import TopicLookup
-from kcore.cluster.refresh import Refresher
-from kcore.cluster.release import release_of
-from kcore.cluster.view import Metadata
-from kcore.connection.calls import ClusterView
+from kcore.cluster.client import ClientCore
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.host import Host
-from kcore.consumer.operations import Outbox
 from kcore.consumer.subscription import Subscription
 from kcore.errors import IllegalStateError, InvalidGroupIdError, KafkaError
-from kcore.events import Closed, Event
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
 from kcore.group.member import GroupMember
@@ -40,27 +32,17 @@ from kcore.structs import (
 )
 from kcore.timers import NEVER
 
-# A room that answers its own failure by asking again at once would go round for ever; a
-# well-behaved input takes two.
-_ROUNDS_MAX = 64
 
-
-class ConsumerCore:
+class ConsumerCore(ClientCore):
     """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back."""
 
     def __init__(self, config: ConsumerConfig, rng: Rng, now_ms: int) -> None:
+        super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
         self.config = config
-        self._outbox = Outbox()
         emit = self._outbox.emit
-        self._links = Links(config.links(), config.bootstrap_servers, rng, emit)
-        self._view = Metadata()
-        self._refresher = Refresher(config.refresh(), self._links, self._view, rng, emit)
-        self._lookup = TopicLookup(config.refresh(), self._links, rng)
         self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
         self._positions = Positions(config.auto_offset_reset)
-        self._fetcher = Fetcher(
-            config.fetch(), self._links, self._view, self._positions, rng, emit
-        )
+        self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
         self._group: GroupMember | None = None
         if config.group_id is not None:
@@ -68,84 +50,18 @@ class ConsumerCore:
                 config.group(), self._links, self._view, self._host, rng, emit
             )
         self._seen_version = -1
-        self._seen_changes = 0
         self._polled_at = -1  # when the group was last polled, if nothing has happened since
         self._committed_asked = False
-        self._closing_until: int | None = None
-        self._closed = False
         self._settle(now_ms)
 
-    # -- the world ---------------------------------------------------------------------------------
-
-    def handle_connected(self, link: int, now_ms: int) -> None:
-        """The driver opened `link`."""
-        self._links.handle_connected(link, now_ms)
-        self._settle(now_ms)
-
-    def receive_buffer(self, link: int) -> memoryview:
-        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any
-        more).
-        """
-        return self._links.receive_buffer(link)
-
-    def receive_advance(self, link: int, size: int, now_ms: int) -> None:
-        """End the loan: `size` bytes were written."""
-        self._links.receive_advance(link, size, now_ms)
-        if self._links.completed or self._links.changes != self._seen_changes:
-            self._settle(now_ms)
-
-    def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
-        """Bytes of `link` that were received elsewhere."""
-        self._links.handle_data(link, data, now_ms)
-        self._settle(now_ms)
-
-    def handle_closed(
-        self,
-        link: int,
-        why: str,
-        now_ms: int,
-        *,
-        more_addresses: bool = False,
-        untrusted: bool = False,
-    ) -> None:
-        """The driver lost `link`, or could not open it; `untrusted`: TLS failed for good."""
-        self._links.handle_closed(
-            link, why, now_ms, more_addresses=more_addresses, untrusted=untrusted
-        )
-        self._settle(now_ms)
-
-    def handle_deadline(self, now_ms: int) -> None:
-        """Time has passed."""
-        self._links.handle_deadline(now_ms)
-        self._settle(now_ms)
-
-    # -- out ---------------------------------------------------------------------------------------
-
-    def next_action(self) -> Action | None:
-        """The next thing for the driver to do."""
-        actions = self._links.actions
-        return actions.popleft() if actions else None
-
-    def next_event(self) -> Event | None:
-        """The next thing for the application to know."""
-        events = self._outbox.events
-        return events.popleft() if events else None
+    # -- time --------------------------------------------------------------------------------------
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
         if self._closed:
             return NEVER
-        first = min(
-            self._links.deadline(),
-            self._refresher.deadline(),
-            self._lookup.deadline(),
-            self._fetcher.deadline(),
-        )
-        if self._group is not None:
-            first = min(first, self._group.deadline())
-        if self._closing_until is not None:
-            first = min(first, self._closing_until)
-        return first
+        first = min(super().deadline(), self._fetcher.deadline())
+        return first if self._group is None else min(first, self._group.deadline())
 
     # -- subscribing -------------------------------------------------------------------------------
 
@@ -327,9 +243,7 @@ class ConsumerCore:
         self._settle(now_ms)
         return operation
 
-    def committed(
-        self, partitions: Iterable[TopicPartition], now_ms: int, timeout_ms: int
-    ) -> int:
+    def committed(self, partitions: Iterable[TopicPartition], now_ms: int, timeout_ms: int) -> int:
         """Look up committed offsets. Result: {partition: OffsetAndMetadata or None}."""
         group = self._need_group("committed")
         operation = self._outbox.begin()
@@ -359,20 +273,6 @@ class ConsumerCore:
             self._outbox.finish(operation, result, error)
 
         self._fetcher.list_offsets(dict(timestamps), now_ms, done, deadline_ms=now_ms + timeout_ms)
-        self._settle(now_ms)
-        return operation
-
-    def fetch_metadata(self, topics: Iterable[str] | None, now_ms: int, timeout_ms: int) -> int:
-        """Look up topics (None: all). Result: {topic: partition numbers}; unknown topics are left
-        out.
-        """
-        operation = self._outbox.begin()
-        self._lookup.ask(
-            None if topics is None else set(topics),
-            now_ms,
-            lambda result, error: self._outbox.finish(operation, result, error),
-            deadline_ms=now_ms + timeout_ms,
-        )
         self._settle(now_ms)
         return operation
 
@@ -435,45 +335,19 @@ class ConsumerCore:
         """Why each assigned partition is or is not being fetched, in a few words."""
         return {tp: self._fetcher.health(tp) for tp in self._positions.assigned()}
 
-    @property
-    def cluster(self) -> ClusterView:
-        """What is known of topics and leaders."""
-        return self._view
-
-    @property
-    def connected(self) -> bool:
-        """Whether any broker is connected and greeted."""
-        return self._links.connected
-
-    def broker_api_version(self) -> tuple[int, int] | None:
-        """The release that the connected brokers are like; None while none is connected."""
-        return release_of(self._links.range_of)
-
     # -- between inputs ----------------------------------------------------------------------------
 
-    def _settle(self, now_ms: int) -> None:
-        """Run the answers that came, ask every room in turn, and again for what that brought."""
-        links = self._links
-        completed = links.completed
-        self._seen_changes = links.changes
+    def _turn(self, now_ms: int) -> None:
         self._polled_at = -1
-        for _ in range(_ROUNDS_MAX):
-            while completed:
-                call, answer = completed.popleft()
-                call.done(answer, now_ms)
-            if self._closed:
-                return
-            self._follow_metadata(now_ms)
-            self._refresher.handle_tick(now_ms)
-            self._lookup.handle_tick(now_ms)
-            if self._group is not None:
-                self._group.handle_tick(now_ms)
-            self._fill_positions(now_ms)
-            self._fetcher.handle_tick(now_ms)
-            if self._closing_until is not None:
-                self._go_on_closing(now_ms)
-            if not completed:
-                return
+        self._follow_metadata(now_ms)
+        self._refresher.handle_tick(now_ms)
+        self._lookup.handle_tick(now_ms)
+        if self._group is not None:
+            self._group.handle_tick(now_ms)
+        self._fill_positions(now_ms)
+        self._fetcher.handle_tick(now_ms)
+        if self._closing_until is not None:
+            self._go_on_closing(now_ms)
 
     def _follow_metadata(self, now_ms: int) -> None:
         if self._view.version == self._seen_version:
@@ -515,7 +389,5 @@ class ConsumerCore:
         assert self._closing_until is not None
         if self._group is not None and not self._group.closed and now_ms < self._closing_until:
             return
-        self._closed = True
         self._fetcher.close(now_ms)
-        self._links.close(now_ms)
-        self._outbox.emit(Closed())
+        self._end(now_ms)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kcore import limits
 from kcore.errors import KafkaError
-from kcore.events import Closed, Event, OffsetsCommitted, OperationCompleted, RecordsFetched
+from kcore.events import Event, OperationCompleted
 
 
 class Outbox:
@@ -36,8 +36,7 @@ class Outbox:
         self.emit(OperationCompleted(operation, result, error))
 
     def _drop_news(self) -> None:
-        kept = (OperationCompleted, OffsetsCommitted, Closed)
         for index, event in enumerate(self.events):
-            if isinstance(event, RecordsFetched) or not isinstance(event, kept):
+            if event.news:
                 del self.events[index]
                 return

@@ -1,0 +1,167 @@
+"""What the cores of all clients have in common: the doors to the world, links, metadata, and the
+loop that lets every room have its say after an input.
+
+World in: `handle_connected handle_data handle_closed handle_deadline`, `receive_buffer` and
+`receive_advance`. Out: `next_action`, `next_event`, `deadline`. docs/BOUNDARY.md is the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kcore.actions import Action
+from kcore.cluster.links import Links, LinksConfig
+from kcore.cluster.lookup import TopicLookup
+from kcore.cluster.outbox import Outbox
+from kcore.cluster.refresh import RefreshConfig, Refresher
+from kcore.cluster.release import release_of
+from kcore.cluster.view import Metadata
+from kcore.connection.calls import ClusterView
+from kcore.events import Closed, Event
+from kcore.structs import Rng
+from kcore.timers import NEVER
+
+# A room that answers its own failure by asking again at once would go round for ever; a
+# well-behaved input takes two.
+_ROUNDS_MAX = 64
+
+
+class ClientCore:
+    """See the module's text. A core says in `_turn` what its rooms do, and in `deadline` when."""
+
+    def __init__(
+        self,
+        links: LinksConfig,
+        refresh: RefreshConfig,
+        bootstrap_servers: Iterable[tuple[str, int]],
+        rng: Rng,
+    ) -> None:
+        self._outbox = Outbox()
+        emit = self._outbox.emit
+        self._links = Links(links, bootstrap_servers, rng, emit)
+        self._view = Metadata()
+        self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
+        self._lookup = TopicLookup(refresh, self._links, rng)
+        self._seen_changes = 0
+        self._closing_until: int | None = None
+        self._closed = False
+
+    def _turn(self, now_ms: int) -> None:
+        """Ask every room, in a fixed order, whether it has something to do."""
+        raise NotImplementedError
+
+    # -- the world ---------------------------------------------------------------------------------
+
+    def handle_connected(self, link: int, now_ms: int) -> None:
+        """The driver opened `link`."""
+        self._links.handle_connected(link, now_ms)
+        self._settle(now_ms)
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any
+        more).
+        """
+        return self._links.receive_buffer(link)
+
+    def receive_advance(self, link: int, size: int, now_ms: int) -> None:
+        """End the loan: `size` bytes were written."""
+        self._links.receive_advance(link, size, now_ms)
+        if self._links.completed or self._links.changes != self._seen_changes:
+            self._settle(now_ms)
+
+    def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
+        """Bytes of `link` that were received elsewhere."""
+        self._links.handle_data(link, data, now_ms)
+        self._settle(now_ms)
+
+    def handle_closed(
+        self,
+        link: int,
+        why: str,
+        now_ms: int,
+        *,
+        more_addresses: bool = False,
+        untrusted: bool = False,
+    ) -> None:
+        """The driver lost `link`, or could not open it; `untrusted`: TLS failed for good."""
+        self._links.handle_closed(
+            link, why, now_ms, more_addresses=more_addresses, untrusted=untrusted
+        )
+        self._settle(now_ms)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """Time has passed."""
+        self._links.handle_deadline(now_ms)
+        self._settle(now_ms)
+
+    # -- out ---------------------------------------------------------------------------------------
+
+    def next_action(self) -> Action | None:
+        """The next thing for the driver to do."""
+        actions = self._links.actions
+        return actions.popleft() if actions else None
+
+    def next_event(self) -> Event | None:
+        """The next thing for the application to know."""
+        events = self._outbox.events
+        return events.popleft() if events else None
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is due; NEVER if it is not."""
+        if self._closed:
+            return NEVER
+        first = min(self._links.deadline(), self._refresher.deadline(), self._lookup.deadline())
+        return first if self._closing_until is None else min(first, self._closing_until)
+
+    # -- metadata ----------------------------------------------------------------------------------
+
+    def fetch_metadata(self, topics: Iterable[str] | None, now_ms: int, timeout_ms: int) -> int:
+        """Look up topics (None: all). Result: {topic: partition numbers}; unknown topics are left
+        out.
+        """
+        operation = self._outbox.begin()
+        self._lookup.ask(
+            None if topics is None else set(topics),
+            now_ms,
+            lambda result, error: self._outbox.finish(operation, result, error),
+            deadline_ms=now_ms + timeout_ms,
+        )
+        self._settle(now_ms)
+        return operation
+
+    @property
+    def cluster(self) -> ClusterView:
+        """What is known of topics and leaders."""
+        return self._view
+
+    @property
+    def connected(self) -> bool:
+        """Whether any broker is connected and greeted."""
+        return self._links.connected
+
+    def broker_api_version(self) -> tuple[int, int] | None:
+        """The release that the connected brokers are like; None while none is connected."""
+        return release_of(self._links.range_of)
+
+    # -- between inputs ----------------------------------------------------------------------------
+
+    def _settle(self, now_ms: int) -> None:
+        """Run the answers that came, ask every room in turn, and again for what that brought."""
+        links = self._links
+        completed = links.completed
+        self._seen_changes = links.changes
+        for _ in range(_ROUNDS_MAX):
+            while completed:
+                call, answer = completed.popleft()
+                call.done(answer, now_ms)
+            if self._closed:
+                return
+            self._turn(now_ms)
+            if not completed:
+                return
+
+    def _end(self, now_ms: int) -> None:
+        """Everything is closed: the last event."""
+        self._closed = True
+        self._links.close(now_ms)
+        self._outbox.emit(Closed())
