@@ -21,18 +21,13 @@ Source: ConsumerConfig.java and CommonClientConfigs.java of Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kcore import __version__
 from kcore.assignors import BY_NAME as ASSIGNORS
-from kcore.cluster.links import LinksConfig
-from kcore.cluster.refresh import RefreshConfig
-from kcore.connection.link import LinkOptions
-from kcore.connection.sasl import Credentials
 from kcore.consumer.deserializers import normal_form
 from kcore.consumer.options import KNOWN, LATER, PARSERS, WITHOUT_EFFECT
-from kcore.errors import IllegalStateError, KafkaConfigurationError
+from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import GroupConfig
 from kcore.limits import (
@@ -40,20 +35,17 @@ from kcore.limits import (
     MAX_BUFFERED_BYTES,
     MAX_FRAME_BYTES,
     MAX_INT32,
-    MAX_TIMEOUT_MS,
 )
-from kcore.settings.addresses import format_server
+from kcore.settings.client import ClientConfig, check, contradictions, fill_in
 from kcore.settings.names import by_canonical_name
-from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
-from kcore.wire.releases import highest_versions
 
 FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerConfig:
-    """The options, checked. Make one with `from_options`; times are ms, sizes bytes.
+class ConsumerConfig(ClientConfig):
+    """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 
     group_id: None (the default): no group, no commits.
     max_buffered_bytes: the most undecoded record bytes kept at once, whatever the partition count.
@@ -61,18 +53,9 @@ class ConsumerConfig:
     include_control_records: ControlRecordsPassed events tell of transaction markers and the like.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
-    bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
-    api_version: the broker release the user states, and no more is spoken than what it had; None:
-    found out by asking.
-    ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
-    sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
-    transport: a driver's name or a driver (only the clients use it).
     await_acknowledgement: a rebalance waits for `acknowledge_rebalance()` (set by the clients).
-    extras: options that are known and have no effect in this version, as given.
     """
 
-    bootstrap_servers: tuple[tuple[str, int], ...] = (("localhost", 9092),)
-    client_id: str = f"kcore-{__version__}"
     client_rack: str = ""
     group_id: str | None = None
     group_instance_id: str | None = None
@@ -85,7 +68,6 @@ class ConsumerConfig:
     max_partition_fetch_bytes: int = MAX_PARTITION_FETCH_BYTES
     max_buffered_bytes: int = MAX_BUFFERED_BYTES
     max_batch_bytes: int = MAX_BATCH_BYTES
-    receive_message_max_bytes: int = MAX_FRAME_BYTES
     check_crcs: bool = True
     include_control_records: bool = False
     isolation_level: str = "read_uncommitted"
@@ -100,37 +82,9 @@ class ConsumerConfig:
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000
     consumer_timeout_ms: float = float("inf")
-    request_timeout_ms: int = 30_000
     default_api_timeout_ms: int = 60_000
     bootstrap_timeout_ms: int = 30_000
-    retry_backoff_ms: int = 100
-    retry_backoff_max_ms: int = 1_000
-    reconnect_backoff_ms: int = 50
-    reconnect_backoff_max_ms: int = 1_000
-    socket_connection_setup_timeout_ms: int = 10_000
-    socket_connection_setup_timeout_max_ms: int = 30_000
-    connections_max_idle_ms: int = 540_000
-    max_in_flight_requests_per_connection: int = 100
-    metadata_max_age_ms: int = 300_000
-    metadata_recovery_strategy: str = "rebootstrap"
-    metadata_recovery_rebootstrap_trigger_ms: int = 300_000
-    allow_auto_create_topics: bool = True
     exclude_internal_topics: bool = True
-    send_buffer_bytes: int | None = None
-    receive_buffer_bytes: int | None = None
-    socket_options: tuple[tuple[int, int, int | bytes], ...] = ()
-    security_protocol: str = "PLAINTEXT"
-    ssl_context: Any = None
-    ssl_check_hostname: bool = True
-    ssl_cafile: str | None = None
-    ssl_certfile: str | None = None
-    ssl_keyfile: str | None = None
-    ssl_password: Any = field(default=None, repr=False)
-    ssl_ciphers: str | None = None
-    ssl_crlfile: str | None = None
-    sasl_mechanism: str | None = None
-    sasl_plain_username: str | None = None
-    sasl_plain_password: str | None = field(default=None, repr=False)
     api_version: tuple[int, ...] | None = None
     transport: Any = "blocking"
     await_acknowledgement: bool = False
@@ -154,57 +108,10 @@ class ConsumerConfig:
         extras = {name: given.get(name, default) for name, default in WITHOUT_EFFECT.items()}
         extras |= {name: default for name, (default, _) in LATER.items()}
         config = cls(**values, extras=extras, await_acknowledgement=await_acknowledgement)
-        _check(config, given)
+        check(_contradictions(config, given))
         return config
 
-    def as_mapping(self) -> dict[str, object]:
-        """Every option by kafka-python's name, with the value in use; passwords as "[hidden]"."""
-        mapping: dict[str, object] = {
-            entry.name: getattr(self, entry.name)
-            for entry in fields(self)
-            if entry.name not in {"extras", "await_acknowledgement"}
-        }
-        mapping["bootstrap_servers"] = [
-            format_server(host, port) for host, port in self.bootstrap_servers
-        ]
-        for name in SECRETS:
-            if mapping[name] is not None:
-                mapping[name] = HIDDEN
-        return {**self.extras, **mapping}
-
     # What the rooms take -------------------------------------------------------------------------
-
-    def links(self) -> LinksConfig:
-        """Options of connections."""
-        idle_ms = self.connections_max_idle_ms
-        if idle_ms < 0:  # Java: never
-            idle_ms = MAX_TIMEOUT_MS
-        return LinksConfig(
-            link=LinkOptions(
-                client_id=self.client_id,
-                request_timeout_ms=self.request_timeout_ms,
-                max_frame_bytes=self.receive_message_max_bytes,
-                max_in_flight=self.max_in_flight_requests_per_connection,
-                software_version=__version__,
-                highest={} if self.api_version is None else highest_versions(self.api_version),
-            ),
-            credentials=self.credentials,
-            reconnect_backoff_ms=self.reconnect_backoff_ms,
-            reconnect_backoff_max_ms=self.reconnect_backoff_max_ms,
-            setup_timeout_ms=self.socket_connection_setup_timeout_ms,
-            setup_timeout_max_ms=self.socket_connection_setup_timeout_max_ms,
-            connections_max_idle_ms=idle_ms,
-            rebootstrap=self.metadata_recovery_strategy == "rebootstrap",
-        )
-
-    def refresh(self) -> RefreshConfig:
-        """Options of metadata."""
-        return RefreshConfig(
-            metadata_max_age_ms=self.metadata_max_age_ms,
-            retry_backoff_ms=self.retry_backoff_ms,
-            retry_backoff_max_ms=self.retry_backoff_max_ms,
-            allow_auto_create_topics=self.allow_auto_create_topics,
-        )
 
     def fetch(self) -> FetchConfig:
         """Options of fetching."""
@@ -249,14 +156,6 @@ class ConsumerConfig:
         )
 
     @property
-    def credentials(self) -> Credentials | None:
-        """What SASL proves; None without it."""
-        if not uses_sasl(self.security_protocol):
-            return None
-        mechanism, user = self.sasl_mechanism or "", self.sasl_plain_username or ""
-        return Credentials(mechanism, user, self.sasl_plain_password or "")
-
-    @property
     def reset_strategy(self) -> ResetStrategy:
         """`auto_offset_reset` as the positions take it."""
         return ResetStrategy(self.auto_offset_reset)
@@ -267,26 +166,14 @@ class ConsumerConfig:
 
 def _fill_in(values: dict[str, Any]) -> None:
     """Defaults that depend on other options."""
-    if not values.get("client_id", "x"):  # Java's way of asking for a made-up one
-        del values["client_id"]
+    fill_in(values)
     if values.get("group_id") is None:
         values.setdefault("enable_auto_commit", False)
-    for base in ("reconnect_backoff", "retry_backoff"):
-        if f"{base}_ms" in values and f"{base}_max_ms" not in values:
-            # Java: setting only the first switches exponential growth off for reconnects.
-            ceiling = 0 if base == "reconnect_backoff" else 1_000
-            values[f"{base}_max_ms"] = max(ceiling, values[f"{base}_ms"])
     # A fetch answer is its records, at most one batch above what was asked for, and a frame around.
     fetch_max = values.get("fetch_max_bytes", FETCH_MAX_BYTES)
     partition_max = values.get("max_partition_fetch_bytes", MAX_PARTITION_FETCH_BYTES)
     frame_max = values.get("receive_message_max_bytes", MAX_FRAME_BYTES)
     values["receive_message_max_bytes"] = max(frame_max, min(fetch_max + partition_max, MAX_INT32))
-
-
-def _check(config: ConsumerConfig, given: Mapping[str, object]) -> None:
-    """Options against each other."""
-    for option, wrong in _contradictions(config, given):
-        raise KafkaConfigurationError(wrong, option=option)
 
 
 def _contradictions(
@@ -296,7 +183,6 @@ def _contradictions(
     c = config
     grouped = c.group_id is not None
     missing = [name for name in c.partition_assignment_strategy if name not in ASSIGNORS]
-    idle_ms = c.connections_max_idle_ms
     rules: tuple[tuple[bool, str, str], ...] = (
         (c.group_protocol == "consumer", "group_protocol", "is not available yet: use 'classic'"),
         (
@@ -317,21 +203,12 @@ def _contradictions(
             f"must be below request_timeout_ms={c.request_timeout_ms}, or quiet fetches time out",
         ),
         (
-            0 <= idle_ms <= c.request_timeout_ms,
-            "connections_max_idle_ms",
-            f"must be above request_timeout_ms={c.request_timeout_ms}",
-        ),
-        (
             c.fetch_min_bytes > c.fetch_max_bytes,
             "fetch_min_bytes",
             f"is above fetch_max_bytes={c.fetch_max_bytes}",
         ),
     )
-    yield from security_contradictions(config)
+    yield from contradictions(config, given)
     for broken, option, why in rules:
         if broken:
             yield option, f"{option}={getattr(c, option)!r} {why}"
-    for base in ("reconnect_backoff", "retry_backoff", "socket_connection_setup_timeout"):
-        low, high = getattr(c, f"{base}_ms"), getattr(c, f"{base}_max_ms")
-        if low > high and f"{base}_max_ms" in given:
-            yield f"{base}_max_ms", f"{base}_max_ms={high} is below {base}_ms={low}"

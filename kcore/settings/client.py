@@ -1,0 +1,158 @@
+"""What every client's options have in common: fields, defaults, checks, and what the links take.
+
+Source: CommonClientConfigs.java of Kafka 4; kafka-python's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kcore import __version__
+from kcore.cluster.links import LinksConfig
+from kcore.cluster.refresh import RefreshConfig
+from kcore.connection.link import LinkOptions
+from kcore.connection.sasl import Credentials
+from kcore.errors import KafkaConfigurationError
+from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
+from kcore.settings.addresses import format_server
+from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
+from kcore.wire.releases import highest_versions
+
+_NO_OPTIONS = frozenset({"extras", "await_acknowledgement"})
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """The options, checked. Times are ms, sizes bytes.
+
+    bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
+    api_version: the broker release the user states, and no more is spoken than what it had; None:
+    found out by asking.
+    ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
+    sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
+    transport: a driver's name or a driver (only the clients use it).
+    extras: options that are known and have no effect in this version, as given.
+    """
+
+    bootstrap_servers: tuple[tuple[str, int], ...] = (("localhost", 9092),)
+    client_id: str = f"kcore-{__version__}"
+    request_timeout_ms: int = 30_000
+    bootstrap_timeout_ms: int = 30_000
+    receive_message_max_bytes: int = MAX_FRAME_BYTES
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1_000
+    socket_connection_setup_timeout_ms: int = 10_000
+    socket_connection_setup_timeout_max_ms: int = 30_000
+    connections_max_idle_ms: int = 540_000
+    max_in_flight_requests_per_connection: int = 100
+    metadata_max_age_ms: int = 300_000
+    metadata_recovery_strategy: str = "rebootstrap"
+    metadata_recovery_rebootstrap_trigger_ms: int = 300_000
+    allow_auto_create_topics: bool = True
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    socket_options: tuple[tuple[int, int, int | bytes], ...] = ()
+    security_protocol: str = "PLAINTEXT"
+    ssl_context: Any = None
+    ssl_check_hostname: bool = True
+    ssl_cafile: str | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_password: Any = field(default=None, repr=False)
+    ssl_ciphers: str | None = None
+    ssl_crlfile: str | None = None
+    sasl_mechanism: str | None = None
+    sasl_plain_username: str | None = None
+    sasl_plain_password: str | None = field(default=None, repr=False)
+    api_version: tuple[int, ...] | None = None
+    transport: Any = "blocking"
+    extras: Mapping[str, object] = field(default_factory=dict)
+
+    def as_mapping(self) -> dict[str, object]:
+        """Every option by kafka-python's name, with the value in use; passwords as "[hidden]"."""
+        mapping: dict[str, object] = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if entry.name not in _NO_OPTIONS
+        }
+        mapping["bootstrap_servers"] = [
+            format_server(host, port) for host, port in self.bootstrap_servers
+        ]
+        for name in SECRETS:
+            if mapping[name] is not None:
+                mapping[name] = HIDDEN
+        return {**self.extras, **mapping}
+
+    def links(self) -> LinksConfig:
+        """Options of connections."""
+        idle_ms = self.connections_max_idle_ms
+        if idle_ms < 0:  # Java: never
+            idle_ms = MAX_TIMEOUT_MS
+        return LinksConfig(
+            link=LinkOptions(
+                client_id=self.client_id,
+                request_timeout_ms=self.request_timeout_ms,
+                max_frame_bytes=self.receive_message_max_bytes,
+                max_in_flight=self.max_in_flight_requests_per_connection,
+                software_version=__version__,
+                highest={} if self.api_version is None else highest_versions(self.api_version),
+            ),
+            credentials=self.credentials,
+            reconnect_backoff_ms=self.reconnect_backoff_ms,
+            reconnect_backoff_max_ms=self.reconnect_backoff_max_ms,
+            setup_timeout_ms=self.socket_connection_setup_timeout_ms,
+            setup_timeout_max_ms=self.socket_connection_setup_timeout_max_ms,
+            connections_max_idle_ms=idle_ms,
+            rebootstrap=self.metadata_recovery_strategy == "rebootstrap",
+        )
+
+    def refresh(self) -> RefreshConfig:
+        """Options of metadata."""
+        return RefreshConfig(
+            metadata_max_age_ms=self.metadata_max_age_ms,
+            retry_backoff_ms=self.retry_backoff_ms,
+            retry_backoff_max_ms=self.retry_backoff_max_ms,
+            allow_auto_create_topics=self.allow_auto_create_topics,
+        )
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """What SASL proves; None without it."""
+        if not uses_sasl(self.security_protocol):
+            return None
+        mechanism, user = self.sasl_mechanism or "", self.sasl_plain_username or ""
+        return Credentials(mechanism, user, self.sasl_plain_password or "")
+
+
+def fill_in(values: dict[str, Any]) -> None:
+    """Defaults that depend on other options."""
+    if not values.get("client_id", "x"):  # Java's way of asking for a made-up one
+        del values["client_id"]
+    for base in ("reconnect_backoff", "retry_backoff"):
+        if f"{base}_ms" in values and f"{base}_max_ms" not in values:
+            # Java: setting only the first switches exponential growth off for reconnects.
+            ceiling = 0 if base == "reconnect_backoff" else 1_000
+            values[f"{base}_max_ms"] = max(ceiling, values[f"{base}_ms"])
+
+
+def contradictions(config: ClientConfig, given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """(option, what is wrong with it beside the others)."""
+    yield from security_contradictions(config)
+    idle_ms, request_ms = config.connections_max_idle_ms, config.request_timeout_ms
+    if 0 <= idle_ms <= request_ms:
+        why = f"connections_max_idle_ms={idle_ms} must be above request_timeout_ms={request_ms}"
+        yield "connections_max_idle_ms", why
+    for base in ("reconnect_backoff", "retry_backoff", "socket_connection_setup_timeout"):
+        low, high = getattr(config, f"{base}_ms"), getattr(config, f"{base}_max_ms")
+        if low > high and f"{base}_max_ms" in given:
+            yield f"{base}_max_ms", f"{base}_max_ms={high} is below {base}_ms={low}"
+
+
+def check(wrong: Iterator[tuple[str, str]]) -> None:
+    """KafkaConfigurationError for the first contradiction there is."""
+    for option, why in wrong:
+        raise KafkaConfigurationError(why, option=option)
