@@ -29,6 +29,7 @@ BANDS: list[set[str]] = [
     {"settings"},
     {"consumer", "producer"},
     {"sim"},
+    {"sim"},
     {"transports"},
     {"clients", "embedded"},
     {"cli"},

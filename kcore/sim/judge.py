@@ -1,0 +1,218 @@
+"""The judge: told of everything that happens, it raises a ViolationError as soon as a rule is
+broken.
+
+It believes what it sees from outside (bytes on wires, what applications are told and given), and
+looks into a coordinator only to see whether its books agree with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kcore.errors import KafkaError
+from kcore.events import PartitionsAssigned
+from kcore.sim.ledger import Asked, Ledger
+from kcore.sim.offsets import Hands, Logs, Offsets
+from kcore.sim.trace import Trace, What
+from kcore.sim.violations import Rule, ViolationError
+from kcore.structs import TopicPartition
+from kcore.wire.messages import (
+    JoinGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+if TYPE_CHECKING:
+    from kcore.sim.members import Member
+    from kcore.sim.network import Wire
+
+# Generations whose owners are remembered: a zombie is never further behind.
+_GENERATIONS_KEPT: Final = 50
+
+# OffsetCommit names topics by id from this version on.
+_TOPIC_IDS_VERSION: Final = 10
+
+
+class GroupBook:
+    """What is known of one group from outside."""
+
+    def __init__(self) -> None:
+        self.generation = -1  # the newest that anybody was told of, by this coordinator
+        self.kept_generation = -1  # the newest whose assignment was given out: it is in the journal
+        self.owners: dict[int, dict[TopicPartition, str]] = {}
+
+
+class Judge:
+    """All rules but those about the end (see `settle`)."""
+
+    def __init__(self, ledger: Ledger, trace: Trace) -> None:
+        self._trace = trace
+        self.logs = Logs()
+        self.offsets = Offsets()
+        self.groups: dict[str, GroupBook] = {}
+        self.hands: dict[Member, Hands] = {}
+        self._topic_names: dict[bytes, str] = {}
+        ledger.asked_watchers.append(self._asked)
+        ledger.answered_watchers.append(self._answered)
+
+    # Members -------------------------------------------------------------------------------------
+
+    def member_started(self, member: Member) -> None:
+        """A process is there."""
+        self.hands[member] = Hands()
+        self.groups.setdefault(member.group_id, GroupBook())
+
+    def member_ended(self, member: Member) -> None:
+        """It is gone; what it has sent may still arrive."""
+
+    def polled(self, member: Member) -> None:
+        """The application is done with everything it was handed."""
+        hands = self.hands[member]
+        hands.done.update(hands.position)
+
+    def delivered(self, member: Member, taken: Mapping[TopicPartition, Sequence[Any]]) -> None:
+        """The application gets records."""
+        hands = self.hands[member]
+        for tp, records in taken.items():
+            self.offsets.handed(member.name, member.group_id, hands, tp, records)
+            self.logs.delivered_to(member.name, tp, records)
+        spans = {
+            f"{tp.topic}-{tp.partition}": (records[0].offset, records[-1].offset)
+            for tp, records in taken.items()
+        }
+        self._trace.event(What.DELIVERED, member.name, spans=spans)
+
+    def uncommitted(self, member: Member) -> dict[TopicPartition, int]:
+        """What an application would commit by itself; it is done with all that then."""
+        hands = self.hands[member]
+        hands.done.update(hands.position)
+        return {
+            tp: offset
+            for tp, offset in hands.position.items()
+            if self.offsets.of(member.group_id, tp).sure != offset
+        }
+
+    def assigned(self, member: Member, event: PartitionsAssigned) -> None:
+        """A member owns partitions in a generation: nobody else does."""
+        hands = self.hands[member]
+        for tp in event.added:
+            hands.position.pop(tp, None)
+            hands.done.pop(tp, None)
+        book = self.groups[member.group_id]
+        owners = book.owners.setdefault(event.generation, {})
+        for tp in event.partitions:
+            owner = owners.setdefault(tp, member.identity)
+            if owner != member.identity:
+                raise ViolationError(
+                    Rule.OWNED_ONCE,
+                    f"{tp.topic}-{tp.partition} is {owner}'s and {member.identity}'s in generation"
+                    f" {event.generation} of {member.group_id}",
+                )
+        while len(book.owners) > _GENERATIONS_KEPT:
+            del book.owners[next(iter(book.owners))]
+
+    def gone(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
+        """A member gives partitions up, or has lost them."""
+        hands = self.hands[member]
+        for tp in partitions:
+            hands.position.pop(tp, None)
+
+    def complained(self, member: Member, error: KafkaError) -> None:
+        """An application was told of an error."""
+
+    # Producers -----------------------------------------------------------------------------------
+
+    def written(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
+        """Records are sent."""
+        self.logs.written(tp, values)
+
+    def acknowledged(self, tp: TopicPartition, base_offset: int, values: Sequence[bytes]) -> None:
+        """Records are promised to be kept."""
+        self.logs.acknowledged(tp, base_offset, values)
+
+    # Nodes ---------------------------------------------------------------------------------------
+
+    def topic_made(self, name: str, topic_id: bytes) -> None:
+        """Newer requests name topics by id."""
+        self._topic_names[topic_id] = name
+
+    def coordinators_moved(self) -> None:
+        """Another node keeps the groups: of a generation that was not assigned it knows nothing."""
+        for book in self.groups.values():
+            book.generation = book.kept_generation
+
+    # The wire ------------------------------------------------------------------------------------
+
+    def _asked(self, wire: Wire, asked: Asked) -> None:
+        request = asked.message
+        if isinstance(request, OffsetCommitRequest):
+            hands = self._hands_of(wire)
+            offsets = self._offsets_of(request, asked.version)
+            self.offsets.asked(wire.client.name, request.group_id, hands, offsets)
+
+    def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
+        request: Any = asked.message
+        if isinstance(answer, JoinGroupResponse) and not answer.error_code:
+            self._joined(request.group_id, answer)
+        elif isinstance(answer, SyncGroupResponse) and not answer.error_code:
+            assert isinstance(request, SyncGroupRequest)
+            book = self.groups[request.group_id]
+            book.kept_generation = max(book.kept_generation, request.generation_id)
+        elif isinstance(answer, OffsetCommitResponse):
+            self._committed(wire, request, answer, asked.version)
+
+    def _joined(self, group_id: str, answer: JoinGroupResponse) -> None:
+        book = self.groups[group_id]
+        if answer.generation_id > book.generation:
+            book.generation = answer.generation_id
+            self._trace.event(What.GENERATION, group_id, generation=answer.generation_id)
+        elif answer.generation_id < book.generation:
+            raise ViolationError(
+                Rule.COHERENT,
+                f"{group_id} goes back from generation {book.generation} to {answer.generation_id}",
+            )
+
+    def _committed(
+        self, wire: Wire, request: OffsetCommitRequest, answer: OffsetCommitResponse, version: int
+    ) -> None:
+        generation = request.generation_id_or_member_epoch
+        asked = self._offsets_of(request, version)
+        taken = {}
+        for topic in answer.topics:
+            name = topic.name or self._topic_names.get(topic.topic_id, "")
+            for partition in topic.partitions:
+                tp = TopicPartition(name, partition.partition_index)
+                if partition.error_code:
+                    self.offsets.refused(request.group_id, tp, asked[tp])
+                else:
+                    taken[tp] = asked[tp]
+        if not taken:
+            return
+        book = self.groups[request.group_id]
+        if generation != book.generation:
+            raise ViolationError(
+                Rule.COMMIT_FENCED,
+                f"{wire.client.name} of generation {generation} has committed in generation"
+                f" {book.generation} of {request.group_id}",
+            )
+        for tp, offset in taken.items():
+            self.offsets.confirmed(wire.client.name, request.group_id, generation, tp, offset)
+        spans = {f"{tp.topic}-{tp.partition}": offset for tp, offset in taken.items()}
+        self._trace.event(What.COMMITTED, wire.client.name, offsets=spans)
+
+    def _hands_of(self, wire: Wire) -> Hands:
+        return self.hands[wire.client]  # type: ignore[index] # only members commit
+
+    def _offsets_of(self, request: OffsetCommitRequest, version: int) -> dict[TopicPartition, int]:
+        by_id = version >= _TOPIC_IDS_VERSION
+        return {
+            TopicPartition(
+                self._topic_names[topic.topic_id] if by_id else topic.name,
+                partition.partition_index,
+            ): partition.committed_offset
+            for topic in request.topics
+            for partition in topic.partitions
+        }

@@ -1,0 +1,138 @@
+"""The books of the wire: every request and its answer, by correlation id, in their order.
+
+It reads what peers send, not what they think: a second answer, one out of turn, one that never
+comes. Requests and answers that other checkers judge are decoded here, once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kcore.sim.plan import LATE_ANSWER_MAX_MS, Plan
+from kcore.sim.violations import Rule, ViolationError
+from kcore.wire import frames
+from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.message import Message
+
+if TYPE_CHECKING:
+    from kcore.sim.network import Wire
+    from kcore.sim.trace import Trace
+
+_REQUEST: Final = struct.Struct(">ihhi")  # length, API, version, correlation id
+_ANSWER: Final = struct.Struct(">ii")  # length, correlation id
+
+# What a node may take for an answer beyond what the request itself allows: its timers are as coarse
+# as its clock. The network's time comes on top, and that of answers that are late on purpose.
+_SLACK_MS: Final = 2_000
+
+# Requests in flight on one connection; more means that a client does not wait for anything.
+_IN_FLIGHT_MAX: Final = 200
+
+# Read by other checkers.
+_WATCHED: Final = {ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
+
+_NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request under way. `message` is there if a checker reads it."""
+
+    correlation_id: int
+    api: ApiKey
+    version: int
+    at_ms: int
+    message: Message | None
+
+
+AskedWatcher = Callable[["Wire", Asked], None]
+AnsweredWatcher = Callable[["Wire", Asked, Message], None]
+
+
+class Ledger:
+    """What is asked and answered on all wires."""
+
+    def __init__(self, plan: Plan, trace: Trace) -> None:
+        self._trace = trace
+        waits_ms = plan.max_poll_interval_ms + plan.session_timeout_ms + plan.rebalance_delay_ms
+        self._bounds_ms = {
+            ApiKey.JOIN_GROUP: 2 * waits_ms,
+            ApiKey.SYNC_GROUP: 2 * waits_ms,
+            ApiKey.FETCH: plan.fetch_max_wait_ms,
+        }
+        self._slack_ms = _SLACK_MS + LATE_ANSWER_MAX_MS + 12 * plan.latency_ms[1]
+        self.asked_watchers: list[AskedWatcher] = []
+        self.answered_watchers: list[AnsweredWatcher] = []
+        self.requests = 0
+        self.answers = 0
+
+    def asked(self, wire: Wire, data: bytes, now_ms: int) -> None:
+        """A client sends this, one request."""
+        length, key, version, correlation_id = _REQUEST.unpack_from(data)
+        if length + 4 != len(data):
+            raise ViolationError(Rule.NO_FAULT, f"{wire.client.name} sent no whole request")
+        api = ApiKey(key)
+        message = None
+        if api in _WATCHED:
+            message = frames.decode_request(memoryview(data)[4:]).message
+        asked = Asked(correlation_id, api, version, now_ms, message)
+        wire.asked.append(asked)
+        self.requests += 1
+        self._trace.passed(wire.client.name, _NAMES[key], data)
+        if len(wire.asked) > _IN_FLIGHT_MAX:
+            raise ViolationError(
+                Rule.BOUNDED, f"{wire.client.name} has {len(wire.asked)} requests in flight"
+            )
+        if message is not None:
+            for watcher in self.asked_watchers:
+                watcher(wire, asked)
+
+    def answered(self, wire: Wire, data: bytes, now_ms: int) -> None:
+        """A node sends this, one answer."""
+        length, correlation_id = _ANSWER.unpack_from(data)
+        if not wire.asked:
+            raise ViolationError(
+                Rule.ANSWERED_ONCE,
+                f"{wire.node.name} answers {correlation_id} to {wire.client.name}, who asked"
+                " nothing that is open",
+            )
+        asked = wire.asked.popleft()
+        if asked.correlation_id != correlation_id or length + 4 != len(data):
+            raise ViolationError(
+                Rule.ANSWERED_ONCE,
+                f"{wire.node.name} answers {correlation_id} to {wire.client.name}, whose"
+                f" {asked.api.name} {asked.correlation_id} is next",
+            )
+        self.answers += 1
+        self._trace.passed(wire.node.name, f"answers {asked.api.name.lower()}", data)
+        self._judge_time(wire, asked, now_ms)
+        wire.turn_ms = now_ms
+        if asked.message is not None:
+            response = API_TABLE[asked.api].response
+            answer = frames.decode_response(response, asked.version, memoryview(data)[4:])
+            for watcher in self.answered_watchers:
+                watcher(wire, asked, answer)
+
+    def dropped(self, wire: Wire) -> None:
+        """The node's side is gone: nothing is owed any more."""
+        wire.asked.clear()
+
+    def judge_open(self, wire: Wire, now_ms: int) -> None:
+        """A wire that stands, or that its client gives up now: is an answer overdue?"""
+        if wire.asked:
+            self._judge_time(wire, wire.asked[0], now_ms)
+
+    def _judge_time(self, wire: Wire, asked: Asked, now_ms: int) -> None:
+        """The first request of a wire has had its time."""
+        if wire.hole or wire.excused:
+            return
+        bound_ms = self._bounds_ms.get(asked.api, 0) + self._slack_ms
+        if now_ms - max(asked.at_ms, wire.turn_ms) > bound_ms:
+            raise ViolationError(
+                Rule.ANSWERED_ONCE,
+                f"{wire.node.name} has not answered {asked.api.name} {asked.correlation_id} of"
+                f" {wire.client.name} for {now_ms - asked.at_ms} ms",
+            )

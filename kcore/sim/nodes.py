@@ -1,0 +1,204 @@
+"""The brokers of a run: the nodes of one cluster, each with a clock, up or down."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kcore.actions import Connect, Disconnect, Send
+from kcore.broker import BrokerConfig, Cluster, Node
+from kcore.coordinator import CoordinatorConfig
+from kcore.sim.chance import Chance
+from kcore.sim.clock import Clock
+from kcore.sim.stage import Stage
+from kcore.sim.trace import What
+from kcore.sim.violations import Rule, ViolationError
+from kcore.structs import Node as Address
+from kcore.structs import TopicPartition
+from kcore.timers import NEVER
+
+_WALL_MS = 1_700_000_000_000
+
+# Few partitions of the groups' journal, so that groups share them and move together.
+_JOURNALS = 3
+
+
+class NodePeer:
+    """One node."""
+
+    def __init__(self, brokers: Brokers, node_id: int, clock: Clock) -> None:
+        self.name = f"node{node_id}"
+        self.node_id = node_id
+        self.up = True
+        self.clock = clock
+        self._brokers = brokers
+        self._stage = brokers.stage
+        self._wake_ms = NEVER
+        self.node = Node(brokers.cluster, node_id, self.local_ms)
+
+    @property
+    def local_ms(self) -> int:
+        """What its own clock says."""
+        return self.clock.read(self._stage.now())
+
+    def wire_opened(self, number: int, host: str) -> None:
+        """See NodeSide."""
+        self.node.handle_connected(number, host, self.local_ms)
+        self._brokers.drain()
+
+    def wire_data(self, number: int, data: bytes) -> None:
+        """See NodeSide."""
+        self.node.handle_data(number, data, self.local_ms)
+        self._brokers.drain()
+
+    def wire_sent(self, number: int) -> None:
+        """See NodeSide."""
+        self.node.handle_sent(number, self.local_ms)
+        self._brokers.drain()
+
+    def wire_closed(self, number: int, why: str) -> None:
+        """See NodeSide."""
+        self.node.handle_closed(number, why, self.local_ms)
+        self._brokers.drain()
+
+    def reads(self, number: int) -> bool:
+        """See NodeSide."""
+        return self.node.reads(number)
+
+    def obey(self) -> bool:
+        """Do what the node wants done; whether there was anything."""
+        stage, node = self._stage, self.node
+        now_ms = stage.now()
+        written: deque[int] = deque()  # on which all is in the kernel
+        busy = False
+        while True:
+            action = node.next_action()
+            if isinstance(action, Send):
+                written_ms = stage.network.node_sends(action.link, action.data)
+                if written_ms > now_ms:
+                    stage.at(written_ms, self.wire_sent, action.link)
+                else:
+                    written.append(action.link)
+            elif isinstance(action, Disconnect):
+                stage.network.node_closes(action.link)
+            elif written:
+                node.handle_sent(written.popleft(), self.local_ms)
+            else:
+                return busy
+            busy = True
+
+    def rearm(self) -> None:
+        """Come back when the node wants."""
+        if self.node.faults:
+            fault = self.node.faults[0]
+            raise ViolationError(Rule.NO_FAULT, f"{self.name} has a fault: {fault!r}") from fault
+        at_ms = self.clock.when(self.node.deadline())
+        if at_ms < self._wake_ms:
+            self._wake_ms = max(at_ms, self._stage.now())
+            self._stage.at(self._wake_ms, self._wake, self._wake_ms)
+
+    def _wake(self, at_ms: int) -> None:
+        if self._wake_ms != at_ms:
+            return
+        self._wake_ms = NEVER
+        now_ms = self.local_ms
+        if self.up and self.node.deadline() <= now_ms:
+            self.node.handle_deadline(now_ms)
+        self._brokers.drain()
+
+
+class Brokers:
+    """All nodes of a run."""
+
+    def __init__(self, stage: Stage, chance: Chance) -> None:
+        self.stage = stage
+        plan = stage.plan
+        coordinator = CoordinatorConfig(
+            group_initial_rebalance_delay_ms=plan.rebalance_delay_ms,
+            offsets_topic_num_partitions=_JOURNALS,
+        )
+        config = BrokerConfig(
+            release=plan.release, auto_create_topics=False, coordinator=coordinator
+        )
+        addresses = [Address(n, f"node{n}", 9092) for n in range(1, plan.brokers + 1)]
+        self.cluster = Cluster(config, addresses, chance.fork(), wall_offset_ms=_WALL_MS)
+        self.peers = {
+            address.host: NodePeer(self, address.node_id, Clock(1_000)) for address in addresses
+        }
+        self._partitions: list[TopicPartition] = []
+
+    @property
+    def bootstrap(self) -> tuple[str, ...]:
+        """Where clients begin."""
+        return tuple(f"{host}:9092" for host in self.peers)
+
+    def find(self, action: Connect) -> NodePeer:
+        """Whose address it is."""
+        return self.peers[action.host]
+
+    def node(self, node_id: int) -> NodePeer:
+        """A node by its id."""
+        return self.peers[f"node{node_id}"]
+
+    def drain(self) -> None:
+        """What one node does may let another one answer: until all have nothing to do."""
+        peers = self.peers.values()
+        busy = True
+        while busy:
+            busy = False
+            for peer in peers:
+                busy = peer.obey() or busy
+        for peer in peers:
+            peer.rearm()
+
+    # Topics --------------------------------------------------------------------------------------
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """A topic, with as many replicas as there are nodes."""
+        topic = self.cluster.topics.create(
+            name, partitions, replication_factor=self.stage.plan.brokers
+        )
+        self.stage.judge.topic_made(name, topic.topic_id)
+        self._recount()
+
+    def add_partitions(self, name: str, more: int) -> None:
+        """A topic gets more."""
+        topic = self.cluster.topics.get(name)
+        assert topic is not None
+        self.cluster.topics.add_partitions(topic, more, self.stage.plan.brokers)
+        self._recount()
+
+    def _recount(self) -> None:
+        self._partitions = [
+            TopicPartition(topic.name, number)
+            for topic in self.cluster.topics.topics()
+            for number in range(len(topic.partitions))
+        ]
+
+    def partitions(self) -> list[TopicPartition]:
+        """All partitions of all topics."""
+        return self._partitions
+
+    def leader_of(self, tp: TopicPartition) -> int | None:
+        """Who leads it now; None: nobody."""
+        topic = self.cluster.topics.get(tp.topic)
+        assert topic is not None
+        leader = topic.partitions[tp.partition].leader
+        return leader if leader in self.cluster.nodes else None
+
+    # Life ----------------------------------------------------------------------------------------
+
+    def stop(self, peer: NodePeer) -> None:
+        """A node is gone."""
+        peer.up = False
+        self.stage.trace.event(What.NODE_DOWN, peer.name)
+        self.stage.judge.coordinators_moved()
+        self.cluster.stop_node(peer.node_id, peer.local_ms)
+        self.drain()
+
+    def start(self, peer: NodePeer) -> None:
+        """It is back."""
+        peer.up = True
+        self.stage.trace.event(What.NODE_UP, peer.name)
+        self.stage.judge.coordinators_moved()
+        self.cluster.start_node(peer.node_id, peer.local_ms)
+        self.drain()

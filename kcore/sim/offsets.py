@@ -1,0 +1,173 @@
+"""What was written, handed over and committed, seen from outside, and the rules about it.
+
+Logs are known by what producers were promised, deliveries by what applications got, commits by what
+passes on the wire. A commit whose answer nobody saw may count or not; until a later one is
+confirmed, both are possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcore.sim.violations import Rule, ViolationError
+from kcore.structs import TopicPartition
+
+
+@dataclass(slots=True)
+class Log:
+    """One partition. `values`: by offset, of the records that were promised to be kept."""
+
+    values: dict[int, bytes] = field(default_factory=dict)
+    end_offset: int = 0  # behind the last of these
+    delivered: set[int] = field(default_factory=set)  # promised or not
+
+
+@dataclass(slots=True)
+class Committed:
+    """A group's offset in one partition."""
+
+    sure: int | None = None  # the last one that was confirmed
+    generation: int = -1  # of that
+    possible: set[int] = field(default_factory=set)  # asked for since, not answered
+
+    def candidates(self) -> set[int]:
+        """Where a member may begin; with nothing committed, at the first offset."""
+        return self.possible | {0 if self.sure is None else self.sure}
+
+
+@dataclass(slots=True)
+class Hands:
+    """What one member has of its partitions. Offsets are the next ones to come."""
+
+    position: dict[TopicPartition, int] = field(default_factory=dict)  # since it was assigned
+    done: dict[TopicPartition, int] = field(default_factory=dict)  # the application is done before
+    told: dict[TopicPartition, int] = field(default_factory=dict)  # commits it asked for
+
+
+class Logs:
+    """Records of all partitions."""
+
+    def __init__(self) -> None:
+        self.logs: dict[TopicPartition, Log] = {}
+        self._sent: dict[bytes, TopicPartition] = {}
+        self.delivered = 0
+
+    def written(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
+        """A producer sends these; they are in the log from now on, or never."""
+        for value in values:
+            self._sent[value] = tp
+
+    def acknowledged(self, tp: TopicPartition, base_offset: int, values: Sequence[bytes]) -> None:
+        """It was promised that they are kept."""
+        log = self.logs.setdefault(tp, Log())
+        for offset, value in enumerate(values, base_offset):
+            if log.values.setdefault(offset, value) != value:
+                raise ViolationError(
+                    Rule.NEVER_SKIPS, f"offset {offset} of {_name(tp)} was given out twice"
+                )
+        log.end_offset = max(log.end_offset, base_offset + len(values))
+
+    def delivered_to(self, name: str, tp: TopicPartition, records: Sequence[Any]) -> None:
+        """Records came as they were written."""
+        log = self.logs.setdefault(tp, Log())
+        for record in records:
+            wanted = log.values.get(record.offset)
+            known = self._sent.get(record.value) == tp if wanted is None else record.value == wanted
+            if not known:
+                raise ViolationError(
+                    Rule.NEVER_SKIPS,
+                    f"{name} got {record.value!r} at {record.offset} of {_name(tp)}, which has"
+                    f" {wanted!r} there",
+                )
+            log.delivered.add(record.offset)
+        self.delivered += len(records)
+
+    def missing(self, tp: TopicPartition) -> list[int]:
+        """Promised records that nobody got."""
+        log = self.logs.get(tp)
+        return [] if log is None else sorted(log.values.keys() - log.delivered)
+
+    def end_offset(self, tp: TopicPartition) -> int:
+        """Behind the last promised record."""
+        log = self.logs.get(tp)
+        return 0 if log is None else log.end_offset
+
+
+class Offsets:
+    """Positions of members and offsets of groups."""
+
+    def __init__(self) -> None:
+        self.committed: dict[tuple[str, TopicPartition], Committed] = {}
+        self.commits = 0
+
+    def of(self, group_id: str, tp: TopicPartition) -> Committed:
+        """What a group has committed in a partition."""
+        return self.committed.setdefault((group_id, tp), Committed())
+
+    # Handing over --------------------------------------------------------------------------------
+
+    def handed(
+        self, name: str, group_id: str, hands: Hands, tp: TopicPartition, records: Sequence[Any]
+    ) -> None:
+        """Records follow one another, from where the group has left off."""
+        first = records[0].offset
+        expected = hands.position.get(tp)
+        if expected is None:
+            begins = self.of(group_id, tp).candidates()
+            if first not in begins:
+                raise ViolationError(
+                    Rule.NEVER_SKIPS,
+                    f"{name} begins at {first} in {_name(tp)}, committed is {sorted(begins)}",
+                )
+            expected = first
+        for record in records:
+            if record.offset != expected:
+                raise ViolationError(
+                    Rule.NEVER_SKIPS,
+                    f"{name} got {record.offset} of {_name(tp)} after {expected - 1}",
+                )
+            expected += 1
+        hands.position[tp] = expected
+
+    # Committing ----------------------------------------------------------------------------------
+
+    def asked(
+        self, name: str, group_id: str, hands: Hands, offsets: Mapping[TopicPartition, int]
+    ) -> None:
+        """A member asks for a commit: of nothing it is not done with."""
+        for tp, offset in offsets.items():
+            committed = self.of(group_id, tp)
+            allowed = max(hands.done.get(tp, 0), *committed.candidates())
+            if offset > allowed:
+                raise ViolationError(
+                    Rule.COMMIT_BEHIND,
+                    f"{name} commits {offset} in {_name(tp)} and is done up to {allowed}",
+                )
+            committed.possible.add(offset)
+            hands.told[tp] = offset
+
+    def confirmed(
+        self, name: str, group_id: str, generation: int, tp: TopicPartition, offset: int
+    ) -> None:
+        """The coordinator has taken it."""
+        committed = self.of(group_id, tp)
+        back = committed.sure is not None and offset < committed.sure
+        if back and generation == committed.generation:
+            raise ViolationError(
+                Rule.COMMIT_FORWARD,
+                f"{name} takes {_name(tp)} back from {committed.sure} to {offset} in generation"
+                f" {generation}",
+            )
+        committed.sure, committed.generation = offset, generation
+        committed.possible.clear()
+        self.commits += 1
+
+    def refused(self, group_id: str, tp: TopicPartition, offset: int) -> None:
+        """The coordinator has not taken it."""
+        self.of(group_id, tp).possible.discard(offset)
+
+
+def _name(tp: TopicPartition) -> str:
+    return f"{tp.topic}-{tp.partition}"

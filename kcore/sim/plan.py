@@ -1,0 +1,166 @@
+"""What a run is to be: drawn from its seed, printed, and overruled by who wants something else.
+
+Swarm style: not every run has every fault. A seed draws which kinds there are and how often each
+happens, so that thousands of runs differ in what they put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from typing import Any, Final
+
+from kcore.assignors import BY_NAME
+from kcore.sim.chance import Chance
+
+
+class Fault(Enum):
+    """What can go wrong, or change; under the words of the command line."""
+
+    CUT = "cut"  # a connection is reset, both sides are told
+    HALF_OPEN = "half-open"  # nothing passes any more, and at most one side is told
+    SPLIT = "split"  # nothing passes between two machines for a while, TCP keeps it
+    REFUSE = "refuse"  # connects are refused for a while
+    STALL = "stall"  # one connection is slow for a while
+    NODE_CRASH = "node-crash"  # a node is gone, and comes back
+    LEADER_MOVE = "leader-move"  # another node leads a partition
+    REFUSAL = "refusal"  # a node answers a request with an error
+    LATE_ANSWER = "late-answer"  # a node serves a request late
+    ZOMBIE = "zombie"  # a member's process stands still, and comes back
+    SLOW = "slow"  # a member does not poll for longer than it may
+    CRASH = "crash"  # a member is gone, and another one may come
+    LEAVE = "leave"  # a member closes
+    JOIN = "join"  # a member comes
+    RESTART = "restart"  # a static member comes back under its name
+    RESUBSCRIBE = "resubscribe"  # a member subscribes to other topics
+    REJOIN = "rejoin"  # a member asks for a rebalance
+    HOLD = "hold"  # a member pauses partitions, and resumes them
+    GROW = "grow"  # a topic gets partitions
+    TOPIC = "topic"  # a topic is made that members wait for
+
+
+# Mean time between two of a kind, in ms: from rare to relentless.
+_MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
+
+# An answer that is late on purpose is no later than this.
+LATE_ANSWER_MAX_MS: Final = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run; times in ms, `faults` are the mean times between two of a kind.
+
+    partitions: of each topic to begin with. duration_ms: how long faults last. settle_ms: how long
+    it may take until everything is well after that.
+    """
+
+    seed: int
+    members: int = 3
+    brokers: int = 1
+    topics: int = 1
+    partitions: int = 3
+    groups: int = 1
+    duration_ms: int = 20_000
+    settle_ms: int = 90_000
+    faults: dict[Fault, int] = field(default_factory=dict)
+    latency_ms: tuple[int, int] = (0, 3)
+    split_share: float = 0.0  # of what is sent, that which arrives in pieces
+    drift_ppm: int = 0
+    append_every_ms: int = 500
+    append_until_ms: int | None = None  # None: as long as faults last
+    records_per_append: int = 3
+    static_share: float = 0.0
+    auto_commit_share: float = 0.5
+    await_share: float = 0.0  # of members that acknowledge each step of a rebalance
+    assignors: tuple[tuple[str, ...], ...] = (("range", "roundrobin"),)
+    pattern_share: float = 0.0
+    session_timeout_ms: int = 6_000
+    heartbeat_interval_ms: int = 1_500
+    max_poll_interval_ms: int = 12_000
+    request_timeout_ms: int = 4_000
+    metadata_max_age_ms: int = 5_000
+    fetch_max_wait_ms: int = 2_000
+    poll_every_ms: tuple[int, int] = (100, 900)
+    rebalance_delay_ms: int = 0
+    release: tuple[int, int] = (4, 3)
+
+    def lines(self) -> list[str]:
+        """The plan in words, a few to a line."""
+        rates = ", ".join(f"{kind.value} every {ms} ms" for kind, ms in self.faults.items())
+        rest = [
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in fields(self)
+            if one.name not in {"seed", "faults"}
+        ]
+        rows = [rest[at : at + 5] for at in range(0, len(rest), 5)]
+        return [f"faults: {rates or 'none'}", *(", ".join(row) for row in rows)]
+
+
+def draw(chance: Chance, seed: int) -> Plan:
+    """The plan of a seed: small and busy, a second or less of work."""
+    brokers = chance.one_of((1, 1, 2, 3, 3))
+    names = sorted(BY_NAME)
+    lists: list[tuple[str, ...]] = [(name,) for name in names]
+    lists += [("range", "roundrobin"), ("roundrobin", "range")]
+    session_ms = chance.one_of((6_000, 6_000, 10_000))
+    slow_network = chance.happens(0.3)
+    return Plan(
+        seed=seed,
+        members=chance.between(1, 5),
+        brokers=brokers,
+        topics=chance.one_of((1, 1, 2, 3)),
+        partitions=chance.between(1, 6),
+        duration_ms=chance.one_of((8_000, 15_000, 25_000)),
+        faults=_draw_faults(chance, brokers),
+        latency_ms=(1, chance.between(20, 120)) if slow_network else (0, chance.between(1, 8)),
+        split_share=chance.one_of((0.0, 0.05, 0.3)),
+        drift_ppm=chance.one_of((0, 200, 20_000)),
+        append_every_ms=chance.between(200, 1_500),
+        records_per_append=chance.between(1, 8),
+        static_share=chance.one_of((0.0, 0.0, 0.5, 1.0)),
+        auto_commit_share=chance.one_of((0.0, 0.5, 1.0)),
+        await_share=chance.one_of((0.0, 0.5, 1.0)),
+        assignors=_draw_assignors(chance, lists),
+        pattern_share=chance.one_of((0.0, 0.0, 0.5)),
+        session_timeout_ms=session_ms,
+        heartbeat_interval_ms=chance.one_of((500, 1_500, session_ms // 3)),
+        max_poll_interval_ms=chance.one_of((5_000, 12_000, 20_000)),
+        request_timeout_ms=chance.one_of((3_000, 6_000)),
+        fetch_max_wait_ms=chance.one_of((500, 2_000)),
+        rebalance_delay_ms=chance.one_of((0, 0, 1_000)),
+        release=chance.one_of(((4, 3), (4, 3), (4, 3), (3, 3), (2, 1))),
+    )
+
+
+def _draw_faults(chance: Chance, brokers: int) -> dict[Fault, int]:
+    share = chance.one_of((0.0, 0.15, 0.3, 0.3, 0.5, 0.8))
+    kinds = chance.some_of(list(Fault), share)
+    alone = {Fault.LEADER_MOVE} if brokers == 1 else set()
+    return {kind: chance.one_of(_MEANS_MS) for kind in kinds if kind not in alone}
+
+
+def _draw_assignors(chance: Chance, lists: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """One list for all, or two that share an assignor."""
+    first = chance.one_of(lists)
+    alike = [other for other in lists if set(other) & set(first)]
+    return (first,) if chance.happens(0.6) else (first, chance.one_of(alike))
+
+
+def overruled(plan: Plan, **given: Any) -> Plan:
+    """The plan with what somebody asked for in place of what was drawn; None: as drawn."""
+    return replace(plan, **{name: value for name, value in given.items() if value is not None})
+
+
+def faults_of(words: Iterable[str], drawn: Plan, chance: Chance) -> dict[Fault, int]:
+    """Kinds by their words; `none` and `all` are understood. ValueError for another word.
+
+    How often is as drawn, or drawn now.
+    """
+    kinds: list[Fault] = []
+    for word in words:
+        if word == "all":
+            kinds += list(Fault)
+        elif word != "none":
+            kinds.append(Fault(word))
+    return {kind: drawn.faults.get(kind) or chance.one_of(_MEANS_MS) for kind in kinds}

@@ -1,0 +1,104 @@
+"""One run from its seed: members and brokers under faults, then peace, then the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kcore.sim.chance import Chance, Source
+from kcore.sim.plan import Plan, draw
+from kcore.sim.settle import settle
+from kcore.sim.trace import TraceEvent, What
+from kcore.sim.violations import Rule, ViolationError
+from kcore.sim.world import World
+
+TAIL_SHOWN: Final = 40
+_CLOSE_MS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run. `violation` is None if it was well; `tail` are the last lines then.
+
+    settled_ms: from the last fault until all was well; None if it never was.
+    """
+
+    plan: Plan
+    digest: str
+    steps: int
+    ended_ms: int
+    settled_ms: int | None
+    counts: dict[str, int]
+    violation: ViolationError | None
+    tail: list[str]
+    events: list[TraceEvent]
+
+
+def plan_of(source: Source | Callable[[int], Any], seed: int) -> Plan:
+    """What a seed says its run is to be."""
+    return draw(Chance(source, seed), seed)
+
+
+def simulate(plan: Plan, source: Source | Callable[[int], Any]) -> Outcome:
+    """Run it. source: makes a stream of randomness from a seed; the class `random.Random` does."""
+    world = World(plan, Chance(source, plan.seed + 1))
+    violation: ViolationError | None = None
+    settled_ms: int | None = None
+    try:
+        begin(world)
+        world.run_until(plan.duration_ms)
+        heal(world)
+        settled_ms = settle(world)
+        close(world)
+    except ViolationError as found:
+        violation = found
+    trace = world.trace
+    return Outcome(
+        plan=plan,
+        digest=trace.digest,
+        steps=trace.steps,
+        ended_ms=world.now_ms,
+        settled_ms=settled_ms,
+        counts=counts_of(world),
+        violation=violation,
+        tail=trace.tail(),
+        events=trace.events,
+    )
+
+
+def begin(world: World) -> None:
+    """Members come, one after another."""
+    for slot in world.slots:
+        world.start_member(slot)
+
+
+def heal(world: World) -> None:
+    """No faults any more."""
+    world.trace.event(What.HEALED, "world")
+    world.network.heal()
+
+
+def close(world: World) -> None:
+    """Everybody leaves in peace; nothing is left behind."""
+    for member in list(world.living()):
+        member.close()
+    world.run_until(world.now_ms + _CLOSE_MS)
+    left = [member.name for member in world.living()]
+    if left:
+        raise ViolationError(Rule.SETTLES, f"{', '.join(left)} did not close")
+
+
+def counts_of(world: World) -> dict[str, int]:
+    """How much happened."""
+    judge = world.judge
+    return {
+        "members": world.started,
+        "generations": sum(max(book.generation, 0) for book in judge.groups.values()),
+        "requests": world.ledger.requests,
+        "connects": world.network.connects,
+        "records": world.producer.acknowledged,
+        "delivered": judge.logs.delivered,
+        "commits": judge.offsets.commits,
+        "faults": sum(event.what is What.FAULT for event in world.trace.events),
+    }

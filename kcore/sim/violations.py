@@ -1,0 +1,31 @@
+"""What a checker says when a rule is broken."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Rule(Enum):
+    """The rules that a run is judged by."""
+
+    OWNED_ONCE = "no partition is owned twice in a generation"
+    ANSWERED_ONCE = "every request is answered exactly once"
+    NEVER_SKIPS = "positions never skip, records are what was written"
+    COMMIT_BEHIND = "nothing is committed beyond what was handed to the application"
+    COMMIT_FENCED = "a commit counts only from a member of the generation that is"
+    COMMIT_FORWARD = "committed offsets never go back within a generation"
+    DELIVERED = "every record is delivered at least once"
+    PROGRESS = "assigned, unpaused and lagging implies a record or a typed error in time"
+    SETTLES = "when the faults are over, everything settles in time"
+    BOUNDED = "memory and work stay within their bounds"
+    NO_FAULT = "nothing raises what it does not say it raises"
+    COHERENT = "the coordinator's books agree with each other"
+
+
+class ViolationError(Exception):
+    """A rule is broken: the run ends here."""
+
+    def __init__(self, rule: Rule, text: str) -> None:
+        super().__init__(f"{rule.name}: {rule.value}: {text}")
+        self.rule = rule
+        self.text = text

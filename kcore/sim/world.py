@@ -1,0 +1,150 @@
+"""The world of one run: its time, what is to happen when, who is in it.
+
+Time jumps from one thing to the next. Things of the same moment happen in the order in which they
+were scheduled, so that a run is its seed.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Final
+
+from kcore.actions import Connect
+from kcore.sim.chance import Chance
+from kcore.sim.clock import Clock
+from kcore.sim.judge import Judge
+from kcore.sim.ledger import Ledger
+from kcore.sim.members import Commit, Habits, Member
+from kcore.sim.network import Network, NodeSide
+from kcore.sim.nodes import Brokers
+from kcore.sim.plan import Plan
+from kcore.sim.producers import Producer
+from kcore.sim.stage import Stage
+from kcore.sim.trace import Trace
+from kcore.sim.violations import Rule, ViolationError
+
+# Turns of one millisecond, for each peer: more and something goes round in circles.
+_TURNS_PER_PEER: Final = 300
+
+_OFFSETS_MS: Final = (0, 5_000, 86_400_000, 4_000_000_000)  # where members' clocks begin
+
+
+class World:
+    """Peers, and a heap of what is to come."""
+
+    def __init__(self, plan: Plan, chance: Chance) -> None:
+        self.plan = plan
+        self.now_ms = 0
+        self.trace = Trace()
+        self._heap: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._order = 0
+        self._turns = 0  # in this millisecond
+        self._chance = chance
+        self._names = 0
+        ledger = Ledger(plan, self.trace)
+        self.ledger = ledger
+        self.judge = Judge(ledger, self.trace)
+        self.network = Network(
+            chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
+        )
+        self.stage = Stage(
+            plan, self.now, self.at, self.network, self.judge, self.trace, self._find
+        )
+        self.brokers = Brokers(self.stage, chance)
+        self.topics: list[str] = []
+        self.members: list[Member] = []  # those that have not ended
+        self.started = 0
+        for _ in range(plan.topics):
+            self.add_topic(plan.partitions)
+        self._slots = [self._draw_slot(number) for number in range(plan.members)]
+        until_ms = plan.append_until_ms
+        self.producer = Producer(
+            self.stage,
+            self.brokers,
+            chance.fork(),
+            plan.duration_ms if until_ms is None else until_ms,
+        )
+
+    def now(self) -> int:
+        """The time."""
+        return self.now_ms
+
+    def at(self, at_ms: int, what: Callable[..., None], /, *arguments: Any) -> None:
+        """Let something happen then."""
+        self._order += 1
+        heappush(self._heap, (at_ms, self._order, what, arguments))
+
+    def run_until(self, end_ms: int) -> None:
+        """Let time pass."""
+        heap, trace = self._heap, self.trace
+        limit = _TURNS_PER_PEER * (self.plan.members + self.plan.brokers + 1)
+        while heap and heap[0][0] <= end_ms:
+            at_ms, _, what, arguments = heappop(heap)
+            if at_ms > self.now_ms:
+                self.now_ms = at_ms
+                self._turns = 0
+            self._turns += 1
+            trace.begin_step(self.now_ms)
+            if self._turns > limit:
+                raise ViolationError(Rule.BOUNDED, f"{self._turns} turns without time passing")
+            try:
+                what(*arguments)
+            except ViolationError:
+                raise
+            except Exception as error:
+                lines = traceback.format_exception(error)
+                raise ViolationError(Rule.NO_FAULT, "".join(lines)) from error
+        self.now_ms = max(self.now_ms, end_ms)
+
+    # Who is there --------------------------------------------------------------------------------
+
+    def _find(self, action: Connect) -> NodeSide:
+        return self.brokers.find(action)
+
+    def _draw_slot(self, number: int) -> Habits:
+        """One place in a group; processes come and go in it."""
+        plan, chance = self.plan, self._chance
+        commit = Commit.AUTO
+        if not chance.happens(plan.auto_commit_share):
+            commit = chance.one_of((Commit.EACH, Commit.NAMED, Commit.SOMETIMES))
+        drift_ppm = chance.between(-plan.drift_ppm, plan.drift_ppm)
+        return Habits(
+            name=f"m{number + 1}",
+            group_id=f"group{number % plan.groups + 1}",
+            topics=tuple(self.topics),
+            bootstrap=self.brokers.bootstrap,
+            assignors=chance.one_of(plan.assignors),
+            commit=commit,
+            clock=Clock(chance.one_of(_OFFSETS_MS), drift_ppm),
+            poll_every_ms=chance.between(*plan.poll_every_ms),
+            max_records=chance.one_of((1, 3, 50, 500)),
+            awaits=chance.happens(plan.await_share),
+            instance_id=f"i{number + 1}" if chance.happens(plan.static_share) else None,
+            by_pattern=chance.happens(plan.pattern_share),
+        )
+
+    @property
+    def slots(self) -> list[Habits]:
+        """The places, taken or free."""
+        return self._slots
+
+    def start_member(self, slot: Habits) -> Member:
+        """A new process in a place."""
+        self.started += 1
+        member = Member(self.stage, slot, self._chance.fork())
+        self.members.append(member)
+        return member
+
+    def living(self) -> list[Member]:
+        """Members whose process is there."""
+        self.members = [member for member in self.members if not member.ended]
+        return self.members
+
+    def add_topic(self, partitions: int) -> str:
+        """A topic more."""
+        name = f"t{len(self.topics) + 1}"
+        self.topics.append(name)
+        self.brokers.create_topic(name, partitions)
+        return name
