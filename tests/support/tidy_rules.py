@@ -29,7 +29,6 @@ BANDS: list[set[str]] = [
     {"settings"},
     {"consumer", "producer"},
     {"sim"},
-    {"sim"},
     {"transports"},
     {"clients", "embedded"},
     {"cli"},
