@@ -6,6 +6,7 @@ cdef class Source:
     cdef Cursor cursor
     cdef Py_buffer buffer  # what the cursor reads
     cdef object view  # memoryview over it; `records` are slices of this
+    cdef Py_ssize_t items_left  # how many more of arrays' items are read
     cdef str field  # the field that a fault was found in, None before
 
 

@@ -28,6 +28,7 @@ from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t
 from libc.string cimport memmove
 
 from kcore.wire.cursor cimport (
+    FAULT_ITEMS,
     FAULT_LENGTH,
     FAULT_NONE,
     FAULT_NULL,
@@ -83,6 +84,7 @@ from kcore.wire.message import Pieces
 
 
 cdef extern from "Python.h":
+    const Py_ssize_t PY_SSIZE_T_MAX
     object PyType_GenericAlloc(PyTypeObject *cls, Py_ssize_t items)
     object PyUnicode_DecodeUTF8(const char *data, Py_ssize_t size, const char *errors)
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
@@ -96,6 +98,7 @@ cdef enum:
 
 cdef dict REASONS = {
     FAULT_TRUNCATED: "the bytes end",
+    FAULT_ITEMS: "more items than are taken",
     FAULT_LENGTH: "an impossible length",
     FAULT_NULL: "null, which it cannot be,",
     FAULT_UTF8: "text that is not UTF-8",
@@ -143,6 +146,7 @@ cdef class Source:
 cdef Source open_source(object data):
     """What to read from; it holds on to `data` as long as it lives."""
     cdef Source source = Source.__new__(Source)
+    source.items_left = PY_SSIZE_T_MAX
     source.view = data if type(data) is memoryview else memoryview(data)
     if source.view.itemsize != 1:
         source.view = source.view.cast("B")
@@ -264,6 +268,10 @@ cdef object read_value(const Op *op, Source source):
         return None
     if count > left(&source.cursor) // op.item_size:
         fail(&source.cursor, FAULT_TRUNCATED)
+        return None
+    source.items_left -= count
+    if source.items_left < 0:
+        fail(&source.cursor, FAULT_ITEMS)
         return None
     items = PyList_New(count)
     for i in range(count):

@@ -15,6 +15,7 @@ cdef enum Fault:
     FAULT_VARINT  # a varint of more than 32 bits
     FAULT_TAG  # a tagged field whose value does not fill its size
     FAULT_TRAILING  # bytes behind the end
+    FAULT_ITEMS  # more items of arrays than the reader takes
 
 
 cdef struct Cursor:

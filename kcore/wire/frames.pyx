@@ -51,6 +51,7 @@ cdef enum:
     SCRATCH_SIZE = 16384  # bytes; a read of small answers, and all that is copied of a large one
     FIRST_CAPACITY = 256  # bytes; most requests fit
     API_VERSIONS = 18
+    REQUEST_ITEMS_MAX = 500_000  # five for each of 100,000 partitions
 
 # What a length that cannot be one says about the peer.
 cdef list GREETINGS = [
@@ -133,9 +134,12 @@ def decode_response(type cls, int version, frame):
 def decode_request(frame):
     """The request in a frame (its bytes behind the length).
 
-    Raises Truncated, Unexpected (also for an API key that we do not know).
+    Raises Truncated, Unexpected (also for an API key that we do not know, and for arrays that have
+    more items in all than any client needs: an item of two bytes may cost a hundred here).
     """
-    return read_request(open_source(frame))
+    source = open_source(frame)
+    source.items_left = REQUEST_ITEMS_MAX
+    return read_request(source)
 
 
 def correlation_id(frame):
