@@ -249,13 +249,13 @@ class EmbeddedBroker:
         """Let another node lead a partition. LookupError if there is no such partition or node."""
         cluster, server = self._running()
 
-        def move(_now_ms: int) -> None:
+        def move(now_ms: int) -> None:
             found = cluster.topics.get(topic)
             if found is None or not 0 <= partition < len(found.partitions):
                 raise LookupError(f"there is no partition {partition} of {topic!r}")
             if node not in cluster.nodes:
                 raise LookupError(f"there is no node {node}")
-            cluster.move_leader(found, partition, node)
+            cluster.move_leader(found, partition, node, now_ms)
 
         server.call(move)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from kcore.broker.batches import RefusedError
 from kcore.broker.cluster import Cluster
 from kcore.broker.config import BrokerConfig
-from kcore.broker.log import LogConfig, PartitionLog
-from kcore.broker.mishaps import Kind, Mishap
+from kcore.broker.log import PartitionLog
+from kcore.broker.mishaps import Kind, LinkFault, Mishap
 from kcore.broker.node import Node
+from kcore.broker.options import LogConfig
 
 __all__ = [
     "BrokerConfig",
     "Cluster",
     "Kind",
+    "LinkFault",
     "LogConfig",
     "Mishap",
     "Node",

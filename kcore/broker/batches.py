@@ -1,7 +1,8 @@
 """What a producer sends for one partition: exactly one v2 batch, checked before it is kept.
 
 Layout: KIP-98, as in `kcore/records/layout.pxd`. Kept bytes stay as the producer made them, still
-compressed; only base offset and leader epoch are written over, which the CRC does not cover.
+compressed; base offset and leader epoch are written over, which the CRC does not cover. With log
+append time, or where the header lies about the largest timestamp, the header is made anew.
 """
 
 from __future__ import annotations
@@ -9,19 +10,29 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from kcore.errors import CorruptRecordError, UnsupportedCodecError
-from kcore.records import RecordReader
+import crc32c
+
+from kcore.broker.options import LogConfig
+from kcore.records.codecs import MissingPackageError
+from kcore.records.survey import Survey, survey
 from kcore.wire.codes import ErrorCode
 
 HEADER_SIZE: Final = 61
 NO_PRODUCER: Final = -1
+NO_TIMESTAMP: Final = -1
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_CRC: Final = struct.Struct(">I")
+_TIMESTAMP: Final = struct.Struct(">q")
 _PREFIX_SIZE: Final = 12  # base offset and length
+_CRC_AT: Final = 17
+_CHECKED_AT: Final = 21
+_MAX_TIMESTAMP_AT: Final = 35
 _MAGIC: Final = 2
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
-_TAKE: Final = 1_000  # records looked at in one go; bounds what a dense batch can make us hold
+
+APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
 
 
 class Batch(NamedTuple):
@@ -48,12 +59,18 @@ class Batch(NamedTuple):
 
 
 class RefusedError(Exception):
-    """Something a client asked for is not done: the error code of the answer, and why."""
+    """Something a client asked for is not done: the error code of the answer, and why.
 
-    def __init__(self, code: ErrorCode, why: str) -> None:
+    records: which records of a batch are at fault, and of what (KIP-467).
+    """
+
+    def __init__(
+        self, code: ErrorCode, why: str, records: list[tuple[int, str]] | None = None
+    ) -> None:
         super().__init__(why)
         self.code = code
         self.why = why
+        self.records = records or []
 
 
 def read_header(data: bytes | bytearray | memoryview) -> Batch:
@@ -61,7 +78,9 @@ def read_header(data: bytes | bytearray | memoryview) -> Batch:
     return Batch._make(_HEADER.unpack_from(data))
 
 
-def check_batch(topic: str, partition: int, data: memoryview | None, max_bytes: int) -> Batch:
+def check_batch(
+    topic: str, partition: int, data: memoryview | None, config: LogConfig, wall_ms: int
+) -> Batch:
     """The header of the one batch in `data`; RefusedError with Kafka's code if it may not be kept.
 
     Every record is looked at (Java: LogValidator); of a batch whose codec cannot be read here, only
@@ -74,11 +93,12 @@ def check_batch(topic: str, partition: int, data: memoryview | None, max_bytes: 
         raise RefusedError(ErrorCode.INVALID_RECORD, f"a batch of format {batch.magic}, not 2")
     if batch.length != len(data) - _PREFIX_SIZE:
         raise RefusedError(ErrorCode.INVALID_RECORD, "not exactly one record batch")
-    if len(data) > max_bytes:
+    if len(data) > config.max_message_bytes:
         raise RefusedError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"{len(data)} bytes are more than {max_bytes}"
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"{len(data)} bytes are more than {config.max_message_bytes}",
         )
-    if batch.attributes & (_TRANSACTIONAL | _CONTROL):
+    if batch.attributes & (TRANSACTIONAL | CONTROL):
         raise RefusedError(ErrorCode.INVALID_RECORD, "transactional and control batches")
     if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
         raise RefusedError(
@@ -87,40 +107,78 @@ def check_batch(topic: str, partition: int, data: memoryview | None, max_bytes: 
         )
     if batch.producer_id != NO_PRODUCER and (batch.producer_epoch < 0 or batch.base_sequence < 0):
         raise RefusedError(ErrorCode.INVALID_RECORD, "a producer without epoch or sequence")
-    _check_records(topic, partition, data, batch)
+    return _check_records(f"{topic}-{partition}", data, batch, config, wall_ms)
+
+
+def _check_records(
+    where: str, data: memoryview, batch: Batch, config: LogConfig, wall_ms: int
+) -> Batch:
+    """The header, with what the records say where it says something else."""
+    try:
+        found = survey(data)
+    except MissingPackageError:
+        return batch
+    except ValueError as error:
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"{where}: {error}") from None
+    if not found.sequential:
+        raise RefusedError(ErrorCode.INVALID_RECORD, "offsets that do not follow each other")
+    if config.compact and found.unkeyed >= 0:
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD,
+            "One or more records have been rejected",
+            [(found.unkeyed, f"a record without a key for the compacted partition {where}")],
+        )
+    if not config.log_append_time:
+        _check_timestamps(found, config, wall_ms)
+        batch = batch._replace(max_timestamp=found.max_timestamp)
     return batch
 
 
-def _check_records(topic: str, partition: int, data: memoryview, batch: Batch) -> None:
-    seen = 0
-    try:
-        # From 0: a batch says where it begins for its producer, which the log does not care about.
-        reader = RecordReader(topic, partition, _at_zero(data, batch), 0)
-        while not reader.exhausted:
-            seen += len(reader.take(_TAKE))
-    except UnsupportedCodecError:
-        return
-    except CorruptRecordError as error:
-        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-    if seen != batch.record_count:
-        raise RefusedError(ErrorCode.INVALID_RECORD, f"{seen} records, not {batch.record_count}")
+def _check_timestamps(found: Survey, config: LogConfig, wall_ms: int) -> None:
+    """KIP-937."""
+    if found.min_timestamp < 0:
+        # "No timestamp"; whatever else is negative means nothing.
+        if found.min_timestamp != NO_TIMESTAMP:
+            raise RefusedError(ErrorCode.INVALID_TIMESTAMP, f"timestamp {found.min_timestamp}")
+    elif wall_ms - found.min_timestamp > config.message_timestamp_before_max_ms:
+        raise RefusedError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamp {found.min_timestamp} is more than"
+            f" {config.message_timestamp_before_max_ms} ms ago",
+        )
+    if found.max_timestamp - wall_ms > config.message_timestamp_after_max_ms:
+        raise RefusedError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamp {found.max_timestamp} is more than"
+            f" {config.message_timestamp_after_max_ms} ms ahead",
+            [(found.newest, "a timestamp too far ahead")],
+        )
 
 
-def _at_zero(data: memoryview, batch: Batch) -> memoryview | bytearray:
-    if batch.base_offset == 0:
-        return data
-    moved = bytearray(data)
-    struct.pack_into(">q", moved, 0, 0)
-    return moved
-
-
-def placed(data: memoryview | bytes, base_offset: int, leader_epoch: int) -> bytes:
-    """The batch as it is kept at this offset."""
+def placed(data: memoryview | bytes, batch: Batch) -> bytes:
+    """The bytes as they are kept: with base offset, epoch and largest timestamp of `batch`."""
+    data = memoryview(data)
+    if _TIMESTAMP.unpack_from(data, _MAX_TIMESTAMP_AT)[0] != batch.max_timestamp:
+        return _rewritten(data, batch)
     return b"".join(
         (
-            base_offset.to_bytes(8, "big"),
-            memoryview(data)[8:_PREFIX_SIZE],
-            leader_epoch.to_bytes(4, "big"),
-            memoryview(data)[_PREFIX_SIZE + 4 :],
+            batch.base_offset.to_bytes(8, "big"),
+            data[8:_PREFIX_SIZE],
+            batch.leader_epoch.to_bytes(4, "big", signed=True),
+            data[_PREFIX_SIZE + 4 :],
         )
     )
+
+
+def _rewritten(data: memoryview, batch: Batch) -> bytes:
+    """The same, where the checksum has to be made anew: time or attributes are others."""
+    kept = bytearray(data)
+    _HEADER.pack_into(kept, 0, *batch)
+    view = memoryview(kept)
+    _CRC.pack_into(kept, _CRC_AT, crc32c.crc32c(view[_CHECKED_AT:]))
+    return bytes(kept)
+
+
+def with_append_time(batch: Batch, wall_ms: int) -> Batch:
+    """The header of a batch whose records all get this time."""
+    return batch._replace(attributes=batch.attributes | APPEND_TIME, max_timestamp=wall_ms)

@@ -1,19 +1,21 @@
-"""What the nodes of one process have in common: topics and logs, addresses, producer ids, journals.
+"""What the nodes of one process have in common: topics, addresses, producer ids, journals.
 
-The logs are there once, whoever leads them: a node that is asked for a partition it does not lead
-says so, as it would if it had none of it.
+It is the controller, too: who leads what, and which nodes are up, is decided here at once, and every
+node that is up knows it. The logs are each replica's own (`partitions.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
 from kcore.broker.mishaps import Mishaps
-from kcore.broker.topics import Catalog, Partition, Topic
+from kcore.broker.partitions import NOBODY, Partition
+from kcore.broker.replication import Replication
+from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import Entry, Item, partition_for
 from kcore.structs import Node as Address
 from kcore.structs import Rng
@@ -22,8 +24,7 @@ from kcore.wire.codes import ErrorCode
 if TYPE_CHECKING:
     from kcore.broker.node import Node
 
-NOBODY: Final = -1
-
+__all__ = ["NOBODY", "Cluster", "Journal"]
 
 class Cluster:
     """The shared state. Nodes sign on when they are made; the first one is the controller.
@@ -46,7 +47,8 @@ class Cluster:
         self.wall_offset_ms = wall_offset_ms
         self.node_ids = sorted(self.addresses)
         self.live = list(self.node_ids)  # those that are up, in order
-        self.topics = Catalog(rng, config.log, self.live)
+        self.replication = Replication(self)
+        self.topics = Catalog(rng, config.log, self.live, self.replication)
         self.mishaps = Mishaps()
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
@@ -88,7 +90,11 @@ class Cluster:
         """
         topic = self.topics.get(name)
         if topic is None and self.config.auto_create_topics:
-            topic = self.topics.create(name, self.config.num_partitions)
+            topic = self.topics.create(
+                name,
+                self.config.num_partitions,
+                replication_factor=min(self.config.default_replication_factor, len(self.live)),
+            )
         return topic
 
     def delete(self, topic: Topic, now_ms: int) -> None:
@@ -118,48 +124,80 @@ class Cluster:
             )
         return partition
 
-    def move_leader(self, topic: Topic, number: int, node_id: int) -> None:
+    def move_leader(self, topic: Topic, number: int, node_id: int, now_ms: int) -> None:
         """Let another node lead a partition: a new leader epoch, and who waits at the old one is
-        told.
+        told. A node that has no replica gets the leader's. A node that is not in sync loses what it
+        lacks.
         """
         partition = topic.partitions[number]
         old = partition.leader
-        partition.leader = node_id
-        partition.leader_epoch += 1
-        partition.log.begin_epoch(partition.leader_epoch)
-        if node_id not in partition.replicas:
-            partition.replicas = [node_id, *(one for one in partition.replicas if one != old)]
+        if node_id in partition.logs:
+            partition.lead(node_id, now_ms)
+        else:
+            partition.replace(node_id, now_ms)
         if old != NOBODY:
             self.nodes[old].fetches.recheck([(topic.name, number)])
 
     # Nodes ---------------------------------------------------------------------------------------
 
     def stop_node(self, node_id: int, now_ms: int) -> None:
-        """A node is gone: its connections end, live replicas lead its partitions, other nodes keep
-        its groups from what their journals say.
+        """A node is gone: its connections end, replicas in sync lead its partitions, other nodes
+        keep its groups from what their journals say. Its logs stay as they are.
         """
         self.live.remove(node_id)
         self.nodes[node_id].stop(now_ms)
-        self._elect()
+        for partition in self._partitions_of(node_id):
+            # The last one in sync stays so: nobody else has everything.
+            if node_id in partition.isr and len(partition.isr) > 1:
+                partition.isr.remove(node_id)
+            if partition.leader == node_id:
+                partition.lead(self._successor(partition), now_ms)
+            else:
+                partition.settle(now_ms)
         self._share_groups(now_ms)
 
     def start_node(self, node_id: int, now_ms: int) -> None:
-        """It is back: it leads what nobody else could, and keeps its groups again."""
+        """It is back: it cuts off what the leaders do not have and follows them, leads what nobody
+        else could, and keeps its groups again.
+        """
         self.live.append(node_id)
         self.live.sort()
-        self._elect()
+        for partition in self._partitions_of(node_id):
+            if partition.leader != NOBODY:
+                partition.settle(now_ms)
+        self.elect(now_ms)
         self._share_groups(now_ms)
 
-    def _elect(self) -> None:
-        """Find live leaders for partitions that have none."""
+    def elect(self, now_ms: int) -> None:
+        """Find leaders for partitions that have none."""
+        for topic in self.topics.topics():
+            for partition in topic.partitions:
+                if partition.leader == NOBODY:
+                    successor = self._successor(partition)
+                    if successor != NOBODY:
+                        partition.lead(successor, now_ms)
+
+    def elect_preferred(self, now_ms: int) -> None:
+        """Let the first replica of each partition lead it again, where it can."""
         for topic in self.topics.topics():
             for number, partition in enumerate(topic.partitions):
-                if partition.leader not in self.live:
-                    able = [one for one in partition.replicas if one in self.live]
-                    if able:
-                        self.move_leader(topic, number, able[0])
-                    else:
-                        partition.leader = NOBODY
+                first = partition.replicas[0]
+                if partition.leader != first and first in partition.isr and first in self.live:
+                    self.move_leader(topic, number, first, now_ms)
+
+    def _successor(self, partition: Partition) -> int:
+        """Who can lead: a live replica in sync, or any live one if the topic allows for losses."""
+        live = [one for one in partition.replicas if one in self.live]
+        able = [one for one in live if one in partition.isr]
+        if not able and partition.log.config.unclean_leader_election_enable:
+            able = live
+        return able[0] if able else NOBODY
+
+    def _partitions_of(self, node_id: int) -> Iterator[Partition]:
+        for topic in self.topics.topics():
+            for partition in topic.partitions:
+                if node_id in partition.logs:
+                    yield partition
 
     def _share_groups(self, now_ms: int) -> None:
         for node_id in self.live:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from kcore.broker.log import LogConfig
+from kcore.broker.options import LogConfig
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.errors import KafkaConfigurationError
@@ -42,6 +42,10 @@ class BrokerConfig:
     release: tuple[int, int] = (4, 3)
     auto_create_topics: bool = True
     num_partitions: int = 1
+    default_replication_factor: int = 1
+    replica_lag_time_max_ms: int = 30_000
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_ms: int = 300_000
     max_request_bytes: int = MAX_FRAME_BYTES
     fetch_max_bytes: int = 57_671_680
     sessions: SessionLimits = field(default_factory=SessionLimits)
@@ -54,6 +58,9 @@ class BrokerConfig:
         """Refuse what can never work: KafkaConfigurationError."""
         bounds = {
             "num_partitions": PARTITIONS_MAX,
+            "default_replication_factor": MAX_INT32,
+            "replica_lag_time_max_ms": MAX_INT32,
+            "leader_imbalance_check_interval_ms": MAX_INT32,
             "max_request_bytes": MAX_INT32,
             "fetch_max_bytes": MAX_INT32,
         }

@@ -1,49 +1,42 @@
-"""The log of one partition, in memory: whole batches, found by offset, by time and by epoch.
+"""One replica's log of one partition, in memory: whole batches in segments.
 
-Nothing is replicated, so what is appended is committed: the high watermark is the end of the log.
-Retention takes whole batches from the front, where Kafka takes whole segments.
+    start_offset      high_watermark    end_offset
+    |-- consumers may read --|-- not replicated yet --|
+
+Kept bytes are immutable and shared: the replicas of a partition hold references to the same ones.
+Who may append, and where the high watermark is, is the partition's business (`partitions.py`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
+from kcore.broker.aborted import TransactionIndex
 from kcore.broker.batches import (
+    CONTROL,
     NO_PRODUCER,
+    TRANSACTIONAL,
     Batch,
     RefusedError,
     check_batch,
     placed,
     read_header,
+    with_append_time,
 )
+from kcore.broker.epochs import EpochEnd, Epochs
+from kcore.broker.options import UNLIMITED, LogConfig
+from kcore.broker.segments import NO_TIME, Segment
 from kcore.broker.sequences import Sequences
-from kcore.errors import CorruptRecordError, UnsupportedCodecError
-from kcore.records import RecordReader
-from kcore.structs import OffsetAndTimestamp
+from kcore.broker.stores import LogStore
 from kcore.wire.codes import ErrorCode
 
-UNLIMITED: Final = -1
 _UNKNOWN: Final = -1
-_TAKE: Final = 1_000
+_TRANSACTIONS: Final = TRANSACTIONAL | CONTROL
 
-
-@dataclass(slots=True)
-class LogConfig:
-    """Options of a topic's logs, under Kafka's names; -1: no limit."""
-
-    retention_ms: int = 604_800_000
-    retention_bytes: int = UNLIMITED
-    max_message_bytes: int = 1_048_588
-
-
-class EpochEnd(NamedTuple):
-    """Where an epoch ends: the epoch that was found and the offset behind it; -1, -1: unknown."""
-
-    epoch: int
-    end_offset: int
+_base_offset = attrgetter("base_offset")
 
 
 class Read(NamedTuple):
@@ -53,64 +46,169 @@ class Read(NamedTuple):
     size: int
 
 
-class PartitionLog:
-    """The log of one partition. Offsets are handed out here and never twice."""
+class Appended(NamedTuple):
+    """What became of a batch.
 
-    def __init__(self, topic: str, partition: int, config: LogConfig) -> None:
+    data, batch: as it is kept, its header; None if it was there already. append_time_ms: the time
+    it got, -1 if it kept its own.
+    """
+
+    base_offset: int
+    end_offset: int
+    data: bytes | None
+    batch: Batch | None
+    append_time_ms: int
+
+
+class PartitionLog:
+    """The log of one replica. `store`: who is told of every change."""
+
+    __slots__ = (
+        "config",
+        "end_offset",
+        "epochs",
+        "high_watermark",
+        "partition",
+        "segments",
+        "sequences",
+        "size_bytes",
+        "start_offset",
+        "store",
+        "topic",
+        "transactions",
+    )
+
+    def __init__(
+        self, topic: str, partition: int, config: LogConfig, start_offset: int = 0
+    ) -> None:
         self.topic = topic
         self.partition = partition
         self.config = config
-        self.start_offset = 0
-        self.end_offset = 0
+        self.store: LogStore | None = None
+        self._begin_at(start_offset)
+
+    def _begin_at(self, start_offset: int) -> None:
+        self.start_offset = self.end_offset = self.high_watermark = start_offset
         self.size_bytes = 0
-        self._batches: list[bytes] = []
-        self._firsts: list[int] = []  # base offsets
-        self._latest: list[int] = []  # max timestamps
-        self._epochs: list[tuple[int, int]] = [(0, 0)]  # (epoch, its first offset)
-        self._sequences = Sequences()
+        self.segments = [Segment(start_offset, 0)]
+        self.epochs = Epochs()
+        self.sequences = Sequences()
+        self.transactions = TransactionIndex()
 
     @property
-    def high_watermark(self) -> int:
-        """Up to where consumers may read."""
-        return self.end_offset
+    def last_stable_offset(self) -> int:
+        """Up to where consumers that read committed records may read."""
+        return self.transactions.last_stable_offset(self.high_watermark)
 
     # Writing -------------------------------------------------------------------------------------
 
-    def append(self, data: memoryview | None, leader_epoch: int) -> int:
-        """Keep the one batch in `data`; its base offset.
+    def append(self, data: memoryview | None, leader_epoch: int, wall_ms: int) -> Appended:
+        """Keep the one batch in `data`, which a producer sent at this time of day.
 
         A batch that an idempotent producer sends again is not kept again. RefusedError if it may
         not be kept.
         """
-        batch = check_batch(self.topic, self.partition, data, self.config.max_message_bytes)
+        batch = check_batch(self.topic, self.partition, data, self.config, wall_ms)
         assert data is not None
         if batch.producer_id != NO_PRODUCER:
-            kept_at = self._sequences.check(batch)
+            kept_at = self.sequences.check(batch)
             if kept_at is not None:
-                return kept_at
-            self._sequences.add(batch, self.end_offset)
-        return self._keep(data, batch, leader_epoch)
+                end_offset = kept_at + batch.last_offset_delta + 1
+                return Appended(kept_at, end_offset, None, None, _UNKNOWN)
+        return self.add(data, batch, leader_epoch, wall_ms)
 
-    def _keep(self, data: memoryview, batch: Batch, leader_epoch: int) -> int:
-        base_offset = self.end_offset
-        self.begin_epoch(leader_epoch)
-        self._batches.append(placed(data, base_offset, leader_epoch))
-        self._firsts.append(base_offset)
-        self._latest.append(batch.max_timestamp)
+    def add(
+        self, data: memoryview | bytes, batch: Batch, leader_epoch: int, wall_ms: int
+    ) -> Appended:
+        """Keep a batch that needs no checks any more, such as one this node made."""
+        batch = batch._replace(base_offset=self.end_offset, leader_epoch=leader_epoch)
+        append_time = _UNKNOWN
+        if self.config.log_append_time and not batch.attributes & CONTROL:
+            append_time = wall_ms
+            batch = with_append_time(batch, wall_ms)
+        kept = placed(data, batch)
+        self.follow(kept, batch, wall_ms)
+        return Appended(batch.base_offset, self.end_offset, kept, batch, append_time)
+
+    def follow(self, data: bytes, batch: Batch, wall_ms: int) -> None:
+        """Keep a batch as a leader does; its offsets are at the end of this log, or behind it."""
+        last_offset = batch.base_offset + batch.last_offset_delta
+        config = self.config
+        segment = self.segments[-1]
+        if segment.should_roll(
+            len(data), batch.max_timestamp, config.segment_bytes, config.segment_ms, wall_ms
+        ):
+            segment = self._roll(wall_ms)
+        elif not segment.ends:
+            segment.created_ms = wall_ms
+        segment.add(data, last_offset, batch.max_timestamp)
         self.size_bytes += len(data)
-        self.end_offset = base_offset + batch.last_offset_delta + 1
-        return base_offset
+        if batch.leader_epoch != self.epochs.latest:
+            self.epochs.begin(batch.leader_epoch, batch.base_offset)
+        self.end_offset = last_offset + 1
+        if batch.producer_id != NO_PRODUCER:
+            self._note_producer(data, batch)
+        if self.store is not None:
+            self.store.appended(data)
+
+    def _note_producer(self, data: bytes, batch: Batch) -> None:
+        if not batch.attributes & CONTROL:
+            self.sequences.add(batch, batch.base_offset)
+        if batch.attributes & _TRANSACTIONS:
+            self.transactions.appended(batch, data)
+
+    def _roll(self, wall_ms: int) -> Segment:
+        segment = Segment(self.end_offset, wall_ms)
+        self.segments.append(segment)
+        return segment
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """A leader was chosen: what is appended from here on is of this epoch."""
-        if self._epochs[-1][0] < leader_epoch:
-            self._epochs.append((leader_epoch, self.end_offset))
+        self.epochs.begin(leader_epoch, self.end_offset)
+
+    # Losing --------------------------------------------------------------------------------------
+
+    def truncate(self, end_offset: int) -> None:
+        """Cut off every batch that reaches `end_offset`: another leader has others there."""
+        if end_offset >= self.end_offset:
+            return
+        if end_offset <= self.start_offset:
+            self.restart_at(end_offset)
+            return
+        while len(self.segments) > 1 and self.segments[-1].base_offset >= end_offset:
+            self.size_bytes -= self.segments.pop().size_bytes
+        last = self.segments[-1]
+        keep = last.index_of(end_offset)
+        if keep < len(last.batches):  # a batch that straddles it goes whole
+            end_offset = min(end_offset, read_header(last.batches[keep]).base_offset)
+        self.size_bytes -= last.truncate(keep)
+        self.end_offset = end_offset
+        self.high_watermark = min(self.high_watermark, self.end_offset)
+        self.epochs.truncate_end(self.end_offset)
+        self._relearn_producers()
+        if self.store is not None:
+            self.store.truncated(self.end_offset)
+
+    def restart_at(self, offset: int) -> None:
+        """Forget everything and go on from here: the leader has nothing older."""
+        self._begin_at(offset)
+        if self.store is not None:
+            self.store.truncated(0)
+            self.store.started(offset)
+
+    def _relearn_producers(self) -> None:
+        self.sequences = Sequences()
+        self.transactions = TransactionIndex()
+        for data in self.batches():
+            batch = read_header(data)
+            if batch.producer_id != NO_PRODUCER:
+                self._note_producer(data, batch)
 
     def delete_before(self, offset: int) -> int:
         """Move the start to `offset` (-1: to the high watermark); the new start.
 
-        Batches that straddle it stay, readers pass over their first records. RefusedError
-        (OFFSET_OUT_OF_RANGE) beyond the end.
+        A batch that straddles it stays, readers pass over its first records. RefusedError
+        (OFFSET_OUT_OF_RANGE) beyond the high watermark.
         """
         if offset == _UNKNOWN:
             offset = self.high_watermark
@@ -119,124 +217,147 @@ class PartitionLog:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{offset} is not within 0 to {self.high_watermark}",
             )
-        self.start_offset = max(self.start_offset, offset)
-        self._drop(self._index_of(self.start_offset))
+        self.advance_start(offset)
         return self.start_offset
 
+    def advance_start(self, offset: int) -> None:
+        """Nothing before `offset` is to be read any more; it never goes back."""
+        if offset <= self.start_offset:
+            return
+        self.start_offset = offset
+        self.high_watermark = max(self.high_watermark, offset)
+        while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
+            self.size_bytes -= self.segments.pop(0).size_bytes
+        self.size_bytes -= self.segments[0].drop_before(offset)
+        self.epochs.truncate_start(offset)
+        self.transactions.deleted(offset)
+        if self.store is not None:
+            self.store.started(offset)
+
     def enforce_retention(self, wall_ms: int) -> int:
-        """Drop batches that are too old or too many; how many."""
+        """Drop segments that are too old or too many, oldest first; how many.
+
+        Java: UnifiedLog.deleteOldSegments. The last segment goes only by age, and only when all of
+        it is below the high watermark.
+        """
+        if not self.config.delete:
+            return 0
         oldest = wall_ms - self.config.retention_ms
-        size, count = self.size_bytes, 0
-        for batch, latest in zip(self._batches, self._latest, strict=True):
-            too_old = self.config.retention_ms != UNLIMITED and 0 <= latest < oldest
-            rest = size - len(batch)
-            if not too_old and not 0 <= self.config.retention_bytes <= rest:
+        too_much = self.size_bytes - self.config.retention_bytes
+        count = 0
+        for segment in self.segments:
+            end = self._end_of_segment(count)
+            if not segment.ends or end > self.high_watermark:
                 break
-            size, count = rest, count + 1
+            newest = segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
+            too_old = self.config.retention_ms != UNLIMITED and newest < oldest
+            too_much -= segment.size_bytes
+            if not too_old and (self.config.retention_bytes == UNLIMITED or too_much < 0):
+                break
+            count += 1
         if count:
-            kept = count < len(self._firsts)
-            self.start_offset = max(
-                self.start_offset, self._firsts[count] if kept else self.end_offset
-            )
-            self._drop(count)
+            end = self._end_of_segment(count - 1)
+            if count == len(self.segments):
+                self._roll(wall_ms)
+            self.advance_start(end)
         return count
 
-    def _drop(self, count: int) -> None:
-        """Forget the first batches, and epochs that end before what is left."""
-        self.size_bytes -= sum(map(len, self._batches[:count]))
-        del self._batches[:count], self._firsts[:count], self._latest[:count]
-        first = max(0, bisect_right(self._epochs, self.start_offset, key=lambda e: e[1]) - 1)
-        self._epochs[:first] = []
+    def _end_of_segment(self, index: int) -> int:
+        after = index + 1
+        return self.segments[after].base_offset if after < len(self.segments) else self.end_offset
 
     # Reading -------------------------------------------------------------------------------------
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = False) -> Read:
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool = False,
+        up_to: int | None = None,
+    ) -> Read:
         """Whole batches from the one that has `offset` on, up to `max_bytes`.
 
-        at_least_one: the first batch is given whatever its size. Nothing at the end of the log.
-        RefusedError (OFFSET_OUT_OF_RANGE) outside of it.
+        at_least_one: the first batch is given whatever its size. up_to: where it ends at the
+        latest; None: at the high watermark. RefusedError (OFFSET_OUT_OF_RANGE) outside of the log.
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise RefusedError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{offset} is not within {self.start_offset} to {self.end_offset}",
             )
+        limit = self.high_watermark if up_to is None else up_to
         found: list[bytes] = []
         size = 0
-        for index in range(self._index_of(offset), len(self._batches)):
-            batch = self._batches[index]
-            if size + len(batch) > max_bytes and (found or not at_least_one):
+        for index in range(self._segment_of(offset), len(self.segments)):
+            segment = self.segments[index]
+            start, stop = segment.index_of(offset), segment.index_of(limit)
+            if start >= stop:
+                continue
+            base = segment.position(start)
+            fit = bisect_right(segment.ends, base + max_bytes - size, start, stop)
+            if fit == start and at_least_one and not found:
+                fit = start + 1
+            if fit > start:
+                found += segment.batches[start:fit]
+                size += segment.ends[fit - 1] - base
+            if fit < stop:
                 break
-            found.append(batch)
-            size += len(batch)
         return Read(found, size)
 
-    def bytes_from(self, offset: int, enough: int) -> int:
-        """How many bytes there are to read at `offset`, counted up to `enough`."""
+    def bytes_from(self, offset: int, enough: int, up_to: int | None = None) -> int:
+        """How many bytes there are to read at `offset`, counted up to `enough` or so."""
+        limit = self.high_watermark if up_to is None else up_to
         size = 0
-        for index in range(self._index_of(offset), len(self._batches)):
-            size += len(self._batches[index])
-            if size >= enough:
-                break
+        for index in range(self._segment_of(offset), len(self.segments)):
+            segment = self.segments[index]
+            start, stop = segment.index_of(offset), segment.index_of(limit)
+            if start < stop:
+                size += segment.ends[stop - 1] - segment.position(start)
+                if size >= enough:
+                    break
         return size
 
-    def _index_of(self, offset: int) -> int:
-        """The batch that has `offset`; the number of batches at the end."""
-        if offset >= self.end_offset:
-            return len(self._batches)
-        return max(0, bisect_right(self._firsts, offset) - 1)
+    def batches(self) -> Iterator[bytes]:
+        """All of them, oldest first."""
+        for segment in self.segments:
+            yield from segment.batches
 
-    # Looking up ----------------------------------------------------------------------------------
+    def load(self, batches: Iterable[bytes], start_offset: int, wall_ms: int) -> None:
+        """Fill an empty log with what was kept elsewhere; all of it counts as replicated.
 
-    def offset_for_time(self, timestamp: int) -> OffsetAndTimestamp | None:
-        """The first record at or after this time; None if there is none."""
-        for index, latest in enumerate(self._latest):
-            if latest >= timestamp:
-                for found in self._times_of(index):
-                    if found.timestamp >= timestamp and found.offset >= self.start_offset:
-                        return found
-        return None
-
-    def latest_time(self) -> OffsetAndTimestamp | None:
-        """KIP-734: the first of the records with the largest timestamp; None if there is none."""
-        if not self._latest:
-            return None
-        latest = max(self._latest)
-        return next(
-            (
-                found
-                for found in self._times_of(self._latest.index(latest))
-                if found.timestamp == latest
-            ),
-            None,
-        )
-
-    def _times_of(self, index: int) -> Iterator[OffsetAndTimestamp]:
-        """Offset, time and epoch of the records of a batch.
-
-        Of a batch whose codec cannot be read, one entry: its first record, with its latest time.
+        The batches are whole and their offsets ascend: whoever kept them has seen to that.
         """
-        data = self._batches[index]
-        batch = read_header(data)
-        try:
-            reader = RecordReader(self.topic, self.partition, data, batch.base_offset)
-            while not reader.exhausted:
-                for record in reader.take(_TAKE):
-                    yield OffsetAndTimestamp(record.offset, record.timestamp, batch.leader_epoch)
-        except (UnsupportedCodecError, CorruptRecordError):
-            yield OffsetAndTimestamp(batch.base_offset, batch.max_timestamp, batch.leader_epoch)
+        self._begin_at(start_offset)
+        for data in batches:
+            self.follow(data, read_header(data), wall_ms)
+        self.high_watermark = self.end_offset
+        self.size_bytes -= self.segments[0].drop_before(start_offset)
+
+    def _segment_of(self, offset: int) -> int:
+        """The segment that has `offset`."""
+        segments = self.segments
+        if offset >= segments[-1].base_offset:
+            return len(segments) - 1
+        return max(0, bisect_right(segments, offset, key=_base_offset) - 1)
+
+    def first_reaching(self, timestamp: int) -> Iterator[bytes]:
+        """The batches whose largest timestamp is at or after this, oldest first."""
+        for segment in self.segments:
+            if segment.max_timestamp >= timestamp:
+                for data, latest in zip(segment.batches, segment.latest, strict=True):
+                    if latest >= timestamp:
+                        yield data
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp; -1 if there is none."""
+        return max((segment.max_timestamp for segment in self.segments), default=NO_TIME)
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
         """KIP-101, KIP-279: the end of the largest epoch that is not above `epoch`."""
-        after = bisect_right(self._epochs, epoch, key=lambda entry: entry[0])
-        if after == len(self._epochs):
-            if self._epochs[-1][0] < epoch:
-                return EpochEnd(_UNKNOWN, _UNKNOWN)
-            return EpochEnd(epoch, self.end_offset)
-        end_offset = self._epochs[after][1]
-        return EpochEnd(self._epochs[after - 1][0] if after else epoch, end_offset)
+        return self.epochs.end_of(epoch, self.end_offset)
 
     def epoch_at(self, offset: int) -> int:
         """The epoch in which a record was appended; -1 if that is not known."""
-        index = bisect_right(self._epochs, offset, key=lambda entry: entry[1])
-        return self._epochs[index - 1][0] if index else _UNKNOWN
+        return self.epochs.at(offset)

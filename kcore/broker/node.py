@@ -108,6 +108,7 @@ class Node:
     def handle_deadline(self, now_ms: int) -> None:
         """The time that `deadline` said has come. Harmless when it has not."""
         self._handle_delayed(now_ms)
+        self.cluster.replication.expire(self.node_id, now_ms)
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
         if now_ms >= self._retention_at:
@@ -132,7 +133,13 @@ class Node:
     def deadline(self) -> int:
         """When `handle_deadline` is to be called."""
         delayed = self._delayed[0][0] if self._delayed else NEVER
-        return min(delayed, self._retention_at, self.fetches.deadline(), self.groups.deadline())
+        return min(
+            delayed,
+            self._retention_at,
+            self.fetches.deadline(),
+            self.groups.deadline(),
+            self.cluster.replication.deadline(self.node_id),
+        )
 
     def reads(self, link: int) -> bool:
         """Whether bytes of the link are wanted now; asked again after each input."""
@@ -244,5 +251,6 @@ class Node:
         wall_ms = self.cluster.wall_ms(now_ms)
         for topic in self.cluster.topics.topics():
             for partition in topic.partitions:
-                if partition.leader == self.node_id:
-                    partition.log.enforce_retention(wall_ms)
+                log = partition.logs.get(self.node_id)
+                if log is not None:
+                    log.enforce_retention(wall_ms)

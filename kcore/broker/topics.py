@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import PARTITIONS_MAX, PARTITIONS_TOTAL_MAX, TOPICS_MAX
-from kcore.broker.log import LogConfig, PartitionLog
+from kcore.broker.options import LogConfig
+from kcore.broker.partitions import NOBODY, Partition
+from kcore.broker.replication import Replication
 from kcore.limits import MAX_INT32, MAX_NAME_CHARS
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -40,16 +42,6 @@ _SHOWN: Final[Mapping[str, tuple[str, tuple[str, ...] | None]]] = {
 }
 
 
-@dataclass(slots=True)
-class Partition:
-    """One partition: who leads it, who may, and its log."""
-
-    log: PartitionLog
-    leader: int
-    replicas: list[int]
-    leader_epoch: int = 0
-
-
 class Topic:
     """One topic. `settings`: what it was told, as text, under Kafka's names."""
 
@@ -72,8 +64,11 @@ class Topic:
 class Catalog:
     """Every topic there is; the coordinator's `Topics`."""
 
-    def __init__(self, rng: Rng, defaults: LogConfig, node_ids: list[int]) -> None:
+    def __init__(
+        self, rng: Rng, defaults: LogConfig, node_ids: list[int], replication: Replication
+    ) -> None:
         self._rng = rng
+        self._replication = replication
         self._defaults = defaults
         self._node_ids = node_ids
         self._by_name: dict[str, Topic] = {}
@@ -162,8 +157,9 @@ class Catalog:
                 nodes = (self._node_ids[at:] + self._node_ids[:at])[:replication_factor]
             else:
                 nodes = list(assignments[index])
-            log = PartitionLog(topic.name, number, topic.config)
-            topic.partitions.append(Partition(log, nodes[0], nodes))
+            topic.partitions.append(
+                Partition(topic.name, number, topic.config, nodes, self._replication)
+            )
             self._partition_count += 1
 
     def _check_nodes(self, replication_factor: int, assignments: list[list[int]] | None) -> None:
@@ -182,6 +178,8 @@ class Catalog:
     def delete(self, topic: Topic) -> None:
         """Forget a topic and its records."""
         del self._by_name[topic.name], self._by_id[topic.topic_id]
+        for partition in topic.partitions:
+            partition.leader = NOBODY
         self._partition_count -= len(topic.partitions)
 
     def _new_id(self) -> bytes:

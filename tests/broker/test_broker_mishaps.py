@@ -109,7 +109,7 @@ def test_a_moved_leader_has_a_new_epoch_and_waiting_fetches_hear_of_it():
     old, new = world.client(1), world.client(2)
     old.ask(produce(batch(b"a")), 9)
     old.send(fetch(1, max_wait_ms=10_000), 12)
-    world.cluster.move_leader(topic, 0, 2)
+    world.cluster.move_leader(topic, 0, 2, world.now_ms)
     world.drain()
     assert only(old.answer()).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert only(new.ask(fetch(epoch=0), 12)).error_code == ErrorCode.FENCED_LEADER_EPOCH

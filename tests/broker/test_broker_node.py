@@ -342,7 +342,7 @@ def test_validate_only_changes_nothing(world, client):
 def test_old_records_go_when_their_time_is_over(world, client):
     world.topic("short", settings={"retention.ms": "1000"})
     client.ask(produce(batch(b"a"), "short"), 9)
-    world.run(600_000)
+    world.run(300_000)
     assert only(client.ask(fetch(0, "short"), 12)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert only(client.ask(fetch(1, "short"), 12)).log_start_offset == 1
 

@@ -126,11 +126,11 @@ def test_who_got_records_is_served_last_the_next_time(client):
 def test_an_error_is_said_again_and_so_is_its_end(world, client):
     session = client.ask(asking({0: 0}), 12).session_id
     topic = world.cluster.topics.get("t")
-    world.cluster.move_leader(topic, 0, 2)
+    world.cluster.move_leader(topic, 0, 2, world.now_ms)
     for epoch in (1, 2):
         refused = only(client.ask(asking({}, session, epoch), 12))
         assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    world.cluster.move_leader(topic, 0, 1)
+    world.cluster.move_leader(topic, 0, 1, world.now_ms)
     assert only(client.ask(asking({}, session, 3), 12)).error_code == ErrorCode.NONE
 
 

@@ -7,6 +7,7 @@ import pytest
 from broker_world import WALL_MS, batch
 
 from kcore.broker import LogConfig, PartitionLog, RefusedError
+from kcore.broker.lookup import latest_time, offset_for_time
 from kcore.records import RecordReader
 from kcore.wire.codes import ErrorCode
 
@@ -17,7 +18,9 @@ def log():
 
 
 def put(log, data, epoch=0):
-    return log.append(memoryview(data), epoch)
+    appended = log.append(memoryview(data), epoch, WALL_MS)
+    log.high_watermark = log.end_offset
+    return appended.base_offset
 
 
 @contextmanager
@@ -87,6 +90,7 @@ def test_delete_records_moves_the_start_and_frees_whole_batches(log):
 
 
 def test_retention_by_size_keeps_at_least_as_much_as_said(log):
+    log.config.segment_bytes = 1
     for _ in range(4):
         put(log, batch(b"a"))
     log.config.retention_bytes = log.size_bytes // 2
@@ -95,6 +99,7 @@ def test_retention_by_size_keeps_at_least_as_much_as_said(log):
 
 
 def test_retention_by_time(log):
+    log.config.segment_bytes = 1
     put(log, batch(b"old", time=WALL_MS - 10_000))
     put(log, batch(b"new", time=WALL_MS))
     log.config.retention_ms = 5_000
@@ -110,18 +115,18 @@ def test_retention_by_time(log):
 def test_offsets_by_time(log):
     put(log, batch(b"a", b"b", time=100))
     put(log, batch(b"c", b"d", time=200, codec="gzip"), epoch=1)
-    assert log.offset_for_time(0)[:2] == (0, 100)
-    assert log.offset_for_time(101)[:2] == (1, 101)
-    assert log.offset_for_time(102) == (2, 200, 1)
-    assert log.offset_for_time(202) is None
-    assert log.latest_time() == (3, 201, 1)
+    assert offset_for_time(log, 0)[:2] == (0, 100)
+    assert offset_for_time(log, 101)[:2] == (1, 101)
+    assert offset_for_time(log, 102) == (2, 200, 1)
+    assert offset_for_time(log, 202) is None
+    assert latest_time(log) == (3, 201, 1)
     log.delete_before(1)
-    assert log.offset_for_time(0)[:2] == (1, 101)
+    assert offset_for_time(log, 0)[:2] == (1, 101)
 
 
 def test_an_empty_log_has_no_times(log):
-    assert log.offset_for_time(0) is None
-    assert log.latest_time() is None
+    assert offset_for_time(log, 0) is None
+    assert latest_time(log) is None
 
 
 def test_ends_of_epochs(log):
@@ -132,7 +137,7 @@ def test_ends_of_epochs(log):
     assert log.end_of_epoch(6) == (5, 3)
     assert log.end_of_epoch(5) == (5, 3)
     assert log.end_of_epoch(4) == (2, 2)
-    assert log.end_of_epoch(1) == (0, 0)
+    assert log.end_of_epoch(1) == (1, 0)
     assert log.end_of_epoch(8) == (-1, -1)
     assert [log.epoch_at(offset) for offset in (0, 1, 2)] == [2, 2, 5]
 

@@ -30,7 +30,8 @@ def _delete(
     )
     try:
         partition = call.node.cluster.lead(call.node.node_id, topic, wanted.partition_index)
-        result.low_watermark = partition.log.delete_before(wanted.offset)
+        partition.delete_before(wanted.offset, call.now_ms)
+        result.low_watermark = partition.low_watermark
         assert topic is not None
         # Who waits for records that are gone has an error to get.
         call.node.fetches.recheck([(topic.name, wanted.partition_index)])

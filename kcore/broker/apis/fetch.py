@@ -11,11 +11,13 @@ from typing import Final
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
+from kcore.broker.epochs import EpochEnd
 from kcore.broker.fetches import Place, Waiting
 from kcore.broker.hints import HINTED, Hints
-from kcore.broker.log import EpochEnd, PartitionLog, Read
+from kcore.broker.log import PartitionLog, Read
+from kcore.broker.partitions import Partition
 from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Session, Wanted
-from kcore.broker.topics import Partition, Topic
+from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FetchRequest, FetchResponse
 

@@ -9,7 +9,9 @@ from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.topics import Partition, Topic
+from kcore.broker.lookup import latest_time, offset_for_time
+from kcore.broker.partitions import Partition
+from kcore.broker.topics import Topic
 from kcore.structs import OffsetAndTimestamp
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ListOffsetsRequest, ListOffsetsResponse
@@ -20,6 +22,8 @@ _MAX_TIMESTAMP: Final = -3
 _EARLIEST_LOCAL: Final = -4
 
 _EPOCHS_VERSION: Final = 4
+_NOT_AVAILABLE_VERSION: Final = 5
+_READ_COMMITTED: Final = 1
 
 # Timestamps that mean something else -> the first version that has them.
 _SPECIAL: Final = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, -5: 9, -6: 11}
@@ -28,19 +32,27 @@ _SPECIAL: Final = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL:
 def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One offset a partition."""
     response = ListOffsetsResponse()
+    committed = request.isolation_level == _READ_COMMITTED
     for entry in request.topics:
         topic = call.node.cluster.topics.get(entry.name)
         response.topics.append(
             ListOffsetsResponse.ListOffsetsTopicResponse(
                 name=entry.name,
-                partitions=[_offset(call, topic, wanted) for wanted in entry.partitions],
+                partitions=[
+                    _offset(call, topic, wanted, committed=committed)
+                    for wanted in entry.partitions
+                ],
             )
         )
     return response
 
 
 def _offset(
-    call: Call, topic: Topic | None, wanted: ListOffsetsRequest.ListOffsetsPartition
+    call: Call,
+    topic: Topic | None,
+    wanted: ListOffsetsRequest.ListOffsetsPartition,
+    *,
+    committed: bool,
 ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
     result = ListOffsetsResponse.ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index
@@ -51,7 +63,7 @@ def _offset(
         )
         if wanted.timestamp < 0 and call.version < _SPECIAL.get(wanted.timestamp, call.version + 1):
             raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp}")
-        found = _find(partition, wanted.timestamp)
+        found = _find(partition, wanted.timestamp, call.version, committed=committed)
     except RefusedError as refused:
         result.error_code = refused.code
         return result
@@ -62,12 +74,32 @@ def _offset(
     return result
 
 
-def _find(partition: Partition, timestamp: int) -> OffsetAndTimestamp | None:
+def _find(
+    partition: Partition, timestamp: int, version: int, *, committed: bool
+) -> OffsetAndTimestamp | None:
+    """Java: Partition.fetchOffsetForTimestamp. What is not readable yet is not found."""
     log = partition.log
-    if timestamp == _LATEST:
-        return OffsetAndTimestamp(log.high_watermark, -1, partition.leader_epoch)
     if timestamp in {_EARLIEST, _EARLIEST_LOCAL}:
         return OffsetAndTimestamp(log.start_offset, -1, log.epoch_at(log.start_offset))
+    end = log.last_stable_offset if committed else log.high_watermark
+    if timestamp == _LATEST:
+        _check_caught_up(partition, version)
+        return OffsetAndTimestamp(end, -1, partition.leader_epoch)
+    found = None
     if timestamp == _MAX_TIMESTAMP:
-        return log.latest_time()
-    return None if timestamp < 0 else log.offset_for_time(timestamp)
+        found = latest_time(log)
+    elif timestamp >= 0:
+        found = offset_for_time(log, timestamp)
+    if found is not None and found.offset >= end:
+        _check_caught_up(partition, version)
+        return None
+    return found
+
+
+def _check_caught_up(partition: Partition, version: int) -> None:
+    """KIP-207: a new leader does not know yet what was readable at the old one."""
+    if partition.log.high_watermark < partition.log.epochs.latest_start:
+        code = ErrorCode.OFFSET_NOT_AVAILABLE
+        if version < _NOT_AVAILABLE_VERSION:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+        raise RefusedError(code, "the high watermark is not known yet")

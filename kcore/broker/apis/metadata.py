@@ -80,7 +80,7 @@ def _found(cluster: Cluster, topic: Topic) -> MetadataResponse.MetadataResponseT
             leader_id=partition.leader,
             leader_epoch=partition.leader_epoch,
             replica_nodes=partition.replicas,
-            isr_nodes=[one for one in partition.replicas if one in cluster.live],
+            isr_nodes=partition.isr,
             offline_replicas=[one for one in partition.replicas if one not in cluster.live],
         )
         for number, partition in enumerate(topic.partitions)

@@ -1,14 +1,18 @@
 """Produce v3-13: acks 0, 1 and all; batches validated, kept as they are; idempotent producers.
 
-Who asks a node that does not lead is told who does (KIP-951). Left out: transactions (their batches
-are refused), log append time, per-record errors (KIP-467).
+Who asks a node that does not lead is told who does (KIP-951). acks=all is answered when the high
+watermark is behind the batch, or its time is over. Left out: transactions (their batches are
+refused).
 """
 
 from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
-from kcore.broker.calls import UNANSWERED, Call
+from kcore.broker.calls import PARKED, UNANSWERED, Call
+from kcore.broker.config import FETCH_WAIT_MAX_MS
+from kcore.broker.fetches import Waiting
 from kcore.broker.hints import Hints
+from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ProduceRequest, ProduceResponse
@@ -16,6 +20,7 @@ from kcore.wire.messages import ProduceRequest, ProduceResponse
 _TOPIC_IDS_VERSION = 13
 _HINTS_VERSION = 10
 _NO_ANSWER = 0
+_ALL = -1
 
 
 def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
@@ -24,12 +29,13 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
     hints = Hints(call.node.cluster)
     failed = False
     written = []
+    unreplicated: list[_Unreplicated] = []
     for entry in request.topic_data:
         by_id = call.version >= _TOPIC_IDS_VERSION
         topic, error = call.node.cluster.find(entry.name, entry.topic_id, by_id=by_id)
         results = []
         for part in entry.partition_data:
-            result = _append(call, request.acks, topic, error, part)
+            result = _append(call, request.acks, topic, error, part, unreplicated)
             failed |= bool(result.error_code)
             if result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 _hint(call, hints, topic, result)
@@ -48,6 +54,8 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
             )
         )
     call.node.fetches.recheck(written)
+    if unreplicated:
+        return _wait(call, request, response, unreplicated)
     if request.acks != _NO_ANSWER:
         return response
     if failed:
@@ -61,6 +69,7 @@ def _append(
     topic: Topic | None,
     error: ErrorCode,
     part: ProduceRequest.PartitionProduceData,
+    unreplicated: list[_Unreplicated],
 ) -> ProduceResponse.PartitionProduceResponse:
     result = ProduceResponse.PartitionProduceResponse(index=part.index, base_offset=-1)
     try:
@@ -70,12 +79,78 @@ def _append(
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
         partition = call.node.cluster.lead(call.node.node_id, topic, part.index)
         records = None if part.records is None else memoryview(part.records)
-        result.base_offset = partition.log.append(records, partition.leader_epoch)
+        if acks == _ALL:
+            partition.check_min_isr()
+        appended = partition.append(records, call.now_ms)
+        result.base_offset = appended.base_offset
+        result.log_append_time_ms = appended.append_time_ms
         result.log_start_offset = partition.log.start_offset
+        if acks == _ALL and partition.log.high_watermark < appended.end_offset:
+            unreplicated.append(_Unreplicated(partition, appended.end_offset, result))
     except RefusedError as refused:
         result.error_code = refused.code
         result.error_message = refused.why
+        result.record_errors = [
+            ProduceResponse.BatchIndexAndErrorMessage(
+                batch_index=index, batch_index_error_message=why
+            )
+            for index, why in refused.records
+        ]
     return result
+
+
+class _Unreplicated:
+    """A batch that the other replicas do not have yet (Java: DelayedProduce)."""
+
+    __slots__ = ("_end_offset", "_epoch", "_result", "partition")
+
+    def __init__(
+        self,
+        partition: Partition,
+        end_offset: int,
+        result: ProduceResponse.PartitionProduceResponse,
+    ) -> None:
+        self.partition = partition
+        self._end_offset = end_offset
+        self._epoch = partition.leader_epoch
+        self._result = result
+
+    def done(self) -> bool:
+        """Whether it is known what becomes of it."""
+        if self.partition.leader_epoch != self._epoch or self.partition.leader == NOBODY:
+            self._fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif self.partition.log.high_watermark < self._end_offset:
+            return False
+        elif self.partition.under_min_isr:
+            self._fail(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return True
+
+    def end(self) -> None:
+        """Its time is over."""
+        if not self.done():
+            self._fail(ErrorCode.REQUEST_TIMED_OUT)
+
+    def _fail(self, code: ErrorCode) -> None:
+        self._result.error_code = code
+        self._result.base_offset = -1
+
+
+def _wait(
+    call: Call,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    unreplicated: list[_Unreplicated],
+) -> str:
+    def answer() -> None:
+        for one in unreplicated:
+            one.end()
+        call.answer(response)
+
+    places = [(one.partition.topic, one.partition.number) for one in unreplicated]
+    waiting = Waiting(call.link, places, lambda: all(one.done() for one in unreplicated), answer)
+    wait_ms = min(max(request.timeout_ms, 0), FETCH_WAIT_MAX_MS)
+    call.node.fetches.park(waiting, call.now_ms + wait_ms)
+    return PARKED
 
 
 def _hint(

@@ -1,0 +1,118 @@
+"""The links between the nodes of a cluster, and what is due on them.
+
+Followers take over from leaders within the process: at once, unless a link is cut, a follower lags
+on purpose, or one of the two nodes is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING
+
+from kcore.timers import NEVER
+
+if TYPE_CHECKING:
+    from kcore.broker.cluster import Cluster
+    from kcore.broker.partitions import Partition
+
+
+class Replication:
+    """What partitions know of the cluster around them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._cut: set[frozenset[int]] = set()
+        self._lags: dict[int, int] = {}
+        # Of each node that leads: (when, order, partition, epoch), a heap.
+        self._heaps: dict[int, list[tuple[int, int, Partition, int]]] = {
+            node_id: [] for node_id in cluster.node_ids
+        }
+        self._order = count()
+        self.lag_max_ms = cluster.config.replica_lag_time_max_ms
+
+    # Asked by partitions -------------------------------------------------------------------------
+
+    def wall_ms(self, now_ms: int) -> int:
+        """The time of day."""
+        return now_ms + self._cluster.wall_offset_ms
+
+    def is_live(self, node_id: int) -> bool:
+        """Whether a node is up."""
+        return node_id in self._cluster.live
+
+    def first_live(self, node_ids: Iterable[int]) -> int:
+        """The first of these nodes that is up; -1 if none is."""
+        return next((one for one in node_ids if self.is_live(one)), -1)
+
+    def reach(self, one: int, other: int) -> bool:
+        """Whether two nodes are up and their link is."""
+        live = self._cluster.live
+        return one in live and other in live and frozenset((one, other)) not in self._cut
+
+    def lag_ms(self, _leader: int, follower: int) -> int:
+        """How long a follower takes to get what is new."""
+        return self._lags.get(follower, 0)
+
+    def schedule(self, partition: Partition, due_ms: int) -> None:
+        """Call `partition.tick` then, if the same node still leads it."""
+        partition.scheduled_ms = due_ms
+        entry = (due_ms, next(self._order), partition, partition.leader_epoch)
+        heappush(self._heaps[partition.leader], entry)
+
+    def changed(self, partition: Partition) -> None:
+        """Who waits at the leader is to look again."""
+        node = self._cluster.nodes.get(partition.leader)
+        if node is not None:
+            node.fetches.recheck([(partition.topic, partition.number)])
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def deadline(self, node_id: int) -> int:
+        """When a node that leads has something to do."""
+        heap = self._heaps[node_id]
+        while heap and not _holds(heap[0]):
+            heappop(heap)
+        return heap[0][0] if heap else NEVER
+
+    def expire(self, node_id: int, now_ms: int) -> None:
+        """Do what is due."""
+        heap = self._heaps[node_id]
+        due = []
+        while heap and (not _holds(heap[0]) or heap[0][0] <= now_ms):
+            entry = heappop(heap)
+            if _holds(entry):
+                entry[2].scheduled_ms = NEVER
+                due.append(entry[2])
+        for partition in due:  # each one step: what is due again waits for the next turn
+            partition.tick(now_ms)
+
+    # What tests and simulation set ---------------------------------------------------------------
+
+    def set_lag(self, follower: int, lag_ms: int, now_ms: int) -> None:
+        """From now on a follower gets everything so much later; 0: at once."""
+        self._lags[follower] = lag_ms
+        self._settle({follower}, now_ms)
+
+    def cut(self, one: int, other: int, now_ms: int) -> None:
+        """Nothing goes from one node to the other, either way."""
+        self._cut.add(frozenset((one, other)))
+        self._settle({one, other}, now_ms)
+
+    def heal(self, one: int, other: int, now_ms: int) -> None:
+        """The link is up again."""
+        self._cut.discard(frozenset((one, other)))
+        self._settle({one, other}, now_ms)
+
+    def _settle(self, nodes: set[int], now_ms: int) -> None:
+        for topic in self._cluster.topics.topics():
+            for partition in topic.partitions:
+                if len(partition.replicas) > 1 and not nodes.isdisjoint(partition.replicas):
+                    partition.settle(now_ms)
+
+
+def _holds(entry: tuple[int, int, Partition, int]) -> bool:
+    """Whether what was scheduled still is."""
+    due_ms, _, partition, epoch = entry
+    return partition.leader_epoch == epoch and partition.scheduled_ms == due_ms
