@@ -1,0 +1,19 @@
+"""The transaction coordinator of a broker, without I/O: see
+`kcore.coordinator.transactions.coordinator`.
+"""
+
+from __future__ import annotations
+
+from kcore.coordinator.transactions.adding import OFFSETS_TOPIC
+from kcore.coordinator.transactions.config import TransactionConfig
+from kcore.coordinator.transactions.coordinator import TransactionCoordinator
+from kcore.coordinator.transactions.shard import Markers
+from kcore.coordinator.transactions.states import TransactionState
+
+__all__ = [
+    "OFFSETS_TOPIC",
+    "Markers",
+    "TransactionConfig",
+    "TransactionCoordinator",
+    "TransactionState",
+]
