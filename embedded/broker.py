@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kcore.broker import BrokerConfig, Cluster, Kind, Mishap, Node
+from kcore.broker import BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
 from kcore.embedded import inside
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
@@ -234,10 +234,36 @@ class EmbeddedBroker:
         """Serve the next `times` requests of an API so much later."""
         self._add(Mishap(_api(api), Kind.DELAYED, times, node, delay_ms=delay_ms))
 
+    def drop_link(self, *, node: int | None = None, client: str | None = None) -> None:
+        """Let nothing pass between a node (None: every) and clients with this `client_id` (None:
+        all) until `restore_links`. Connections stay: nobody is told, and nothing is lost, as TCP
+        has it: what was sent meanwhile arrives afterwards, if its sender has waited.
+        """
+        self._add_link(LinkFault(None, self._known(node), client))
+
+    def delay_link(
+        self, delay_ms: int, *, node: int | None = None, client: str | None = None
+    ) -> None:
+        """Serve every request that passes between these so much later, until `restore_links`."""
+        self._add_link(LinkFault(delay_ms, self._known(node), client))
+
+    def restore_links(self) -> None:
+        """Everything passes again; what was held up arrives now."""
+        cluster, server = self._running()
+
+        def restore(now_ms: int) -> None:
+            cluster.mishaps.mend_links()
+            for node in cluster.nodes.values():
+                node.release(now_ms)
+            server.look_again()
+
+        server.call(restore)
+
     def no_mishaps(self) -> None:
-        """Forget those that have not happened yet."""
+        """Forget those that have not happened yet, and restore the links."""
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.clear())
+        self.restore_links()
 
     @property
     def mishaps_to_come(self) -> int:
@@ -284,6 +310,41 @@ class EmbeddedBroker:
             cluster.start_node(node, now_ms)
 
         server.call(revive)
+
+    def pause(self, node: int) -> None:
+        """Let a node stand still, as a process that is stopped: its connections stay open and new
+        ones are accepted, but nobody answers on them. LookupError if it is not up.
+        """
+        cluster, server = self._running()
+
+        def pause(_now_ms: int) -> None:
+            if node not in cluster.live:
+                raise LookupError(f"node {node} is not up")
+            cluster.nodes[node].pause()
+
+        server.call(pause)
+
+    def resume(self, node: int) -> None:
+        """Let it go on, with what has come meanwhile. LookupError if it is not up."""
+        cluster, server = self._running()
+
+        def resume(now_ms: int) -> None:
+            if node not in cluster.live:
+                raise LookupError(f"node {node} is not up")
+            cluster.nodes[node].resume(now_ms)
+            server.look_again()
+
+        server.call(resume)
+
+    def _known(self, node: int | None) -> int | None:
+        """The node, if it is one: LookupError."""
+        if node is not None and node not in self._running()[0].nodes:
+            raise LookupError(f"there is no node {node}")
+        return node
+
+    def _add_link(self, fault: LinkFault) -> None:
+        cluster, server = self._running()
+        server.call(lambda _now_ms: cluster.mishaps.add_link(fault))
 
     def _add(self, mishap: Mishap) -> None:
         cluster, server = self._running()

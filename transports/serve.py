@@ -170,6 +170,11 @@ class Server:
             self._selector.unregister(listener)
             listener.close()
 
+    def look_again(self) -> None:
+        """Ask every core anew what it wants to read: it was told something that is no input."""
+        for client in list(self._clients.values()):
+            self._watch(client)
+
     def _open(self, listener: socket.socket) -> None:
         listener.setblocking(False)
         listener.listen(_BACKLOG)

@@ -20,6 +20,7 @@ class Turn(Enum):
     IDLE = "idle"  # the next request may begin
     SERVING = "serving"  # a request is being served, maybe parked
     SENDING = "sending"  # its answer is being written
+    BLOCKED = "blocked"  # what has come is not to have come yet (see mishaps.LinkFault)
 
 
 class ClientLink:
@@ -47,6 +48,12 @@ class ClientLink:
         frame = self.frames.popleft()
         self.queued_bytes -= len(frame) + FRAME_COST_BYTES
         return frame
+
+    def put_back(self, frame: memoryview) -> None:
+        """The request was not to be looked at yet."""
+        self.frames.appendleft(frame)
+        self.queued_bytes += len(frame) + FRAME_COST_BYTES
+        self.turn = Turn.BLOCKED
 
     @property
     def open_for_more(self) -> bool:

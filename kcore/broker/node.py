@@ -57,6 +57,8 @@ class Node:
         self._actions: deque[Action] = deque()
         self._delayed: list[tuple[int, int, Call, Message]] = []  # a heap
         self._order = count()
+        self._paused = False
+        self._blocked: list[tuple[Call, Message]] = []  # answers that do not pass now
         self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
         cluster.nodes[node_id] = self
 
@@ -107,6 +109,8 @@ class Node:
 
     def handle_deadline(self, now_ms: int) -> None:
         """The time that `deadline` said has come. Harmless when it has not."""
+        if self._paused:
+            return
         self._handle_delayed(now_ms)
         self.cluster.replication.expire(self.node_id, now_ms)
         self.fetches.expire(now_ms)
@@ -119,19 +123,47 @@ class Node:
         """The node goes down: its connections end and its groups are kept elsewhere. It may come
         back.
         """
+        self._paused = False
+        self._blocked.clear()
         for client in list(self._links.values()):
             self._drop(client)
         self.sessions.clear()
         self.groups.take_over(now_ms)
 
+    # Mishaps -------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Stand still, as a process that is stopped: connections stay, nothing is said on them."""
+        self._paused = True
+
+    def resume(self, now_ms: int) -> None:
+        """Go on: what has come meanwhile is served, and what has expired meanwhile is expired."""
+        if self._paused:
+            self._paused = False
+            self.release(now_ms)
+
+    def release(self, now_ms: int) -> None:
+        """Links have been mended: what did not pass passes now, unless it is blocked still."""
+        blocked, self._blocked = self._blocked, []
+        for call, message in blocked:
+            self.answer(call, message)
+        for client in list(self._links.values()):
+            if client.turn is Turn.BLOCKED:
+                client.turn = Turn.IDLE
+            self._serve(client, now_ms)
+
     # Out -----------------------------------------------------------------------------------------
 
     def next_action(self) -> Action | None:
         """The next Send or Disconnect; None when there is nothing to do."""
+        if self._paused:
+            return None
         return self._actions.popleft() if self._actions else None
 
     def deadline(self) -> int:
         """When `handle_deadline` is to be called."""
+        if self._paused:
+            return NEVER
         delayed = self._delayed[0][0] if self._delayed else NEVER
         return min(
             delayed,
@@ -144,7 +176,7 @@ class Node:
     def reads(self, link: int) -> bool:
         """Whether bytes of the link are wanted now; asked again after each input."""
         client = self._links.get(link)
-        return client is not None and client.open_for_more
+        return client is not None and client.open_for_more and not self._paused
 
     @property
     def link_count(self) -> int:
@@ -157,6 +189,9 @@ class Node:
         """The answer to a request that is being served; dropped if its client is gone."""
         client = call.link
         if self._links.get(client.number) is client:
+            if self.cluster.mishaps.blocked(self.node_id, call.client_id):
+                self._blocked.append((call, message))
+                return
             try:
                 data = frames.encode_response(message, call.version, call.correlation_id)
             except KafkaError as error:
@@ -171,7 +206,7 @@ class Node:
 
     def _serve(self, client: ClientLink, now_ms: int) -> None:
         """Serve requests of one client until one is parked, or an answer has to be written."""
-        frame = client.next_frame()
+        frame = None if self._paused else client.next_frame()
         while frame is not None:
             client.turn = Turn.SERVING
             try:
@@ -183,6 +218,9 @@ class Node:
     def _serve_frame(self, client: ClientLink, frame: memoryview, now_ms: int) -> None:
         request = frames.decode_request(frame)
         call = Call(self, client, request, now_ms)
+        if self.cluster.mishaps.blocked(self.node_id, call.client_id):
+            client.put_back(frame)
+            return
         lowest, highest = self.versions.get(request.api_key, (0, -1))
         known = request.message is not None and lowest <= request.api_version <= highest
         if not known and request.api_key is not ApiKey.API_VERSIONS:
@@ -193,6 +231,10 @@ class Node:
             self.answer(call, apis.unsupported_version(call))
             return
         assert request.message is not None
+        delay_ms = self.cluster.mishaps.delay_ms(self.node_id, call.client_id)
+        if delay_ms:
+            self._delay(call, request.message, delay_ms)
+            return
         mishap = self.cluster.mishaps.take(request.api_key, self.node_id)
         if mishap is None:
             self._handle(call, request.message)
@@ -214,12 +256,14 @@ class Node:
         """What a test asked to happen to this request."""
         silent = isinstance(message, ProduceRequest) and not message.acks
         if mishap.kind is Kind.DELAYED:
-            until_ms = call.now_ms + mishap.delay_ms
-            heappush(self._delayed, (until_ms, next(self._order), call, message))
+            self._delay(call, message, mishap.delay_ms)
         elif mishap.kind is Kind.CUT or silent:
             self._drop(call.link)
         else:
             self.answer(call, refusal(message, call.version, mishap.error))
+
+    def _delay(self, call: Call, message: Message, delay_ms: int) -> None:
+        heappush(self._delayed, (call.now_ms + delay_ms, next(self._order), call, message))
 
     def _handle_delayed(self, now_ms: int) -> None:
         while self._delayed and self._delayed[0][0] <= now_ms:
@@ -244,6 +288,8 @@ class Node:
     def _forget(self, client: ClientLink) -> None:
         client.turn = Turn.SERVING  # nothing of it begins any more
         client.frames.clear()
+        if self._blocked:
+            self._blocked = [held for held in self._blocked if held[0].link is not client]
         self.fetches.forget(client)
         self.groups.handle_closed(client.number)
 

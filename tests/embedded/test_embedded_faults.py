@@ -1,0 +1,134 @@
+"""Nodes that stand still, links that are slow or let nothing pass: as a client sees them."""
+
+import time
+
+import pytest
+
+import kcore
+from kcore import TopicPartition
+from kcore.embedded import EmbeddedBroker
+from kcore.errors import KafkaTimeoutError, NoBrokersAvailable
+
+DEADLINE_S = 30
+
+
+@pytest.fixture(params=[False, True], ids=["ports", "memory"])
+def cluster(request):
+    with EmbeddedBroker(nodes=3, in_memory=request.param) as broker:
+        broker.create_topic("t", 3, replication_factor=3)
+        yield broker
+        assert not broker.faults
+
+
+def consumer(broker, client_id="me", **options):
+    options = {"bootstrap_servers": broker.bootstrap, "client_id": client_id} | options
+    if broker.addresses[0].startswith("kcore.invalid"):
+        options["transport"] = broker.transport()
+    return kcore.Consumer(**options)
+
+
+def reader(broker, **options):
+    made = consumer(broker, auto_offset_reset="earliest", retry_backoff_ms=10, **options)
+    made.assign([TopicPartition("t", number) for number in range(3)])
+    return made
+
+
+def read(consumer, enough, limit_s=DEADLINE_S):
+    values = set()
+    end = time.monotonic() + limit_s
+    while len(values) < enough and time.monotonic() < end:
+        for records in consumer.poll(timeout_ms=20).values():
+            values |= {record.value for record in records}
+    return values
+
+
+def produce(broker, count):
+    broker.produce("t", [(None, b"v%d" % number) for number in range(count)])
+
+
+def test_a_paused_node_answers_nobody_until_it_is_resumed(cluster):
+    parts = [TopicPartition("t", number) for number in range(3)]
+    with reader(cluster) as made, consumer(cluster) as asking:
+        produce(cluster, 30)
+        assert len(read(made, 30)) == 30
+        assert sum(asking.end_offsets(parts).values()) == 30
+        cluster.pause(2)
+        with pytest.raises(KafkaTimeoutError):
+            asking.end_offsets(parts, timeout_ms=200)
+        cluster.resume(2)
+        assert sum(asking.end_offsets(parts).values()) == 30
+        produce(cluster, 30)
+        assert len(read(made, 30)) == 30
+
+
+def test_nobody_gets_an_answer_while_all_nodes_are_paused(cluster):
+    for node in (1, 2, 3):
+        cluster.pause(node)
+    with pytest.raises(NoBrokersAvailable):
+        consumer(cluster, bootstrap_timeout_ms=100)
+    for node in (1, 2, 3):
+        cluster.resume(node)
+    consumer(cluster).close()
+
+
+def test_a_dropped_link_is_between_two(cluster):
+    with reader(cluster, client_id="left") as left, reader(cluster, client_id="right") as right:
+        assert read(left, 1, 0.2) == read(right, 1, 0.2) == set()
+        cluster.drop_link(client="left")
+        produce(cluster, 30)
+        assert len(read(right, 30)) == 30
+        assert read(left, 1, 0.3) == set()
+        cluster.restore_links()
+        assert len(read(left, 30)) == 30
+
+
+def test_a_dropped_link_to_one_node_leaves_the_others(cluster):
+    with reader(cluster) as made:
+        read(made, 1, 0.2)
+        cluster.drop_link(node=2)
+        for partition in range(3):
+            cluster.produce("t", [(None, b"p%d" % partition)], partition)
+        assert len(read(made, 3, 0.5)) == 2
+        cluster.no_mishaps()
+        assert len(read(made, 1)) == 1
+
+
+def test_a_slow_link_is_slow(cluster):
+    with consumer(cluster) as asking:
+        parts = [TopicPartition("t", 0)]
+        asking.end_offsets(parts)
+        cluster.delay_link(150, client="me")
+        began = time.monotonic()
+        asking.end_offsets(parts)
+        assert time.monotonic() - began >= 0.15
+        cluster.restore_links()
+
+
+def test_a_session_ends_while_its_member_is_cut_off(cluster):
+    options = {"group_id": "g", "session_timeout_ms": 45_000, "heartbeat_interval_ms": 50}
+    with consumer(cluster, "left", **options) as left, consumer(cluster, "right", **options) as right:
+        for each in (left, right):
+            each.subscribe(["t"])
+        end = time.monotonic() + DEADLINE_S
+        while not (left.assignment() and right.assignment()) and time.monotonic() < end:
+            left.poll(timeout_ms=20)
+            right.poll(timeout_ms=20)
+        assert len(left.assignment()) + len(right.assignment()) == 3
+        cluster.drop_link(client="left")
+        cluster.let_time_pass(44_000)
+        right.poll(timeout_ms=300)
+        cluster.let_time_pass(2_000)
+        while len(right.assignment()) < 3 and time.monotonic() < end:
+            right.poll(timeout_ms=20)
+        assert len(right.assignment()) == 3
+        cluster.restore_links()
+
+
+def test_what_is_asked_of_a_node_that_is_not_there_is_refused(cluster):
+    cluster.kill(3)
+    for wrong in (cluster.pause, cluster.resume):
+        with pytest.raises(LookupError):
+            wrong(3)
+    with pytest.raises(LookupError):
+        cluster.drop_link(node=9)
+    cluster.revive(3)
