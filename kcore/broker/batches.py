@@ -98,8 +98,10 @@ def check_batch(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"{len(data)} bytes are more than {config.max_message_bytes}",
         )
-    if batch.attributes & (TRANSACTIONAL | CONTROL):
-        raise RefusedError(ErrorCode.INVALID_RECORD, "transactional and control batches")
+    if batch.attributes & CONTROL:
+        raise RefusedError(ErrorCode.INVALID_RECORD, "control records are the brokers' own")
+    if batch.attributes & TRANSACTIONAL and batch.producer_id == NO_PRODUCER:
+        raise RefusedError(ErrorCode.INVALID_RECORD, "a transaction without a producer")
     if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
         raise RefusedError(
             ErrorCode.INVALID_RECORD,

@@ -27,14 +27,14 @@ from kcore.broker.batches import (
     with_append_time,
 )
 from kcore.broker.epochs import EpochEnd, Epochs
+from kcore.broker.markers import read_marker
 from kcore.broker.options import UNLIMITED, LogConfig
 from kcore.broker.segments import NO_TIME, Segment
-from kcore.broker.sequences import Sequences
+from kcore.broker.sequences import ANY_ORIGIN, Origin, Sequences
 from kcore.broker.stores import LogStore
 from kcore.wire.codes import ErrorCode
 
 _UNKNOWN: Final = -1
-_TRANSACTIONS: Final = TRANSACTIONAL | CONTROL
 
 _base_offset = attrgetter("base_offset")
 
@@ -102,7 +102,13 @@ class PartitionLog:
 
     # Writing -------------------------------------------------------------------------------------
 
-    def append(self, data: memoryview | None, leader_epoch: int, wall_ms: int) -> Appended:
+    def append(
+        self,
+        data: memoryview | None,
+        leader_epoch: int,
+        wall_ms: int,
+        origin: Origin = ANY_ORIGIN,
+    ) -> Appended:
         """Keep the one batch in `data`, which a producer sent at this time of day.
 
         A batch that an idempotent producer sends again is not kept again. RefusedError if it may
@@ -111,7 +117,8 @@ class PartitionLog:
         batch = check_batch(self.topic, self.partition, data, self.config, wall_ms)
         assert data is not None
         if batch.producer_id != NO_PRODUCER:
-            kept_at = self.sequences.check(batch)
+            first_offset = self.transactions.first_offset(batch.producer_id)
+            kept_at = self.sequences.check(batch, first_offset, origin)
             if kept_at is not None:
                 end_offset = kept_at + batch.last_offset_delta + 1
                 return Appended(kept_at, end_offset, None, None, _UNKNOWN)
@@ -152,10 +159,16 @@ class PartitionLog:
             self.store.appended(data)
 
     def _note_producer(self, data: bytes, batch: Batch) -> None:
-        if not batch.attributes & CONTROL:
-            self.sequences.add(batch, batch.base_offset)
-        if batch.attributes & _TRANSACTIONS:
-            self.transactions.appended(batch, data)
+        if batch.attributes & CONTROL:
+            marker = read_marker(data)
+            if marker is None:
+                return
+            self.sequences.mark(batch, marker)
+            self.transactions.ended(batch, committed=marker.committed)
+            return
+        self.sequences.add(batch, batch.base_offset)
+        if batch.attributes & TRANSACTIONAL:
+            self.transactions.appended(batch)
 
     def _roll(self, wall_ms: int) -> Segment:
         segment = Segment(self.end_offset, wall_ms)

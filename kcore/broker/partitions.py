@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import Batch, RefusedError, read_header
 from kcore.broker.log import Appended, PartitionLog
+from kcore.broker.sequences import ANY_ORIGIN, Origin
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
@@ -83,9 +84,9 @@ class Partition:
 
     # Writing -------------------------------------------------------------------------------------
 
-    def append(self, data: memoryview | None, now_ms: int) -> Appended:
+    def append(self, data: memoryview | None, now_ms: int, origin: Origin = ANY_ORIGIN) -> Appended:
         """Keep the one batch a producer sent. RefusedError if it may not be kept."""
-        appended = self.log.append(data, self.leader_epoch, self.home.wall_ms(now_ms))
+        appended = self.log.append(data, self.leader_epoch, self.home.wall_ms(now_ms), origin)
         if appended.batch is not None and appended.data is not None:
             self._spread(appended.data, appended.batch, now_ms)
         return appended
@@ -236,9 +237,7 @@ class Partition:
         if log.end_offset < leader.start_offset:
             log.restart_at(leader.start_offset)
         wall_ms = self.home.wall_ms(now_ms)
-        found = leader.read(
-            log.end_offset, _STEP_BYTES, at_least_one=True, up_to=leader.end_offset
-        )
+        found = leader.read(log.end_offset, _STEP_BYTES, at_least_one=True, up_to=leader.end_offset)
         for data in found.batches:
             log.follow(data, read_header(data), wall_ms)
         log.high_watermark = max(log.high_watermark, min(leader.high_watermark, log.end_offset))

@@ -1,25 +1,48 @@
-"""Idempotent producers of one partition: which sequence numbers may come next (KIP-98).
+"""Producers of one partition: which sequence numbers may come next (KIP-98), who is fenced.
 
-Source of the rules: Kafka's ProducerStateManager and ProducerAppendInfo.
+Source of the rules: Kafka's ProducerStateManager and ProducerAppendInfo; KIP-360, KIP-890.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kcore.broker.batches import Batch, RefusedError
+from kcore.broker.batches import NO_TIMESTAMP, TRANSACTIONAL, Batch, RefusedError
+from kcore.broker.markers import Marker
 from kcore.wire.codes import ErrorCode
 
 # A producer has at most five requests in flight (max.in.flight.requests.per.connection with
 # idempotence), so no older batch can come again.
 REMEMBERED_BATCHES: Final = 5
 
-# Producers remembered for one partition; the one that has been silent longest goes first. Who
-# comes back after that may begin with any sequence, as after producer.id.expiration.ms.
+# Producers remembered for one partition; the one that has been silent longest goes first, as after
+# producer.id.expiration.ms.
 PRODUCERS_MAX: Final = 10_000
 
+NO_SEQUENCE: Final = -1
+_INT16_MAX: Final = 0x7FFF
 _INT32_MAX: Final = 0x7FFFFFFF
+_TV2: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a batch comes to the log.
+
+    verified: the coordinator knows that the partition is in the transaction, or need not be asked.
+    bumps: its producer gets a new epoch with each transaction (KIP-890). strict: a producer that is
+    not known has to begin with sequence 0, as before Kafka 2.5 (KIP-360).
+    """
+
+    verified: bool = True
+    bumps: bool = False
+    strict: bool = False
+
+
+ANY_ORIGIN: Final = Origin()
 
 
 class _Kept(NamedTuple):
@@ -28,55 +51,202 @@ class _Kept(NamedTuple):
     base_offset: int
 
 
-class _Producer:
-    __slots__ = ("batches", "epoch")
+class ProducerState:
+    """A producer. last_timestamp: of its last batch or marker, ms; coordinator_epoch: of its last
+    marker, -1 if there was none.
+    """
+
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp")
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
+        self.coordinator_epoch = -1
+        self.last_timestamp = NO_TIMESTAMP
         self.batches: deque[_Kept] = deque(maxlen=REMEMBERED_BATCHES)
+
+    def raise_to(self, epoch: int) -> None:
+        """Sequences begin anew with each epoch."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches.clear()
+
+    @property
+    def last_sequence(self) -> int:
+        """Of its last batch in this epoch; NO_SEQUENCE if there is none."""
+        return self.batches[-1].last if self.batches else NO_SEQUENCE
+
+
+class _Verifying(NamedTuple):
+    """A transaction whose first batch here is not kept yet: what comes first if it is."""
+
+    epoch: int
+    lowest_sequence: int
 
 
 class Sequences:
     """The producers of one partition."""
 
-    __slots__ = ("_producers",)
+    __slots__ = ("_producers", "_verifying")
 
     def __init__(self) -> None:
-        self._producers: OrderedDict[int, _Producer] = OrderedDict()
+        self._producers: OrderedDict[int, ProducerState] = OrderedDict()
+        self._verifying: OrderedDict[int, _Verifying] = OrderedDict()
 
-    def check(self, batch: Batch) -> int | None:
-        """None: the batch comes next. A number: it is kept already, at this base offset.
+    def __iter__(self) -> Iterator[tuple[int, ProducerState]]:
+        """Producer ids and what is known of them."""
+        return iter(self._producers.items())
 
-        RefusedError: a producer that has been replaced, or a gap.
+    # Checks --------------------------------------------------------------------------------------
+
+    def begin(self, batch: Batch) -> None:
+        """The first batch of a transaction is about to be verified: those behind it wait for it,
+        whatever becomes of it. RefusedError if its producer is fenced.
         """
         known = self._producers.get(batch.producer_id)
-        if known is None:
-            return None
-        if batch.producer_epoch < known.epoch:
-            raise RefusedError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {batch.producer_id} has epoch {known.epoch}, not {batch.producer_epoch}",
+        if known is not None:
+            _check_epoch(batch, known)
+        verifying = self._verifying.get(batch.producer_id)
+        if (
+            verifying is None
+            or batch.producer_epoch > verifying.epoch
+            or (
+                batch.producer_epoch == verifying.epoch
+                and batch.base_sequence < verifying.lowest_sequence
             )
-        expected = 0
-        if batch.producer_epoch == known.epoch:
+        ):
+            self._verifying[batch.producer_id] = _Verifying(
+                batch.producer_epoch, batch.base_sequence
+            )
+            while len(self._verifying) > PRODUCERS_MAX:
+                self._verifying.popitem(last=False)
+
+    def check(self, batch: Batch, first_offset: int | None, origin: Origin) -> int | None:
+        """None: the batch comes next. A number: it is kept already, at this base offset.
+
+        first_offset: where its producer's transaction begins, None if there is none. RefusedError:
+        a producer that has been replaced, a gap, or a batch that is in no transaction.
+        """
+        known = self._producers.get(batch.producer_id)
+        if known is not None and batch.producer_epoch == known.epoch:
             for kept in known.batches:
                 if (kept.first, kept.last) == (batch.base_sequence, batch.last_sequence):
                     return kept.base_offset
-            expected = (known.batches[-1].last + 1) & _INT32_MAX
-        if batch.base_sequence != expected:
+        if known is not None:
+            _check_epoch(batch, known)
+        transactional = bool(batch.attributes & TRANSACTIONAL)
+        if transactional and first_offset is None:
+            if not origin.verified:
+                raise RefusedError(
+                    ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
+                )
+            self._check_first(batch, known, origin)
+        self._check_sequence(batch, known, origin)
+        if first_offset is not None and not transactional:
             raise RefusedError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {batch.producer_id} sent sequence {batch.base_sequence}"
-                f" where {expected} comes next",
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {batch.producer_id} is in a transaction, and this batch is not",
             )
         return None
 
+    def _check_first(self, batch: Batch, known: ProducerState | None, origin: Origin) -> None:
+        """The first batch of a transaction, as long as earlier ones may be on their way."""
+        lowest = batch.base_sequence
+        verifying = self._verifying.get(batch.producer_id)
+        if verifying is not None:
+            lowest = verifying.lowest_sequence
+        if origin.bumps and (known is None or not known.batches):
+            lowest = 0
+        if batch.base_sequence > lowest:
+            raise _out_of_order(batch, lowest)
+
+    def _check_sequence(self, batch: Batch, known: ProducerState | None, origin: Origin) -> None:
+        if known is None:
+            if origin.strict and batch.base_sequence != 0:
+                raise RefusedError(
+                    ErrorCode.UNKNOWN_PRODUCER_ID, f"nothing of producer {batch.producer_id}"
+                )
+            return
+        expected = 0
+        if batch.producer_epoch == known.epoch:
+            expected = (known.last_sequence + 1) & _INT32_MAX
+        if batch.base_sequence != expected:
+            raise _out_of_order(batch, expected)
+
+    def check_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        version: int,
+        *,
+        opened: bool,
+    ) -> None:
+        """RefusedError if a marker comes from a coordinator, or is about a producer, that has been
+        replaced.
+
+        version: `transaction.version` of the marker; from 2 on its epoch is above that of the
+        transaction (KIP-1228). opened: whether there is a transaction to end.
+        """
+        known = self._producers.get(producer_id)
+        if known is None:
+            return
+        late = producer_epoch < known.epoch
+        if version >= _TV2 and producer_epoch == known.epoch:
+            late = opened and producer_epoch != _INT16_MAX  # else it has been written before
+        if late:
+            raise RefusedError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {producer_id} has epoch {known.epoch}, the marker {producer_epoch}",
+            )
+        if coordinator_epoch < known.coordinator_epoch:
+            raise RefusedError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"coordinator epoch {coordinator_epoch}, after {known.coordinator_epoch}",
+            )
+
+    # What is kept --------------------------------------------------------------------------------
+
     def add(self, batch: Batch, base_offset: int) -> None:
         """The batch has been kept."""
-        known = self._producers.get(batch.producer_id)
-        if known is None or known.epoch != batch.producer_epoch:
-            known = self._producers[batch.producer_id] = _Producer(batch.producer_epoch)
+        known = self._touch(batch)
         known.batches.append(_Kept(batch.base_sequence, batch.last_sequence, base_offset))
+        if batch.attributes & TRANSACTIONAL:
+            self._verifying.pop(batch.producer_id, None)
+
+    def mark(self, batch: Batch, marker: Marker) -> None:
+        """A marker has been kept: its producer is at that epoch now."""
+        self._touch(batch).coordinator_epoch = marker.coordinator_epoch
+        self._verifying.pop(batch.producer_id, None)
+
+    def expire(self, oldest_ms: int, transactions: Container[int]) -> None:
+        """Forget producers that are silent since before then, but for those in transactions."""
+        for producer_id, known in list(self._producers.items()):
+            if known.last_timestamp <= oldest_ms and producer_id not in transactions:
+                del self._producers[producer_id]
+
+    def _touch(self, batch: Batch) -> ProducerState:
+        known = self._producers.get(batch.producer_id)
+        if known is None:
+            known = self._producers[batch.producer_id] = ProducerState(batch.producer_epoch)
+            while len(self._producers) > PRODUCERS_MAX:
+                self._producers.popitem(last=False)
+        known.raise_to(batch.producer_epoch)
+        known.last_timestamp = batch.max_timestamp
         self._producers.move_to_end(batch.producer_id)
-        while len(self._producers) > PRODUCERS_MAX:
-            self._producers.popitem(last=False)
+        return known
+
+
+def _check_epoch(batch: Batch, known: ProducerState) -> None:
+    if batch.producer_epoch < known.epoch:
+        raise RefusedError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {batch.producer_id} has epoch {known.epoch}, not {batch.producer_epoch}",
+        )
+
+
+def _out_of_order(batch: Batch, expected: int) -> RefusedError:
+    return RefusedError(
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        f"producer {batch.producer_id} sent sequence {batch.base_sequence}"
+        f" where {expected} comes next",
+    )

@@ -8,6 +8,7 @@ from broker_world import WALL_MS, batch
 
 from kcore.broker import LogConfig, PartitionLog, RefusedError
 from kcore.broker.lookup import latest_time, offset_for_time
+from kcore.broker.markers import Marker, marker_batch
 from kcore.records import RecordReader
 from kcore.wire.codes import ErrorCode
 
@@ -159,14 +160,15 @@ def patched(at, raw, data=None):
         (patched(17, b"\0\0\0\0"), ErrorCode.CORRUPT_MESSAGE),
         (patched(57, struct.pack(">i", 1)), ErrorCode.INVALID_RECORD),
         (patched(57, struct.pack(">i", -1)), ErrorCode.INVALID_RECORD),
-        (batch(b"a", transactional=True, producer_id=1, producer_epoch=0, base_sequence=0),
+        (marker_batch(9, 0, Marker(committed=True, coordinator_epoch=0), 0), ErrorCode.INVALID_RECORD),
+        (batch(b"a", transactional=True),
          ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1), ErrorCode.INVALID_RECORD),
         (batch(b"a" * 1_048_600), ErrorCode.MESSAGE_TOO_LARGE),
     ],
     ids=[
         *("empty", "cut", "two", "magic 1", "length", "crc", "count", "no records"),
-        *("transactional", "no sequence", "large"),
+        *("control", "transactional without producer", "no sequence", "large"),
     ],
 )  # fmt: skip
 def test_what_may_not_be_kept_is_refused_and_leaves_nothing(log, data, code):
