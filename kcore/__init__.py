@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kcore.clients.consumer import Consumer as Consumer
+    from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
     from kcore.consumer.core import ConsumerCore as ConsumerCore
+    from kcore.producer.config import ProducerConfig as ProducerConfig
+    from kcore.producer.core import ProducerCore as ProducerCore
     from kcore.records import ConsumerRecord as ConsumerRecord
     from kcore.records.arrow import ArrowBatch as ArrowBatch
     from kcore.records.batch import PartitionBatch as PartitionBatch
@@ -32,6 +35,9 @@ _HOMES = {
     "ConsumerGroupMetadata": "kcore.structs",
     "ConsumerRebalanceListener": "kcore.clients.rebalance",
     "ConsumerRecord": "kcore.records",
+    "Producer": "kcore.clients.producer",
+    "ProducerConfig": "kcore.producer.config",
+    "ProducerCore": "kcore.producer.core",
     "MemberState": "kcore.structs",
     "OffsetAndMetadata": "kcore.structs",
     "OffsetAndTimestamp": "kcore.structs",
@@ -51,6 +57,9 @@ __all__ = [
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "PartitionBatch",
+    "Producer",
+    "ProducerConfig",
+    "ProducerCore",
     "TopicPartition",
 ]
 

@@ -21,6 +21,24 @@ class Stop(Protocol):
         """End every wait."""
 
 
+def make_event(transport: str) -> Any:
+    """An event with `set()` and `wait(timeout_s)`, for one waiter of the transport's kind."""
+    if transport == "gevent":
+        from gevent.event import Event  # noqa: PLC0415 - only if gevent is in use
+
+        return Event()
+    return threading.Event()
+
+
+def current(transport: str) -> object:
+    """Who is running: this thread, or this greenlet."""
+    if transport == "gevent":
+        from gevent import getcurrent  # noqa: PLC0415 - only if gevent is in use
+
+        return getcurrent()
+    return threading.get_ident()
+
+
 def make_lock(transport: str) -> Any:
     """A re-entrant lock with `acquire(blocking, timeout)` and `release()`."""
     if transport == "gevent":

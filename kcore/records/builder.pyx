@@ -126,6 +126,8 @@ cdef class BatchBuilder:
         size += sized(key) + sized(value) + (1 if headers is None else PyBytes_GET_SIZE(headers))
         if size > INT32_MAX - self.used - MAX_RECORD_OVERHEAD:
             raise ValueError("a batch cannot be larger than 2 GiB")
+        if self.body is None:
+            raise ValueError("the batch is sealed")
         if self.used + size + MAX_RECORD_OVERHEAD > PyByteArray_GET_SIZE(self.body):
             PyByteArray_Resize(self.body, 2 * self.used + size + MAX_RECORD_OVERHEAD)
         begin = <uint8_t*> PyByteArray_AS_STRING(self.body)
@@ -144,11 +146,15 @@ cdef class BatchBuilder:
         self.used = at - begin
         return 0
 
-    def finish(self, last_offset=None) -> bytes:
-        """The batch's bytes; `last_offset` is the header's, if the last records are gone."""
+    def seal(self, last_offset=None) -> bytearray:
+        """The batch's bytes, complete but for the checksum (see `stamp`); nothing may be added.
+
+        last_offset: the header's, if the last records are gone. ValueError if it is before them.
+        """
         cdef int64_t delta = max(self.last_delta, 0)
         cdef bytearray body = self.body
-        cdef bytes packed
+        if body is None:
+            raise ValueError("the batch is sealed")
         if last_offset is not None:
             delta = <int64_t> last_offset - self.base_offset
             if delta < self.last_delta or delta < 0 or delta > INT32_MAX:
@@ -158,12 +164,20 @@ cdef class BatchBuilder:
                 memoryview(body)[layout.HEADER_SIZE:self.used], self.level
             )
             body = bytearray(layout.HEADER_SIZE) + packed
-        cdef Py_ssize_t size = self.used if not self.codec else len(body)
-        cdef uint8_t* at = <uint8_t*> PyByteArray_AS_STRING(body)
-        self.write_header(at, <int32_t> (size - layout.PREFIX_SIZE), <int32_t> delta)
-        cdef uint32_t crc = checksum(memoryview(body)[layout.CHECKED_AT:size])
-        store32(at + layout.CRC_AT, <int32_t> crc)
-        return PyBytes_FromStringAndSize(<const char*> at, size)
+        else:
+            PyByteArray_Resize(body, self.used)
+        self.body = None
+        cdef Py_ssize_t length = PyByteArray_GET_SIZE(body) - layout.PREFIX_SIZE
+        self.write_header(
+            <uint8_t*> PyByteArray_AS_STRING(body), <int32_t> length, <int32_t> delta
+        )
+        return body
+
+    def finish(self, last_offset=None) -> bytes:
+        """The batch's bytes, checksum and all; `last_offset` as in `seal`."""
+        cdef bytearray body = self.seal(last_offset)
+        write_checksum(body)
+        return bytes(body)
 
     cdef int write_header(self, uint8_t* at, int32_t length, int32_t last_delta) except -1:
         cdef bint append_time = self.attributes & layout.APPEND_TIME
@@ -181,6 +195,27 @@ cdef class BatchBuilder:
         at = store32(at, self.base_sequence)
         store32(at, self.record_count)
         return 0
+
+
+def stamp(
+    bytearray batch not None, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence
+) -> None:
+    """Write who sends a sealed batch, in place, and its checksum; -1, -1, -1: nobody in particular.
+
+    A batch that is sent again as another one (KIP-360: a new epoch, sequences from 0) is stamped
+    again. ValueError: fewer bytes than a header.
+    """
+    if PyByteArray_GET_SIZE(batch) < layout.HEADER_SIZE:
+        raise ValueError("not a batch: it is shorter than a header")
+    cdef uint8_t* at = <uint8_t*> PyByteArray_AS_STRING(batch) + layout.PRODUCER_AT
+    store32(store16(store64(at, producer_id), producer_epoch), base_sequence)
+    write_checksum(batch)
+
+
+cdef int write_checksum(bytearray batch) except -1:
+    cdef uint32_t crc = checksum(memoryview(batch)[layout.CHECKED_AT:])
+    store32(<uint8_t*> PyByteArray_AS_STRING(batch) + layout.CRC_AT, <int32_t> crc)
+    return 0
 
 
 cdef bytes as_bytes(item):

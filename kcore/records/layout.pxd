@@ -37,6 +37,7 @@ cdef enum:
     MAGIC_AT = 16
     CRC_AT = 17
     CHECKED_AT = 21
+    PRODUCER_AT = 43  # id, epoch, base sequence
     HEADER_SIZE = 61
     LEGACY_MIN_LENGTH = 14  # v0: crc, magic, attributes, key length, value length
     RECORD_MIN_SIZE = 7  # a record of seven one-byte fields: null key, null value, no headers

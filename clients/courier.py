@@ -1,0 +1,216 @@
+"""Drives a producer's core in a thread (or greenlet) of its own, and lets others in while it waits.
+
+One lock guards core and pump. The courier holds it for all but its waits for the network, during
+which anybody may append; who begins something that cannot wait rings the pump's bell. Callbacks run
+in the courier, without the lock.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kcore import transports
+from kcore.clients.reporting import Reporter
+from kcore.errors import ForkedError, KafkaError, ProducerClosed
+from kcore.events import Closed, ErrorRaised, OperationCompleted
+from kcore.produce.events import RecordsDelivered
+from kcore.transports.background import current, make_event, make_lock, run_aside
+from kcore.transports.forking import release_in_child
+
+log = logging.getLogger("kcore.producer")
+
+_FORKED = (
+    "the producer was made before a fork: its connections belong to the parent process; "
+    "make another one in the child"
+)
+
+
+class YieldingTransport:
+    """A transport whose waits let go of a lock that is held by whoever steps the pump."""
+
+    def __init__(self, transport: Any, lock: Any) -> None:
+        self._transport = transport
+        self._lock = lock
+        self.waiting = False
+
+    def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
+        """The transport's own, without the lock."""
+        self.waiting = True
+        self._lock.release()
+        try:
+            found: Sequence[tuple[int, int]] = self._transport.wait(timeout_ms)
+        finally:
+            self._lock.acquire()
+            self.waiting = False
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Courier:
+    """See the module's text. `lock` is re-entrant; failed: why no more can be done."""
+
+    def __init__(self, core: Any, transport: Any, tls: Any, name: str) -> None:
+        self.core = core
+        self.lock = make_lock(transport.name)
+        self.failed: KafkaError | None = None
+        self._name = transport.name
+        self._transport = YieldingTransport(transport, self.lock)
+        self._pump = transports.Pump(core, self._transport, tls=tls)  # type: ignore[arg-type]
+        self._reporter = Reporter(name)
+        self._errors: deque[KafkaError] = deque(maxlen=100)
+        self._results: dict[int, OperationCompleted] = {}
+        self._bells: dict[Any, None] = {}  # rung after each turn
+        self._closed = False
+        self._forked = False
+        self._inside: object = None  # the courier's thread or greenlet
+        release_in_child(self)
+        run_aside(transport.name, "kcore-producer", self._run)
+
+    # The courier's thread --------------------------------------------------------------------
+
+    def _run(self, _stop: object) -> None:
+        self._inside = current(self._name)
+        try:
+            while not self._closed:
+                with self.lock:
+                    if not self._closed:
+                        self._pump.step()
+                    calls = self._collect()
+                self._call(calls)
+        except Exception as error:
+            if not self._forked:
+                log.exception("the producer's thread failed")
+                self.failed = KafkaError(f"the producer's thread failed: {error!r}")
+                self._ring()
+
+    def _collect(self) -> list[Callable[[], object]]:
+        """Sort what the core has said; the calls that are to be made without the lock."""
+        calls: list[Callable[[], object]] = []
+        event = self.core.next_event()
+        while event is not None:
+            if type(event) is RecordsDelivered:
+                for waiter in event.batch.waiters:
+                    calls += waiter.settle()
+            elif type(event) is OperationCompleted:
+                self._results[event.operation] = event
+            else:
+                if type(event) is ErrorRaised:
+                    self._errors.append(event.error)
+                elif type(event) is Closed:
+                    self._closed = True
+                    self._pump.drain()
+                    self._pump.close()
+                self._reporter.report(event, self._pump.now_ms())
+            event = self.core.next_event()
+        self._ring()
+        return calls
+
+    def _call(self, calls: list[Callable[[], object]]) -> None:
+        for call in calls:
+            try:
+                call()
+            except Exception:
+                log.exception("a callback of a delivered record failed")
+
+    def _ring(self) -> None:
+        for bell in self._bells:
+            bell.set()
+
+    # Others ----------------------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        """The clock of the core."""
+        return self._pump.now_ms()
+
+    def check(self) -> None:
+        """ProducerClosed, ForkedError, or what ended the courier."""
+        if self._forked:
+            raise ForkedError(_FORKED)
+        if self.failed is not None:
+            raise self.failed
+        if self._closed:
+            raise ProducerClosed("the producer is closed")
+
+    @property
+    def inside(self) -> bool:
+        """Whether the caller is a callback, which the courier runs."""
+        return current(self._name) == self._inside
+
+    @property
+    def over(self) -> bool:
+        """Whether everything is closed."""
+        return self._closed
+
+    def nudge(self) -> None:
+        """Something was begun (with the lock held): do not wait for the network meanwhile."""
+        if self._transport.waiting:
+            self._pump.wakeup()
+
+    def take_error(self) -> KafkaError | None:
+        """What the cluster said against us since the last time."""
+        return self._errors.popleft() if self._errors else None
+
+    def result(self, operation: int) -> OperationCompleted | None:
+        """The end of an operation, if it is there; given once."""
+        return self._results.pop(operation, None)
+
+    def wait(
+        self,
+        done: Callable[[], bool],
+        timeout_s: float | None,
+        attend: Callable[[Any], None] | None = None,
+    ) -> bool:
+        """Wait until `done()`, asked with the lock held; False: the time was over first.
+
+        attend: has a bell rung when `done` may have become true; without it, it is asked after
+        each turn of the courier. From a callback, which is inside the courier, its turns go on.
+        """
+        if self.inside:
+            return self._wait_inside(done, timeout_s)
+        until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
+        bell = make_event(self._name)
+        with self.lock:
+            if done():
+                return True
+            if attend is None:
+                self._bells[bell] = None
+            else:
+                attend(bell)
+            self.nudge()
+        try:
+            while True:
+                left = None if until is None else max(0.0, (until - self.now_ms()) / 1000)
+                rung = bell.wait(left)
+                with self.lock:
+                    if done():
+                        return True
+                    self.check()
+                    bell.clear()
+                if not rung and left is not None and self.now_ms() >= (until or 0):
+                    return False
+        finally:
+            with self.lock:
+                self._bells.pop(bell, None)
+
+    def _wait_inside(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
+        until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
+        while True:
+            with self.lock:
+                if done():
+                    return True
+                left = None if until is None else int(until - self.now_ms())
+                if left is not None and left <= 0:
+                    return False
+                self._pump.step(left)
+                calls = self._collect()
+            self._call(calls)
+
+    def forked(self) -> None:
+        """In the child of a fork: there is no thread here, and the lock may be held for ever."""
+        self._forked = self._closed = True
+        self.lock = make_lock(self._name)

@@ -1,0 +1,168 @@
+"""What `send` returns: kafka-python's future of a record, and what it ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kcore.errors import KafkaError, KafkaTimeoutError
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.clients.courier import Courier
+    from kcore.produce.batch import Batch, Outcome
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is; kafka-python's fields.
+
+    offset: -1 if the broker did not say (acks=0). timestamp: ms. checksum: always None, as v2
+    records have none. Sizes are of the serialized parts in bytes, -1 for None.
+    """
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int
+    checksum: None
+    serialized_key_size: int
+    serialized_value_size: int
+    serialized_header_size: int
+
+
+class RecordFuture:
+    """One record on its way.
+
+    Callbacks run in the producer's own thread (or greenlet), in the order the records were
+    delivered; when the record is delivered already, at once.
+    """
+
+    __slots__ = ("_batch", "_calls", "_courier", "_number", "_sizes", "_timestamp")
+
+    def __init__(
+        self,
+        courier: Courier,
+        batch: Batch,
+        number: int,
+        timestamp_ms: int,
+        sizes: tuple[int, int, int],
+    ) -> None:
+        self._courier = courier
+        self._batch = batch
+        self._number = number
+        self._timestamp = timestamp_ms
+        self._sizes = sizes
+        self._calls: list[tuple[bool, Callable[..., object]]] | None = None
+
+    # How it stands -------------------------------------------------------------------------------
+
+    @property
+    def _outcome(self) -> Outcome | None:
+        return self._batch.outcome(self._number)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was delivered, or has failed."""
+        return self._outcome is not None
+
+    @property
+    def value(self) -> RecordMetadata | None:
+        """Where the record is; None while it is not delivered."""
+        outcome = self._outcome
+        return None if outcome is None or outcome.error is not None else self._metadata(outcome)
+
+    @property
+    def exception(self) -> KafkaError | None:
+        """Why it has failed; None if it has not."""
+        outcome = self._outcome
+        return None if outcome is None else outcome.error
+
+    def succeeded(self) -> bool:
+        """Delivered."""
+        outcome = self._outcome
+        return outcome is not None and outcome.error is None
+
+    def failed(self) -> bool:
+        """Over, with an error."""
+        return self.exception is not None
+
+    def retriable(self) -> bool:
+        """Failed with an error that may pass."""
+        error = self.exception
+        return error is not None and error.retriable
+
+    def _metadata(self, outcome: Outcome) -> RecordMetadata:
+        tp = self._batch.tp
+        timestamp = self._timestamp if outcome.timestamp_ms < 0 else outcome.timestamp_ms
+        return RecordMetadata(
+            tp.topic, tp.partition, tp, outcome.offset, timestamp, None, *self._sizes
+        )
+
+    # Waiting -------------------------------------------------------------------------------------
+
+    def get(self, timeout: float | None = None) -> RecordMetadata:
+        """Wait, at most `timeout` seconds, for its end; the error is raised if it has failed.
+
+        KafkaTimeoutError: it is not over in time, and goes on.
+        """
+        if not self._courier.wait(lambda: self.is_done, timeout, self._attend):
+            raise KafkaTimeoutError(f"the record was not delivered within {timeout} s")
+        outcome = self._outcome
+        assert outcome is not None
+        if outcome.error is not None:
+            raise outcome.error
+        return self._metadata(outcome)
+
+    def _attend(self, bell: Any) -> None:
+        self._listen(True, lambda _: bell.set())
+        self._listen(False, lambda _: bell.set())
+
+    def add_callback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> RecordFuture:
+        """Call `function(*args, RecordMetadata)` on success."""
+        return self._add(True, function, args, kwargs)
+
+    def add_errback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> RecordFuture:
+        """Call `function(*args, error)` on failure."""
+        return self._add(False, function, args, kwargs)
+
+    def add_both(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> RecordFuture:
+        """Both of the above."""
+        return self.add_callback(function, *args, **kwargs).add_errback(function, *args, **kwargs)
+
+    def _add(
+        self, wanted: bool, function: Callable[..., Any], args: Any, kwargs: Any
+    ) -> RecordFuture:
+        call = partial(_call, function, args, kwargs) if args or kwargs else function
+        with self._courier.lock:
+            over = self.is_done
+            if not over:
+                self._listen(wanted, call)
+        if over:
+            self._run(wanted, call)
+        return self
+
+    def _listen(self, wanted: bool, call: Callable[..., object]) -> None:
+        if self._calls is None:
+            self._calls = []
+            self._batch.waiters.append(self)
+        self._calls.append((wanted, call))
+
+    def settle(self) -> list[Callable[[], object]]:
+        """The calls that are to be made, if it is over: each is given once."""
+        if self._calls is None or not self.is_done:
+            return []
+        calls, self._calls = self._calls, None
+        return [partial(self._run, wanted, call) for wanted, call in calls]
+
+    def _run(self, wanted: bool, call: Callable[..., object]) -> None:
+        outcome = self._outcome
+        assert outcome is not None
+        if (outcome.error is None) is wanted:
+            call(self._metadata(outcome) if outcome.error is None else outcome.error)
+
+
+def _call(function: Callable[..., Any], args: Any, kwargs: Any, outcome: object) -> Any:
+    """kafka-python's order: the outcome comes after the arguments given at registration."""
+    return function(*args, outcome, **kwargs)

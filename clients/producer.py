@@ -1,0 +1,309 @@
+"""`Producer`: kafka-python's KafkaProducer over the sans-IO core.
+
+`send` appends under a lock and returns; the courier, a thread (or greenlet) of its own, does the
+rest. Every method may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from kcore import transports
+from kcore.clients import arguments
+from kcore.clients.courier import Courier
+from kcore.clients.deliveries import RecordFuture
+from kcore.clients.security import tls_context
+from kcore.errors import (
+    IllegalArgumentError,
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    UsageError,
+)
+from kcore.producer.config import ProducerConfig
+
+# A close without a timeout ends at last.
+_CLOSE_S_MAX = 9_223_372.0
+_GRACE_S = 2.0
+_INT64_MAX = (1 << 63) - 1
+
+_Field = bytes | bytearray | memoryview | None
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Producer:
+    """Writes records to topics of a Kafka cluster.
+
+    Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in
+    `kcore.producer.config`. Idempotent by default: within the life of a producer nothing is written
+    twice, and the records of a partition stay in the order of their `send`.
+
+    With `api_version` given the constructor does not connect; without, it waits for a broker for
+    `bootstrap_timeout_ms`. KafkaConfigurationError: options. NoBrokersAvailable: nobody answers.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._settings = ProducerConfig.from_options(options)
+        self._serialize_key = _normal_form(self._settings.key_serializer)
+        self._serialize_value = _normal_form(self._settings.value_serializer)
+        self._courier = self._connect(self._settings)
+        self._core = self._courier.core
+        self.config: dict[str, object] = self._settings.as_mapping()
+        if self._settings.api_version is None:
+            try:
+                self._find_release(self._settings.bootstrap_timeout_ms)
+            except BaseException:
+                self.close(0)
+                raise
+
+    def _connect(self, settings: ProducerConfig) -> Courier:
+        from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
+
+        tls = tls_context(settings)
+        sockets = transports.SocketOptions(
+            settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
+        )
+        named = isinstance(settings.transport, str)
+        # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
+        wanted = "selectors" if settings.transport == "blocking" else settings.transport
+        try:
+            transport = transports.create(wanted, sockets if named else None)
+        except UsageError as error:
+            raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
+        core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        return Courier(core, transport, tls, settings.client_id)
+
+    def _find_release(self, timeout_ms: int) -> None:
+        courier, core = self._courier, self._core
+        with courier.lock:
+            operation = core.fetch_metadata((), courier.now_ms(), timeout_ms)
+            courier.nudge()
+        ended: list[Any] = []
+
+        def done() -> bool:
+            found = courier.result(operation)
+            if found is not None:
+                ended.append(found)
+            return bool(ended)
+
+        courier.wait(done, timeout_ms / 1000 + _GRACE_S)
+        error = ended[0].error if ended else None
+        if isinstance(error, KafkaTimeoutError) or not ended:
+            raise NoBrokersAvailable(
+                f"no broker answered within {timeout_ms} ms: {error}; check bootstrap_servers, and "
+                "that a Kafka broker listens there",
+                timeout_ms=timeout_ms,
+            ) from error
+        if error is not None:
+            raise error
+        release = core.broker_api_version()
+        if release is not None:
+            self.config["api_version"] = release
+
+    # Records ---------------------------------------------------------------------------------
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordFuture:
+        """Take a record, to be delivered soon; a future of its metadata.
+
+        value, key: bytes or None, or what the serializers make that of. headers: (str, bytes or
+        None) pairs. partition: None: by the key, or where the partitioner wants it.
+        timestamp_ms: wall time, default now.
+
+        Waits, at most `max_block_ms`, while the topic is not known or `buffer_memory` is in use:
+        KafkaTimeoutError then. RecordTooLargeError. IllegalArgumentError (a ValueError): no such
+        partition. TypeError. TopicAuthorizationFailedError, InvalidTopicError. ProducerClosed.
+        Everything else is told by the future.
+        """
+        raw_key, sent_headers = key, headers or ()
+        if self._serialize_key is not None:
+            key = self._serialize_key(topic, sent_headers, key)
+        if self._serialize_value is not None:
+            value = self._serialize_value(topic, sent_headers, value)
+        key, value = _bytes("key", key), _bytes("value", value)
+        if timestamp_ms is None:
+            timestamp_ms = time.time_ns() // 1_000_000
+        elif not 0 <= timestamp_ms <= _INT64_MAX:
+            raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
+        courier, core = self._courier, self._core
+        with courier.lock:
+            courier.check()
+            taken = core.append(
+                topic,
+                key,
+                value,
+                courier.now_ms(),
+                timestamp_ms=timestamp_ms,
+                partition=partition,
+                headers=sent_headers,
+                partition_key=raw_key,
+            )
+            if core.stirred:
+                core.stirred = False
+                courier.nudge()
+        if taken is None:
+            taken = self._send_later(
+                topic, key, value, timestamp_ms, partition, sent_headers, raw_key
+            )
+        sizes = (
+            -1 if key is None else len(key),
+            -1 if value is None else len(value),
+            sum(len(name) + len(item or b"") for name, item in sent_headers),
+        )
+        return RecordFuture(courier, *taken, timestamp_ms, sizes)
+
+    def _send_later(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp_ms: int,
+        partition: int | None,
+        headers: Headers,
+        raw_key: Any,
+    ) -> tuple[Any, int]:
+        """The record could not be taken: wait until it can be."""
+        courier, core = self._courier, self._core
+        arguments.topic_name(topic)
+        taken: list[tuple[Any, int]] = []
+
+        def attempt() -> bool:
+            courier.check()
+            error = courier.take_error()
+            if error is not None:
+                raise error
+            found = core.append(
+                topic,
+                key,
+                value,
+                courier.now_ms(),
+                timestamp_ms=timestamp_ms,
+                partition=partition,
+                headers=headers,
+                partition_key=raw_key,
+            )
+            courier.nudge()
+            if found is not None:
+                taken.append(found)
+            return bool(taken)
+
+        limit_ms = self._settings.max_block_ms
+        if not courier.wait(attempt, limit_ms / 1000):
+            raise KafkaTimeoutError(self._why_held_up(topic, limit_ms), timeout_ms=limit_ms)
+        return taken[0]
+
+    def _why_held_up(self, topic: str, limit_ms: int) -> str:
+        if self._core.held_up == "memory":
+            held, limit = self._core.held_bytes, self._settings.buffer_memory
+            return (
+                f"no room for a record within max_block_ms={limit_ms}: {held} of "
+                f"buffer_memory={limit} bytes wait to be delivered"
+            )
+        reason = "no broker can be reached"
+        if self._core.connected:
+            reason = "the cluster does not have it (and does not make it)"
+        return f"topic {topic} is not known within max_block_ms={limit_ms}: {reason}"
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send everything now, and wait (at most `timeout` seconds) until all of it is over.
+
+        Whether it was delivered is told by the futures. KafkaTimeoutError.
+        """
+        courier, core = self._courier, self._core
+        with courier.lock:
+            courier.check()
+            operation = core.flush(courier.now_ms())
+            courier.nudge()
+        if not courier.wait(lambda: courier.result(operation) is not None, timeout):
+            raise KafkaTimeoutError(f"not everything was delivered within {timeout} s")
+
+    def partitions_for(self, topic: str) -> set[int]:
+        """The partition numbers of a topic. KafkaTimeoutError after `max_block_ms`."""
+        name = arguments.topic_name(topic)
+        courier, core = self._courier, self._core
+        found: list[int] = []
+
+        def attempt() -> bool:
+            courier.check()
+            found[:] = core.partitions_for(name, courier.now_ms()) or ()
+            courier.nudge()
+            return bool(found)
+
+        if not courier.wait(attempt, self._settings.max_block_ms / 1000):
+            raise KafkaTimeoutError(self._why_held_up(name, self._settings.max_block_ms))
+        return set(found)
+
+    def bootstrap_connected(self) -> bool:
+        """Whether any broker is connected."""
+        return bool(self._core.connected)
+
+    # Life ------------------------------------------------------------------------------------
+
+    def close(self, timeout: float | None = None) -> None:
+        """Deliver what was sent, for at most `timeout` seconds, fail the rest, and disconnect.
+
+        Twice is harmless. From a callback: nothing is waited for (as Java).
+        """
+        courier = self._courier
+        try:
+            courier.check()
+        except KafkaError:
+            return
+        limit = _CLOSE_S_MAX if timeout is None else max(0.0, timeout)
+        with courier.lock:
+            self._core.close(courier.now_ms(), 0 if courier.inside else int(limit * 1000))
+            courier.nudge()
+        if not courier.inside:
+            courier.wait(lambda: courier.over, limit + _GRACE_S)
+        for serializer in (self._settings.key_serializer, self._settings.value_serializer):
+            close = getattr(serializer, "close", None)
+            if callable(close):
+                close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Producer cannot be pickled: it holds connections; pickle its options instead"
+        )
+
+
+def _normal_form(serializer: Any) -> Callable[[str, Any, Any], Any] | None:
+    """One call for both kinds; None stays None."""
+    if serializer is None:
+        return None
+    method: Callable[[str, Any, Any], Any] | None = getattr(serializer, "serialize", None)
+    if method is not None:
+        return method
+    return lambda _topic, _headers, data: serializer(data)
+
+
+def _bytes(name: str, data: Any) -> bytes | None:
+    if data is None or type(data) is bytes:
+        return data
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data)
+    raise TypeError(
+        f"{name}: bytes or None, not {type(data).__name__}: give a {name}_serializer, or encode it"
+    )

@@ -1,0 +1,182 @@
+"""Records become batches here: memory is counted, full and lingering batches are told apart.
+
+Rules:
+* A record is taken whole or not at all. If there is no room for it, `append` says so, and the
+  caller waits: nothing is queued beyond `buffer_memory`.
+* A batch is due when it is full, when it has lingered, when records wait for room, or when somebody
+  flushes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+from kcore.produce.batch import Batch, BatchState
+from kcore.produce.config import ProduceConfig
+from kcore.produce.lane import Lane
+from kcore.structs import TopicPartition
+from kcore.timers import NEVER
+
+# What a record costs beside its key and value, at most, without headers (builder.pyx), and a header
+# beside its own bytes.
+RECORD_OVERHEAD: Final = 32
+HEADER_OVERHEAD: Final = 10
+BATCH_OVERHEAD: Final = 61
+
+# Java's CompressionRatioEstimator: worse is believed at once, better step by step.
+_RATIO_STEP: Final = 0.005
+_RATIO_MARGIN: Final = 1.05
+
+
+def record_bytes(key: bytes | None, value: bytes | None, headers: Any) -> int:
+    """The most that a record takes in a batch, uncompressed."""
+    size = RECORD_OVERHEAD + (len(key) if key else 0) + (len(value) if value else 0)
+    for name, item in headers or ():
+        size += HEADER_OVERHEAD + 4 * len(name) + (len(item) if item else 0)
+    return size
+
+
+class Accumulator:
+    """See the module's text.
+
+    lanes: by partition. due: lanes with something to send now, in the order they became so.
+    starved: an append found no room since the last one that did.
+    """
+
+    def __init__(self, config: ProduceConfig) -> None:
+        self.lanes: dict[TopicPartition, Lane] = {}
+        self.due: dict[Lane, None] = {}
+        self.held_bytes = 0
+        self.starved = False
+        self.unfinished: dict[Batch, None] = {}
+        self._config = config
+        self._ratio = 1.0  # compressed / raw, as last seen
+        self._lingering: deque[Batch] = deque()  # open, by age
+
+    # In ------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        tp: TopicPartition,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Any,
+        now_ms: int,
+    ) -> tuple[Batch, int] | None:
+        """Take a record: its batch and its number there; None: there is no room now."""
+        size = record_bytes(key, value, headers)
+        batch = self.room(tp, size, now_ms)
+        if batch is None:
+            return None
+        before = batch.raw_bytes
+        number = batch.append(timestamp_ms, key, value, headers)
+        self.grew(batch, batch.raw_bytes - before)
+        return batch, number
+
+    def room(self, tp: TopicPartition, size_bytes: int, now_ms: int) -> Batch | None:
+        """The open batch for another record of at most this size; None: no memory is left."""
+        if self.held_bytes + size_bytes > self._config.buffer_memory and self.unfinished:
+            self.starved = True
+            return None
+        self.starved = False
+        lane = self.lanes.get(tp)
+        if lane is None:
+            lane = self.lanes[tp] = Lane(tp)
+        queue = lane.queue
+        if queue:
+            batch = queue[-1]
+            if batch.state is BatchState.OPEN:
+                if self._packed(batch.raw_bytes + size_bytes) <= self._config.batch_size:
+                    return batch
+                self.close(lane)
+        return self._open(lane, now_ms)
+
+    def grew(self, batch: Batch, size_bytes: int) -> None:
+        """Records of this size were appended."""
+        batch.held_bytes += size_bytes
+        self.held_bytes += size_bytes
+        if self._packed(batch.raw_bytes + RECORD_OVERHEAD) >= self._config.batch_size:
+            self.close(self.lanes[batch.tp])
+
+    def _packed(self, raw_bytes: int) -> float:
+        return raw_bytes if self._config.codec == "none" else raw_bytes * self._ratio
+
+    def _open(self, lane: Lane, now_ms: int) -> Batch:
+        lane.opened += 1
+        batch = Batch(lane.tp, self._config, now_ms, (lane.opened,))
+        lane.queue.append(batch)
+        self.unfinished[batch] = None
+        if self._config.linger_ms:
+            self._lingering.append(batch)
+        else:
+            self.due[lane] = None
+        return batch
+
+    # Due -----------------------------------------------------------------------------------------
+
+    def close(self, lane: Lane) -> None:
+        """The lane's open batch is full: compress it, and send it when its turn comes."""
+        self.seal(lane.queue[-1])
+        self.due[lane] = None
+
+    def seal(self, batch: Batch) -> None:
+        """Compress a batch, count what it holds now, and learn how well records pack."""
+        batch.seal()
+        assert batch.data is not None
+        size = len(batch.data)
+        if batch.held_bytes != size:
+            self.held_bytes += size - batch.held_bytes
+            batch.held_bytes = size
+        if batch.codec != "none":
+            seen = size / max(1, batch.raw_bytes) * _RATIO_MARGIN
+            self._ratio = seen if seen > self._ratio else max(seen, self._ratio - _RATIO_STEP)
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Make due what has lingered, or everything if room is needed."""
+        lingering = self._lingering
+        limit = now_ms - self._config.linger_ms
+        while lingering:
+            batch = lingering[0]
+            if batch.state is BatchState.OPEN:
+                if batch.created_at > limit and not self.starved:
+                    return
+                self._hurry(batch)
+            lingering.popleft()
+
+    def flush(self) -> None:
+        """Make everything due."""
+        for batch in self._lingering:
+            if batch.state is BatchState.OPEN:
+                self._hurry(batch)
+        self._lingering.clear()
+
+    def _hurry(self, batch: Batch) -> None:
+        batch.hurried = True
+        self.due[self.lanes[batch.tp]] = None
+
+    def deadline(self) -> int:
+        """When a batch has lingered; NEVER if none does."""
+        while self._lingering and self._lingering[0].state is not BatchState.OPEN:
+            self._lingering.popleft()
+        if not self._lingering:
+            return NEVER
+        return self._lingering[0].created_at + self._config.linger_ms
+
+    # Out -----------------------------------------------------------------------------------------
+
+    def release(self, batch: Batch) -> None:
+        """A batch is over: its memory is free."""
+        self.held_bytes -= batch.held_bytes
+        batch.held_bytes = 0
+        self.unfinished.pop(batch, None)
+
+    def replace(self, batch: Batch, parts: list[Batch]) -> None:
+        """A batch was split: its parts are counted from now on, in its place."""
+        unfinished: dict[Batch, None] = {}
+        for one in self.unfinished:
+            unfinished |= dict.fromkeys(parts if one is batch else [one])
+        self.unfinished = unfinished
+        self.held_bytes += sum(part.held_bytes for part in parts) - batch.held_bytes
+        batch.held_bytes = 0

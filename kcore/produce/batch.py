@@ -1,0 +1,194 @@
+"""One batch of records for one partition, from its first record to the broker's answer.
+
+    OPEN --full, lingered, flushed--> SEALED --written--> SENT --answered--> DONE
+                                        ^                  |
+                                        +---- retried -----+
+
+Whoever waits for a record holds the batch and the record's number in it. A batch that was too large
+for the broker is split: `outcome` follows the record into its part.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from kcore.errors import KafkaError
+from kcore.produce.config import ProduceConfig
+from kcore.records.builder import BatchBuilder, stamp
+from kcore.structs import TopicPartition
+
+NO_PRODUCER: Final = -1
+NO_SEQUENCE: Final = -1
+SEQUENCES: Final = 1 << 31  # they wrap to 0 (Java: DefaultRecordBatch.incrementSequence)
+
+
+class BatchState(Enum):
+    """Where a batch is."""
+
+    OPEN = "open"  # takes records
+    SEALED = "sealed"  # waits to be sent, for the first time or again
+    SENT = "sent"  # part of a request that is not answered
+    DONE = "done"  # delivered, failed, or split
+
+
+class Outcome(NamedTuple):
+    """What became of one record.
+
+    offset: -1 if the broker did not say it (acks=0, or a duplicate it no longer remembers).
+    timestamp_ms: of the log append, where the topic has it so; else -1: the record's own counts.
+    """
+
+    offset: int
+    timestamp_ms: int
+    error: KafkaError | None
+
+
+class Batch:
+    """See the module's text. Times are monotonic ms.
+
+    serial: its place among those of its partition. hurried: to be sent though it is not full.
+    expires_at: when it has failed, unanswered. held_bytes: what it costs of `buffer_memory`.
+    """
+
+    __slots__ = (
+        "_builder",
+        "attempts",
+        "base_offset",
+        "base_sequence",
+        "codec",
+        "created_at",
+        "data",
+        "error",
+        "expires_at",
+        "held_bytes",
+        "hurried",
+        "log_append_time_ms",
+        "parts",
+        "producer_epoch",
+        "producer_id",
+        "raw_bytes",
+        "record_count",
+        "record_errors",
+        "rewritten",
+        "serial",
+        "state",
+        "tp",
+        "waiters",
+    )
+
+    def __init__(
+        self, tp: TopicPartition, config: ProduceConfig, now_ms: int, serial: tuple[int, ...]
+    ) -> None:
+        self.tp = tp
+        self.serial = serial
+        self.codec = config.codec
+        self.state = BatchState.OPEN
+        self.hurried = config.linger_ms == 0
+        self.created_at = now_ms
+        self.expires_at = now_ms + config.delivery_timeout_ms
+        self.record_count = 0
+        self.raw_bytes = 0
+        self.held_bytes = 0
+        self.data: bytearray | None = None
+        self.producer_id = NO_PRODUCER
+        self.producer_epoch = -1
+        self.base_sequence = NO_SEQUENCE
+        self.rewritten = False  # sent under another producer epoch before
+        self.attempts = 0
+        self.base_offset = -1
+        self.log_append_time_ms = -1
+        self.error: KafkaError | None = None
+        self.record_errors: dict[int, KafkaError] = {}
+        self.parts: list[tuple[int, Batch]] = []
+        # The application's, told when it is done; the parts of a split batch share them.
+        self.waiters: list[Any] = []
+        self._builder: BatchBuilder | None = BatchBuilder(
+            codec=config.codec, level=config.compression_level
+        )
+
+    # Filling -------------------------------------------------------------------------------------
+
+    @property
+    def builder(self) -> BatchBuilder:
+        """What takes the records of an open batch."""
+        assert self._builder is not None
+        return self._builder
+
+    def append(self, timestamp_ms: int, key: Any, value: Any, headers: Any) -> int:
+        """Add a record; its number in the batch."""
+        builder = self.builder
+        builder.append(timestamp_ms, key, value, headers)
+        number = self.record_count
+        self.record_count = number + 1
+        self.raw_bytes = builder.size_bytes
+        return number
+
+    def seal(self) -> None:
+        """Compress; nothing is added any more."""
+        assert self._builder is not None
+        self.data = self._builder.seal()
+        self._builder = None
+        self.state = BatchState.SEALED
+
+    # Sending -------------------------------------------------------------------------------------
+
+    @property
+    def has_sequence(self) -> bool:
+        """Whether it was sent, or is about to be, as part of a sequence."""
+        return self.base_sequence != NO_SEQUENCE
+
+    @property
+    def next_sequence(self) -> int:
+        """What the batch behind it begins with."""
+        return (self.base_sequence + self.record_count) % SEQUENCES
+
+    def identify(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        """Say who sends it, and write the checksum. Again: as another producer's."""
+        assert self.data is not None
+        self.rewritten = self.rewritten or self.has_sequence
+        self.producer_id, self.producer_epoch = producer_id, producer_epoch
+        self.base_sequence = base_sequence
+        stamp(self.data, producer_id, producer_epoch, base_sequence)
+
+    # The end -------------------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        """Whether every record of it has come to its end."""
+        if self.parts:
+            return all(part.done for _, part in self.parts)
+        return self.state is BatchState.DONE
+
+    def finish(self) -> None:
+        """It is over; its bytes are let go."""
+        self.state = BatchState.DONE
+        self.data = None
+        self._builder = None
+
+    def locate(self, number: int) -> tuple[Batch, int]:
+        """The batch that a record is in now, and its number there."""
+        batch = self
+        while batch.parts:
+            index = bisect_right(batch.parts, number, key=lambda part: part[0]) - 1
+            begin, batch = batch.parts[index]
+            number -= begin
+        return batch, number
+
+    def outcome(self, number: int) -> Outcome | None:
+        """What became of a record; None: nothing yet."""
+        batch, number = self.locate(number)
+        if batch.state is not BatchState.DONE:
+            return None
+        error = batch.record_errors.get(number, batch.error)
+        if error is not None:
+            return Outcome(-1, -1, error)
+        offset = batch.base_offset + number if batch.base_offset >= 0 else -1
+        return Outcome(offset, batch.log_append_time_ms, None)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Batch of {self.tp.topic}-{self.tp.partition}: {self.record_count} records, "
+            f"{self.state.value}, sequence {self.base_sequence}, {self.attempts} attempts>"
+        )

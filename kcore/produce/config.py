@@ -1,0 +1,47 @@
+"""What the room is told of the user's options; names and defaults as Java's ProducerConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+ACKS_ALL: Final = -1
+
+# A user's partitioner: (key or None, all partitions, those with a leader) -> partition.
+Partitioner = Callable[[Any, list[int], list[int]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceConfig:
+    """Options of producing. Times are ms, sizes bytes.
+
+    acks: 0 nobody answers, 1 the leader, -1 every replica in sync.
+    linger_ms: how long a batch that is not full waits for more.
+    batch_size: when a batch is full, after compression as far as that can be foretold.
+    buffer_memory: what unsent and unanswered records may hold together.
+    delivery_timeout_ms: from the append to the end of all attempts.
+    retries: attempts after the first, within delivery_timeout_ms.
+    max_in_flight: requests of one connection that are not answered; with idempotence at most 5,
+        because that is how many batches a leader remembers.
+    partitioner: None: Java's default (KIP-480, KIP-794).
+    """
+
+    acks: int = ACKS_ALL
+    enable_idempotence: bool = True
+    codec: str = "none"
+    compression_level: int | None = None
+    linger_ms: int = 5
+    batch_size: int = 16_384
+    buffer_memory: int = 33_554_432
+    max_request_size: int = 1_048_576
+    delivery_timeout_ms: int = 120_000
+    request_timeout_ms: int = 30_000
+    retries: int = 2_147_483_647
+    max_in_flight: int = 5
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    metadata_max_idle_ms: int = 300_000
+    partitioner: Partitioner | None = None
+    partitioner_ignore_keys: bool = False
+    partitioner_adaptive: bool = True

@@ -1,0 +1,21 @@
+"""What producing tells the application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcore.events import Event
+from kcore.produce.batch import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsDelivered(Event):
+    """A batch came to its end: its records are in the log, or have failed (`batch.outcome`).
+
+    Never dropped, however many nobody takes.
+    """
+
+    news: ClassVar[bool] = False
+
+    batch: Batch

@@ -1,0 +1,6 @@
+from typing import TypeAlias
+
+_Bytes: TypeAlias = bytes | bytearray | memoryview
+
+def murmur2(data: _Bytes) -> int: ...
+def partition_of(key: _Bytes, count: int) -> int: ...

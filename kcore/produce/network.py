@@ -1,0 +1,14 @@
+"""What of the links this room uses: `connection.calls.Network`, and when somebody can be asked."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kcore.connection.calls import Network
+
+
+class Links(Network, Protocol):
+    """Implemented by kcore.cluster.links."""
+
+    def next_retry_at(self) -> int:
+        """When the first node can be asked again; 0: one can be now."""

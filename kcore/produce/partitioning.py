@@ -1,0 +1,113 @@
+"""Which partition a record goes to, as Java's default partitioner decides.
+
+A key decides by its hash. A record without a key goes
+where the last one went, until that partition has got `batch_size` bytes (KIP-480); the next is
+drawn at random, those with short queues more often than those with long ones (KIP-794).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+
+from kcore.connection.calls import ClusterView
+from kcore.produce.accumulator import Accumulator
+from kcore.produce.config import ProduceConfig
+from kcore.produce.murmur import partition_of
+from kcore.structs import Rng, TopicPartition
+
+
+class Partitioning:
+    """Chooses, for every topic."""
+
+    def __init__(
+        self, config: ProduceConfig, cluster: ClusterView, accumulator: Accumulator, rng: Rng
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._rng = rng
+        self._sticky: dict[str, Sticky] = {}
+
+    def choose(
+        self, topic: str, key: bytes | None, partitions: list[int], user_key: object = None
+    ) -> int:
+        """The partition of a record; `partitions` are those of its topic, in order.
+
+        user_key: the key before it was serialized, for a partitioner of the user's.
+        """
+        config = self._config
+        if config.partitioner is not None:
+            given = key if user_key is None else user_key
+            return config.partitioner(given, partitions, self.available(topic, partitions))
+        if key is not None and not config.partitioner_ignore_keys:
+            return partition_of(key, len(partitions))
+        return self.sticky(topic).choose(
+            lambda: self.available(topic, partitions) or partitions,
+            (lambda number: self._queued(topic, number)) if config.partitioner_adaptive else None,
+        )
+
+    def sticky(self, topic: str) -> Sticky:
+        """Where records without a key go now."""
+        sticky = self._sticky.get(topic)
+        if sticky is None:
+            sticky = self._sticky[topic] = Sticky(self._config.batch_size, self._rng)
+        return sticky
+
+    def note(self, topic: str, size_bytes: int, *, full: bool) -> None:
+        """A record without a key was appended; see Sticky."""
+        self.sticky(topic).note(size_bytes, full=full)
+
+    def available(self, topic: str, partitions: list[int]) -> list[int]:
+        """Those that have a leader."""
+        leader = self._cluster.leader
+        return [number for number in partitions if leader(TopicPartition(topic, number))]
+
+    def _queued(self, topic: str, number: int) -> int:
+        lane = self._accumulator.lanes.get(TopicPartition(topic, number))
+        return 0 if lane is None else len(lane.queue)
+
+
+class Sticky:
+    """Where records of one topic go that have no key."""
+
+    __slots__ = ("_batch_size", "_rng", "partition", "taken_bytes")
+
+    def __init__(self, batch_size: int, rng: Rng) -> None:
+        self._batch_size = max(1, batch_size)
+        self._rng = rng
+        self.partition = -1
+        self.taken_bytes = 0
+
+    def choose(
+        self, partitions: Callable[[], list[int]], queued: Callable[[int], int] | None
+    ) -> int:
+        """The partition for the next record.
+
+        partitions: asked for those to draw from. queued: how many batches wait for each; None: all
+        count the same.
+        """
+        if self.partition < 0:
+            self.partition = self._draw(partitions(), queued)
+            self.taken_bytes = 0
+        return self.partition
+
+    def note(self, size_bytes: int, *, full: bool) -> None:
+        """A record was appended. full: a batch has just become full, a good moment to move on; at
+        twice the size that moment is no longer waited for.
+        """
+        self.taken_bytes += size_bytes
+        if self.taken_bytes >= self._batch_size * (1 if full else 2):
+            self.partition = -1
+
+    def _draw(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:
+        count = len(partitions)
+        if count == 1:
+            return partitions[0]
+        if queued is None:
+            return partitions[int(self._rng.random() * count) % count]
+        sizes = [queued(partition) for partition in partitions]
+        ceiling = max(sizes) + 1
+        weights = list(accumulate(ceiling - size for size in sizes))
+        return partitions[bisect_right(weights, int(self._rng.random() * weights[-1]))]

@@ -1,0 +1,56 @@
+"""The bodies of Produce requests, and what their answers say of each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kcore.produce.batch import Batch
+from kcore.produce.config import ProduceConfig
+from kcore.structs import TopicPartition
+from kcore.wire.message import ZERO_UUID
+from kcore.wire.messages import ProduceRequest
+
+# From this version on topics are named by their ids only (KIP-516).
+TOPIC_IDS_SINCE: Final = 13
+
+
+def build_produce(
+    config: ProduceConfig,
+    batches: list[Batch],
+    topic_ids: Mapping[str, bytes | None],
+    _version: int,
+) -> ProduceRequest:
+    """One request; at most one batch of each partition."""
+    topics: dict[str, ProduceRequest.TopicProduceData] = {}
+    for batch in batches:
+        name = batch.tp.topic
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = ProduceRequest.TopicProduceData(
+                name=name, topic_id=topic_ids[name] or ZERO_UUID
+            )
+        # A batch whose time ran out while the request waited for its link has no bytes any more.
+        if batch.data is not None:
+            topic.partition_data.append(
+                ProduceRequest.PartitionProduceData(
+                    index=batch.tp.partition, records=memoryview(batch.data)
+                )
+            )
+    return ProduceRequest(
+        transactional_id=None,
+        acks=config.acks,
+        timeout_ms=config.request_timeout_ms,
+        topic_data=[topic for topic in topics.values() if topic.partition_data],
+    )
+
+
+def read_answer(body: Any, topic_name: Callable[[bytes], str | None]) -> dict[TopicPartition, Any]:
+    """What the leader says of each partition."""
+    found: dict[TopicPartition, Any] = {}
+    for topic in body.responses:
+        name = topic.name or topic_name(topic.topic_id)
+        if name is not None:
+            for part in topic.partition_responses:
+                found[TopicPartition(name, part.index)] = part
+    return found

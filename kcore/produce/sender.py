@@ -1,0 +1,414 @@
+"""Batches to their leaders, answers back to their batches; what failed is sent again.
+
+Each turn: what has waited too long fails, lanes with something due are gathered by leader, and each
+leader with room for another request gets one, with at most one batch of a partition.
+
+Which failure means what (Java: Sender, TransactionManager.canRetry):
+* no error, or DUPLICATE_SEQUENCE_NUMBER: the leader has it;
+* MESSAGE_TOO_LARGE for more than one record: split, the parts take over its sequence;
+* a retriable one: again after a backoff, at once where the answer names a newer leader (KIP-951);
+* OUT_OF_ORDER_SEQUENCE_NUMBER behind a batch that is not answered: again, when it is;
+* OUT_OF_ORDER_SEQUENCE_NUMBER else, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH: a new epoch, and
+  the partition's unfinished batches again under it (KIP-360);
+* anything else: it has failed, for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final
+
+from kcore import errors
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import Answer, ClusterView, Reach
+from kcore.errors import KafkaError, KafkaTimeoutError
+from kcore.produce import splitting
+from kcore.produce.accumulator import Accumulator
+from kcore.produce.batch import Batch, BatchState
+from kcore.produce.config import ProduceConfig
+from kcore.produce.identity import Identity
+from kcore.produce.lane import Lane
+from kcore.produce.network import Links
+from kcore.produce.requests import TOPIC_IDS_SINCE, build_produce, read_answer
+from kcore.structs import Leader, Node, Rng
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+_REACHABLE: Final = (Reach.READY, Reach.CONNECTING, Reach.IDLE)
+_NEW_EPOCH: Final = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+)
+
+
+class Sender:
+    """See the module's text. delivered: told of each batch that is over. replaced: of each that was
+    split, and its parts.
+    """
+
+    def __init__(
+        self,
+        config: ProduceConfig,
+        links: Links,
+        cluster: ClusterView,
+        accumulator: Accumulator,
+        rng: Rng,
+        *,
+        delivered: Callable[[Batch], None],
+        replaced: Callable[[Batch, list[Batch]], None],
+    ) -> None:
+        self.identity = Identity(config, links, rng, self._fail_everything)
+        self._config = config
+        self._links = links
+        self._cluster = cluster
+        self._accumulator = accumulator
+        self._rng = rng
+        self._delivered = delivered
+        self._replaced = replaced
+        self._asked: dict[int, int] = {}  # requests unanswered, by node
+        self._wait_until = NEVER  # when a lane that is due may be sent
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        accumulator = self._accumulator
+        first = min(accumulator.deadline(), self._wait_until)
+        oldest = next(iter(accumulator.unfinished), None)
+        if oldest is not None:
+            first = min(first, oldest.expires_at)
+            if self._needs_identity:
+                first = min(first, self.identity.deadline())
+        return first
+
+    @property
+    def _needs_identity(self) -> bool:
+        return self._config.enable_idempotence and not self.identity.known
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Fail what is late, send what is due."""
+        accumulator = self._accumulator
+        accumulator.handle_tick(now_ms)
+        self._expire(now_ms)
+        self._wait_until = NEVER
+        if not accumulator.due:
+            return
+        if self._needs_identity:
+            self.identity.ask(now_ms)
+            return
+        for node_id, lanes in self._gather(now_ms).items():
+            left = lanes
+            while left and self._asked.get(node_id, 0) < self._config.max_in_flight:
+                left = self._send(node_id, left, now_ms)
+
+    def _expire(self, now_ms: int) -> None:
+        """Batches end in the order they began: the delivery timeout is the same for all."""
+        late: list[Batch] = []
+        for batch in self._accumulator.unfinished:
+            if batch.expires_at > now_ms:
+                break
+            late.append(batch)
+        for batch in late:
+            lane = self._accumulator.lanes[batch.tp]
+            if batch.state is not BatchState.SENT:
+                lane.queue.remove(batch)
+            timeout_ms = self._config.delivery_timeout_ms
+            why = "was not answered" if batch.attempts else self._why_unsent(lane, now_ms)
+            text = (
+                f"{batch.record_count} records for {batch.tp.topic}-{batch.tp.partition} were not "
+                f"delivered within delivery_timeout_ms={timeout_ms}: the batch {why}"
+            )
+            lane.drop(batch, certain=False)
+            self._fail(batch, KafkaTimeoutError(text, timeout_ms=timeout_ms))
+            self._resolve(lane)
+
+    def _why_unsent(self, lane: Lane, now_ms: int) -> str:
+        if self._needs_identity:
+            return "waited for a producer id, which no broker gave"
+        leader = self._cluster.leader(lane.tp)
+        if leader is None:
+            return "was never sent: no leader is known"
+        if self._links.reach(leader.node_id, now_ms) is not Reach.READY:
+            return f"was never sent: node {leader.node_id}, the leader, could not be reached"
+        return "was never sent: it waited behind others"
+
+    # Sending -------------------------------------------------------------------------------------
+
+    def _gather(self, now_ms: int) -> dict[int, list[Lane]]:
+        """Lanes that can be sent, by leader, in the order they became due."""
+        by_node: dict[int, list[Lane]] = {}
+        done: list[Lane] = []
+        for lane in self._accumulator.due:
+            if not lane.queue:
+                done.append(lane)
+                continue
+            if lane.retry_at > now_ms:
+                self._wait_until = min(self._wait_until, lane.retry_at)
+                continue
+            if self._config.enable_idempotence and not lane.sendable(
+                self.identity.producer_id, self.identity.producer_epoch
+            ):
+                continue  # an answer moves it on
+            node_id = self._leader(lane, now_ms)
+            if node_id is not None:
+                by_node.setdefault(node_id, []).append(lane)
+        for lane in done:
+            del self._accumulator.due[lane]
+        return by_node
+
+    def _leader(self, lane: Lane, now_ms: int) -> int | None:
+        leader = self._cluster.leader(lane.tp)
+        if leader is None:
+            self._again_later(lane, now_ms)
+            return None
+        reach = self._links.reach(leader.node_id, now_ms)
+        if reach in _REACHABLE:
+            return leader.node_id
+        if reach is Reach.BACKOFF:
+            lane.retry_at = max(self._links.retry_at(leader.node_id), now_ms + 1)
+            self._wait_until = min(self._wait_until, lane.retry_at)
+            self._cluster.request_update()
+        else:
+            self._again_later(lane, now_ms)
+        return None
+
+    def _again_later(self, lane: Lane, now_ms: int) -> None:
+        """Leave a lane alone for a while, and ask for fresh metadata."""
+        config = self._config
+        lane.retry_at = now_ms + exponential(
+            lane.failures, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+        lane.failures += 1
+        self._wait_until = min(self._wait_until, lane.retry_at)
+        self._cluster.request_update()
+
+    def leaders_changed(self) -> None:
+        """Metadata changed: lanes that waited for it need wait no longer."""
+        for lane in self._accumulator.due:
+            if lane.queue and lane.queue[0].attempts == 0:
+                lane.retry_at = 0
+
+    def _send(self, node_id: int, lanes: list[Lane], now_ms: int) -> list[Lane]:
+        """One request, with a batch of as many lanes as fit; the lanes that are left."""
+        config = self._config
+        batches: list[Batch] = []
+        size = 0
+        left: list[Lane] = []
+        for lane in lanes:
+            head = lane.queue[0]
+            if head.state is BatchState.OPEN:
+                self._accumulator.seal(head)
+            assert head.data is not None
+            if batches and size + len(head.data) > config.max_request_size:
+                left.append(lane)
+                continue
+            batches.append(lane.take(sequenced=config.enable_idempotence))
+            size += len(head.data)
+            self._rotate(lane)
+            if lane.queue and lane in self._accumulator.due and self._may_follow(lane):
+                left.append(lane)
+        self._write(node_id, batches, now_ms)
+        return left
+
+    def _may_follow(self, lane: Lane) -> bool:
+        identity = self.identity
+        return not self._config.enable_idempotence or lane.sendable(
+            identity.producer_id, identity.producer_epoch
+        )
+
+    def _rotate(self, lane: Lane) -> None:
+        """A lane had its turn: behind the others if more of it is due, else no longer due."""
+        due = self._accumulator.due
+        del due[lane]
+        if lane.due:
+            due[lane] = None
+
+    def _write(self, node_id: int, batches: list[Batch], now_ms: int) -> None:
+        config = self._config
+        self._asked[node_id] = self._asked.get(node_id, 0) + 1
+        ids = {batch.tp.topic: self._cluster.topic_id(batch.tp.topic) for batch in batches}
+        known = all(ids.values())
+        self._links.send(
+            node_id,
+            ApiKey.PRODUCE,
+            partial(build_produce, config, batches, ids),
+            partial(self._answered, node_id, batches),
+            now_ms,
+            timeout_ms=config.request_timeout_ms,
+            max_version=None if known else TOPIC_IDS_SINCE - 1,
+            answered=config.acks != 0,
+        )
+
+    # Answers -------------------------------------------------------------------------------------
+
+    def _answered(self, node_id: int, batches: list[Batch], answer: Answer, now_ms: int) -> None:
+        self._asked[node_id] -= 1
+        for batch in batches:
+            self._accumulator.lanes[batch.tp].sent -= 1
+        if answer.body is None:
+            for batch in batches:
+                if answer.error is None:  # acks=0: written is all there is to know
+                    self._deliver(batch, -1, -1)
+                else:
+                    self._suffer(batch, None, answer.error, now_ms)
+            return
+        endpoints = {
+            one.node_id: Node(one.node_id, one.host, one.port, one.rack)
+            for one in answer.body.node_endpoints
+        }
+        found = read_answer(answer.body, self._cluster.topic_name)
+        for batch in batches:
+            part = found.get(batch.tp)
+            if part is None:
+                self._suffer(batch, None, errors.Unexpected("left out of the answer"), now_ms)
+            elif part.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                self._deliver(batch, part.base_offset, part.log_append_time_ms)
+            else:
+                self._judge(batch, part, endpoints, now_ms)
+
+    def _deliver(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
+        lane = self._accumulator.lanes[batch.tp]
+        lane.failures = 0
+        batch.base_offset, batch.log_append_time_ms = base_offset, log_append_time_ms
+        lane.acknowledge(batch)
+        self._end(batch)
+        self._resolve(lane)
+
+    def _judge(self, batch: Batch, part: Any, endpoints: dict[int, Node], now_ms: int) -> None:
+        """A batch was refused: see the module's text."""
+        lane = self._accumulator.lanes[batch.tp]
+        code = part.error_code
+        kind = errors.for_code(code)
+        where = f"{batch.tp.topic}-{batch.tp.partition}"
+        detail = f": {part.error_message}" if part.error_message else ""
+        error = kind(f"{batch.record_count} records for {where} were refused{detail}")
+        if batch.done:
+            lane.drop(batch, certain=not error.retriable)
+            self._resolve(lane)
+        elif code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+            self._split(lane, batch)
+        elif code in _NEW_EPOCH and batch.has_sequence:
+            self._out_of_order(lane, batch, part, error, now_ms)
+        elif part.record_errors:
+            splitting.blame(batch, part.record_errors, kind, where)
+            lane.drop(batch, certain=True)
+            self._fail(batch, batch.error or error)
+        else:
+            led = part.current_leader
+            if led.leader_id >= 0 and self._cluster.learn_leader(
+                batch.tp, Leader(led.leader_id, led.leader_epoch), endpoints.get(led.leader_id)
+            ):
+                batch.attempts -= 1
+                self._retry(lane, batch, at_ms=0)
+            else:
+                self._suffer(batch, part, error, now_ms)
+
+    def _suffer(self, batch: Batch, part: Any, error: KafkaError, now_ms: int) -> None:
+        """An attempt failed: another one, if that may help and there is time for it."""
+        lane = self._accumulator.lanes[batch.tp]
+        retriable = error.retriable or isinstance(error, errors.ProtocolError)
+        if batch.done:
+            lane.drop(batch, certain=False)
+            self._resolve(lane)
+        elif retriable and batch.attempts <= self._config.retries:
+            config = self._config
+            wait_ms = exponential(
+                batch.attempts - 1, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+            )
+            self._retry(lane, batch, at_ms=now_ms + wait_ms)
+            if part is None or isinstance(error, errors.InvalidMetadataError):
+                self._cluster.request_update()
+        else:
+            lane.drop(batch, certain=not retriable)
+            self._fail(batch, error)
+            self._resolve(lane)
+
+    def _retry(self, lane: Lane, batch: Batch, at_ms: int) -> None:
+        lane.put_back(batch)
+        lane.retry_at = max(lane.retry_at, at_ms) if at_ms else 0
+        self._accumulator.due[lane] = None
+
+    def _split(self, lane: Lane, batch: Batch) -> None:
+        """Too large as a whole: its parts take its place, and its sequence."""
+        parts = splitting.split(batch, self._config)
+        if batch in lane.tracked:
+            at = lane.tracked.index(batch)
+            lane.tracked[at : at + 1] = parts
+        lane.queue.extendleft(reversed(parts))
+        self._accumulator.replace(batch, parts)
+        self._replaced(batch, parts)
+        self._accumulator.due[lane] = None
+
+    # Sequences -----------------------------------------------------------------------------------
+
+    def _out_of_order(
+        self, lane: Lane, batch: Batch, part: Any, error: KafkaError, now_ms: int
+    ) -> None:
+        code = part.error_code
+        stale = (batch.producer_id, batch.producer_epoch) != (
+            self.identity.producer_id,
+            self.identity.producer_epoch,
+        )
+        if batch.attempts > self._config.retries:
+            self._suffer(batch, part, error, now_ms)
+            return
+        waits = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and (
+            batch.rewritten or not lane.is_next(batch)
+        )
+        if stale and self.identity.known:
+            self._suffer_sequence(lane, batch, now_ms)
+            lane.renumber(self.identity.producer_id, self.identity.producer_epoch)
+        elif stale or (waits and not lane.unresolved):
+            self._suffer_sequence(lane, batch, now_ms)
+        elif code == ErrorCode.UNKNOWN_PRODUCER_ID and lane.acked_offset < part.log_start_offset:
+            # Everything this producer wrote here is gone by retention: begin anew, same epoch.
+            self._suffer_sequence(lane, batch, now_ms)
+            lane.renumber(self.identity.producer_id, self.identity.producer_epoch)
+        else:
+            self._suffer_sequence(lane, batch, now_ms)
+            self._raise_epoch(lane)
+
+    def _suffer_sequence(self, lane: Lane, batch: Batch, now_ms: int) -> None:
+        config = self._config
+        wait_ms = exponential(
+            batch.attempts - 1, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+        self._retry(lane, batch, at_ms=now_ms + wait_ms)
+
+    def _raise_epoch(self, lane: Lane) -> None:
+        self.identity.raise_epoch()
+        if self.identity.known:
+            lane.renumber(self.identity.producer_id, self.identity.producer_epoch)
+
+    def _resolve(self, lane: Lane) -> None:
+        """A batch is over: if nobody knew whether one was written, it may be known now."""
+        if lane.unresolved and not lane.tracked and not lane.resolve():
+            self._raise_epoch(lane)
+
+    # The end -------------------------------------------------------------------------------------
+
+    def _fail(self, batch: Batch, error: KafkaError) -> None:
+        batch.error = error
+        self._end(batch)
+
+    def _end(self, batch: Batch) -> None:
+        if batch.state is BatchState.DONE:
+            return  # it was late, and nobody waits any more
+        batch.finish()
+        self._accumulator.release(batch)
+        self._delivered(batch)
+
+    def _fail_everything(self, error: KafkaError, _now_ms: int) -> None:
+        self.abort(error, [*self._accumulator.unfinished])
+
+    def abort(self, error: KafkaError, batches: Iterable[Batch]) -> None:
+        """Give these up, sent or not."""
+        for batch in batches:
+            lane = self._accumulator.lanes[batch.tp]
+            if batch.state is not BatchState.SENT:
+                lane.queue.remove(batch)
+            lane.drop(batch, certain=False)
+            self._fail(batch, error)

@@ -1,0 +1,134 @@
+"""Every option of a producer, read once, checked against each other, and handed to the rooms.
+
+Names are kafka-python's; Java's dotted names are understood as well. Defaults are Java's where the
+two differ:
+
+| option | kafka-python | Java | here |
+|---|---|---|---|
+| linger_ms | 0 | 5 | 5: batches fill, and nobody waits who would not wait for the network |
+| reconnect_backoff_max_ms | 30000 | 1000 | 1000 |
+| partitioner | murmur2, else random | murmur2, else sticky (KIP-794) | Java's |
+
+Source: ProducerConfig.java of Kafka 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kcore.produce.config import ACKS_ALL, Partitioner, ProduceConfig
+from kcore.producer.options import KNOWN, LATER, PARSERS, WITHOUT_EFFECT
+from kcore.settings.client import ClientConfig, check, contradictions, fill_in
+from kcore.settings.names import by_canonical_name
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig(ClientConfig):
+    """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
+
+    acks: 0, 1 or -1 ("all"). compression_level: the codec's own scale; None: its default.
+    buffer_memory: what records that are not delivered may hold; then `send` waits `max_block_ms`.
+    delivery_timeout_ms: from `send` to the end of all attempts. The rest: ProduceConfig.
+    """
+
+    max_in_flight_requests_per_connection: int = 5
+    key_serializer: Any = None
+    value_serializer: Any = None
+    acks: int = ACKS_ALL
+    enable_idempotence: bool = True
+    compression_type: str = "none"
+    compression_level: int | None = None
+    retries: int = 2_147_483_647
+    batch_size: int = 16_384
+    linger_ms: int = 5
+    buffer_memory: int = 33_554_432
+    max_request_size: int = 1_048_576
+    max_block_ms: int = 60_000
+    delivery_timeout_ms: int = 120_000
+    partitioner: Partitioner | None = None
+    partitioner_ignore_keys: bool = False
+    partitioner_adaptive_partitioning_enable: bool = True
+    metadata_max_idle_ms: int = 300_000
+    transactional_id: str | None = None
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, object]) -> ProducerConfig:
+        """Read a mapping of kafka-python's or Java's names.
+
+        KafkaConfigurationError: an unknown name (it carries the nearest known one), a value of the
+        wrong type or out of range, options that contradict each other, or one that this version
+        does not have yet.
+        """
+        given = by_canonical_name(options, KNOWN, LATER)
+        values: dict[str, Any] = {
+            name: PARSERS[name](name, value) for name, value in given.items() if name in PARSERS
+        }
+        fill_in(values)
+        _fill_in(values)
+        extras = {name: given.get(name, default) for name, default in WITHOUT_EFFECT.items()}
+        extras |= {name: default for name, (default, _) in LATER.items()}
+        config = cls(**values, extras=extras)
+        check(_contradictions(config, given))
+        return config
+
+    def produce(self) -> ProduceConfig:
+        """Options of batches and their sending."""
+        return ProduceConfig(
+            acks=self.acks,
+            enable_idempotence=self.enable_idempotence,
+            codec=self.compression_type,
+            compression_level=self.compression_level,
+            linger_ms=self.linger_ms,
+            batch_size=self.batch_size,
+            buffer_memory=self.buffer_memory,
+            max_request_size=self.max_request_size,
+            delivery_timeout_ms=self.delivery_timeout_ms,
+            request_timeout_ms=self.request_timeout_ms,
+            retries=self.retries,
+            max_in_flight=self.max_in_flight_requests_per_connection,
+            retry_backoff_ms=self.retry_backoff_ms,
+            retry_backoff_max_ms=self.retry_backoff_max_ms,
+            metadata_max_idle_ms=self.metadata_max_idle_ms,
+            partitioner=self.partitioner,
+            partitioner_ignore_keys=self.partitioner_ignore_keys,
+            partitioner_adaptive=self.partitioner_adaptive_partitioning_enable,
+        )
+
+
+def _fill_in(values: dict[str, Any]) -> None:
+    """Idempotence gives way to options that it cannot be had with, unless it was asked for. The
+    delivery timeout has room for an attempt, unless it was given.
+    """
+    needed = values.get("linger_ms", 5) + values.get("request_timeout_ms", 30_000)
+    values.setdefault("delivery_timeout_ms", max(120_000, needed))
+    acks, retries = values.get("acks", ACKS_ALL), values.get("retries", 1)
+    in_flight = values.get("max_in_flight_requests_per_connection", 5)
+    if acks != ACKS_ALL or retries == 0 or in_flight > 5:
+        values.setdefault("enable_idempotence", False)
+
+
+def _contradictions(
+    config: ProducerConfig, given: Mapping[str, object]
+) -> Iterator[tuple[str, str]]:
+    """(option, what is wrong with it beside the others)."""
+    yield from contradictions(config, given)
+    if config.transactional_id is not None:
+        yield "transactional_id", "transactional_id: not available yet in this version"
+    if config.enable_idempotence:
+        in_flight = config.max_in_flight_requests_per_connection
+        if config.acks != ACKS_ALL:
+            yield "acks", f"acks={config.acks}: enable_idempotence needs acks='all'"
+        if config.retries == 0:
+            yield "retries", "retries=0: enable_idempotence needs at least one"
+        if in_flight > 5:
+            name = "max_in_flight_requests_per_connection"
+            yield name, f"{name}={in_flight}: enable_idempotence allows at most 5"
+    needed = config.linger_ms + config.request_timeout_ms
+    if config.delivery_timeout_ms < needed:
+        why = (
+            f"delivery_timeout_ms={config.delivery_timeout_ms} is below linger_ms + "
+            f"request_timeout_ms={needed}: not one attempt would be certain to fit"
+        )
+        yield "delivery_timeout_ms", why

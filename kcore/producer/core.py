@@ -1,0 +1,209 @@
+"""`ProducerCore`: the sans-IO producer. It composes links, metadata and producing, and holds no
+rule of its own.
+
+World in and out: `kcore.cluster.client.ClientCore`, docs/BOUNDARY.md. Application in: `append` (or
+`append_rows`), `flush`, `close`. What becomes of records is told by RecordsDelivered events.
+
+`append` never waits: while a topic is not known, or all memory is in use, it says so by giving
+None, and `held_up` says why. The caller drives the core and asks again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kcore.cluster.client import ClientCore
+from kcore.errors import (
+    IllegalArgumentError,
+    ProducerClosed,
+    RecordTooLargeError,
+)
+from kcore.produce.accumulator import BATCH_OVERHEAD, Accumulator, record_bytes
+from kcore.produce.batch import Batch
+from kcore.produce.events import RecordsDelivered
+from kcore.produce.partitioning import Partitioning
+from kcore.produce.sender import Sender
+from kcore.producer.config import ProducerConfig
+from kcore.producer.interest import Interest
+from kcore.structs import Rng, TopicPartition
+from kcore.timers import NEVER
+
+CLOSED = "the producer is closed"
+
+
+class ProducerCore(ClientCore):
+    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
+
+    held_up: why the last `append` gave None: "metadata" or "memory". stirred: something was begun
+    that the driver should know of, though no input was fed; the driver sets it back.
+    """
+
+    def __init__(self, config: ProducerConfig, rng: Rng, now_ms: int) -> None:
+        super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.config = config
+        self.held_up = ""
+        self.stirred = False
+        options = config.produce()
+        self._accumulator = Accumulator(options)
+        self._partitioning = Partitioning(options, self._view, self._accumulator, rng)
+        self._sender = Sender(
+            options,
+            self._links,
+            self._view,
+            self._accumulator,
+            rng,
+            delivered=self._delivered,
+            replaced=self._replaced,
+        )
+        self._interest = Interest(self._refresher, options.metadata_max_idle_ms)
+        self._flushes: dict[int, set[Batch]] = {}
+        self._seen_version = -1
+        self._settle(now_ms)
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is due; NEVER if it is not."""
+        if self._closed:
+            return NEVER
+        return min(super().deadline(), self._sender.deadline())
+
+    def _turn(self, now_ms: int) -> None:
+        if self._view.version != self._seen_version:
+            self._seen_version = self._view.version
+            self._sender.leaders_changed()
+        self._interest.handle_tick(now_ms)
+        self._refresher.handle_tick(now_ms)
+        self._lookup.handle_tick(now_ms)
+        self._sender.handle_tick(now_ms)
+        if self._closing_until is not None:
+            self._go_on_closing(now_ms)
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def append(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        now_ms: int,
+        *,
+        timestamp_ms: int,
+        partition: int | None = None,
+        headers: Any = (),
+        partition_key: Any = None,
+    ) -> tuple[Batch, int] | None:
+        """Take a record: its batch and its number there, or None (see the module's text).
+
+        timestamp_ms: wall time. partition_key: what a partitioner of the user's is given in place
+        of `key`. RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed.
+        """
+        if self._closing_until is not None:
+            raise ProducerClosed(CLOSED)
+        size = record_bytes(key, value, headers)
+        self._check_size(topic, size)
+        numbers = self._partitions(topic, now_ms)
+        if numbers is None:
+            return None
+        if partition is None:
+            number = self._partitioning.choose(topic, key, numbers, partition_key)
+        else:
+            number = partition
+        if not 0 <= number < len(numbers):
+            raise IllegalArgumentError(
+                f"{topic} has no partition {number}: it has {len(numbers)}, from 0"
+            )
+        tp = TopicPartition(topic, number)
+        accumulator = self._accumulator
+        due = len(accumulator.due)
+        taken = accumulator.append(tp, timestamp_ms, key, value, headers, now_ms)
+        if taken is None:
+            self.held_up = "memory"
+            self._settle(now_ms)
+            self.stirred = True
+            return None
+        if key is None and partition is None:
+            self._partitioning.note(topic, size, full=taken[0].data is not None)
+        if len(accumulator.due) != due:
+            self._settle(now_ms)
+            self.stirred = True
+        elif taken[1] == 0:
+            self.stirred = True  # a batch was begun, and lingers from now on
+        return taken
+
+    def _check_size(self, topic: str, size_bytes: int) -> None:
+        limit = min(self.config.max_request_size, self.config.buffer_memory)
+        if size_bytes + BATCH_OVERHEAD > limit:
+            which = "max_request_size"
+            if limit == self.config.buffer_memory:
+                which = "buffer_memory"
+            raise RecordTooLargeError(
+                f"a record for {topic} takes up to {size_bytes + BATCH_OVERHEAD} bytes: more than "
+                f"{which}={limit}"
+            )
+
+    def _partitions(self, topic: str, now_ms: int) -> list[int] | None:
+        self._interest.use(topic, now_ms)
+        numbers = self._view.partitions(topic)
+        if not numbers:
+            self.held_up = "metadata"
+            self._settle(now_ms)
+            self.stirred = True
+            return None
+        return numbers
+
+    def flush(self, now_ms: int) -> int:
+        """Send everything now. An operation: it ends when all that was taken before is over."""
+        operation = self._outbox.begin()
+        self._accumulator.flush()
+        waiting = set(self._accumulator.unfinished)
+        if waiting:
+            self._flushes[operation] = waiting
+        else:
+            self._outbox.finish(operation, None, None)
+        self._settle(now_ms)
+        return operation
+
+    def partitions_for(self, topic: str, now_ms: int) -> list[int] | None:
+        """The partition numbers of a topic; None while they are not known: they are asked for."""
+        return self._partitions(topic, now_ms)
+
+    @property
+    def held_bytes(self) -> int:
+        """What records that are not over hold of `buffer_memory`."""
+        return self._accumulator.held_bytes
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def close(self, now_ms: int, timeout_ms: int) -> None:
+        """Deliver what was taken, in at most `timeout_ms`, and give up the rest; ends in Closed."""
+        if self._closing_until is not None:
+            return
+        self._closing_until = now_ms + timeout_ms
+        self._accumulator.flush()
+        self._settle(now_ms)
+
+    def _go_on_closing(self, now_ms: int) -> None:
+        assert self._closing_until is not None
+        if self._accumulator.unfinished:
+            if now_ms < self._closing_until:
+                return
+            error = ProducerClosed("the producer was closed before the records were delivered")
+            self._sender.abort(error, [*self._accumulator.unfinished])
+        self._end(now_ms)
+
+    def _replaced(self, batch: Batch, parts: list[Batch]) -> None:
+        """A batch was split: whoever waited for it waits for its parts."""
+        for waiting in self._flushes.values():
+            if batch in waiting:
+                waiting.discard(batch)
+                waiting.update(parts)
+
+    def _delivered(self, batch: Batch) -> None:
+        self._outbox.emit(RecordsDelivered(batch))
+        for operation in [*self._flushes]:
+            waiting = self._flushes[operation]
+            waiting.discard(batch)
+            if not waiting:
+                del self._flushes[operation]
+                self._outbox.finish(operation, None, None)

@@ -1,0 +1,39 @@
+"""Which topics to keep metadata of: those that records were lately sent to.
+
+Java: ProducerMetadata and metadata.max.idle.ms.
+"""
+
+from __future__ import annotations
+
+from kcore.cluster.refresh import Refresher
+from kcore.timers import NEVER
+
+
+class Interest:
+    """Topics, and when each was last used."""
+
+    def __init__(self, refresher: Refresher, max_idle_ms: int) -> None:
+        self._refresher = refresher
+        self._max_idle_ms = max_idle_ms
+        self._used: dict[str, int] = {}
+        self._look_at = NEVER
+
+    def use(self, topic: str, now_ms: int) -> None:
+        """A record is for this topic."""
+        known = topic in self._used
+        self._used[topic] = now_ms
+        if not known:
+            self._refresher.set_topics(set(self._used))
+            self._look_at = min(self._look_at, now_ms + self._max_idle_ms)
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Forget what has not been used for long."""
+        if now_ms < self._look_at:
+            return
+        used = self._used
+        self._used = {name: at for name, at in used.items() if at > now_ms - self._max_idle_ms}
+        self._look_at = min(self._used.values(), default=NEVER)
+        if self._used:
+            self._look_at += self._max_idle_ms
+        if len(self._used) < len(used):
+            self._refresher.set_topics(set(self._used))

@@ -1,0 +1,93 @@
+"""The options that only producers have, and all the names a producer knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kcore.limits import MAX_INT32, MAX_TIMEOUT_MS
+from kcore.records.codecs import NAMES as CODECS
+from kcore.settings import names
+from kcore.settings.parsers import (
+    Parser,
+    callback,
+    choice,
+    integer,
+    optional,
+    refuse,
+    text,
+    truth,
+)
+
+_ACKS: Final = {"all": -1, "-1": -1, "0": 0, "1": 1}
+
+
+def acks(option: str, value: object) -> int:
+    """0, 1, -1 or "all"."""
+    found = None if isinstance(value, bool) else _ACKS.get(str(value).strip().lower())
+    if found is None:
+        raise refuse(option, value, "0, 1, -1 or 'all'")
+    return found
+
+
+def retries(option: str, value: object) -> int:
+    """A number of attempts; infinity is as many as fit into delivery_timeout_ms."""
+    if value == float("inf"):
+        return MAX_INT32
+    found = integer(0)(option, value)
+    assert isinstance(found, int)
+    return found
+
+
+def compression(option: str, value: object) -> str:
+    """A codec's name; None: none."""
+    if value is None:
+        return "none"
+    found = choice(*CODECS)(option, value)
+    assert isinstance(found, str)
+    return found
+
+
+def serializer(option: str, value: object) -> object:
+    """A callable that gives bytes, or an object with `serialize(topic, headers, data)`."""
+    if isinstance(value, type):
+        raise refuse(option, value, "an instance or a function, not a class")
+    if not callable(value) and not callable(getattr(value, "serialize", None)):
+        raise refuse(option, value, "a callable, or an object with serialize()")
+    return value
+
+
+PARSERS: Final[Mapping[str, Parser]] = {
+    **names.PARSERS,
+    "key_serializer": optional(serializer),
+    "value_serializer": optional(serializer),
+    "acks": acks,
+    "enable_idempotence": truth,
+    "compression_type": compression,
+    "compression_level": optional(integer(-131_072, 22)),
+    "retries": retries,
+    "batch_size": integer(0),
+    "linger_ms": integer(0, MAX_TIMEOUT_MS),
+    "buffer_memory": integer(1, 1 << 40),
+    "max_request_size": integer(1),
+    "max_block_ms": integer(0, MAX_TIMEOUT_MS),
+    "delivery_timeout_ms": integer(1),
+    "partitioner": optional(callback),
+    "partitioner_ignore_keys": truth,
+    "partitioner_adaptive_partitioning_enable": truth,
+    "metadata_max_idle_ms": integer(5_000, MAX_TIMEOUT_MS),
+    "transactional_id": optional(text),
+}
+
+_TRANSACTIONS: Final = "transactions are not available yet in this version"
+LATER: Final[Mapping[str, tuple[object, str]]] = {
+    **names.LATER,
+    "transaction_timeout_ms": (60_000, _TRANSACTIONS),
+    "partitioner_class": (None, "pass a callable as partitioner="),
+    "partitioner_availability_timeout_ms": (0, "only 0 is available"),
+}
+WITHOUT_EFFECT: Final[Mapping[str, object]] = {
+    **names.WITHOUT_EFFECT,
+    "metric_group_prefix": "producer",
+}
+KNOWN: Final = frozenset({*PARSERS, *names.ALIASES, *LATER, *WITHOUT_EFFECT})
