@@ -101,6 +101,7 @@ class Judge:
         for tp in event.added:
             hands.position.pop(tp, None)
             hands.done.pop(tp, None)
+            hands.since[tp] = len(self.offsets.of(member.group_id, tp).history) - 1
         book = self.groups[member.group_id]
         owners = book.owners.setdefault(event.generation, {})
         for tp in event.partitions:
@@ -161,6 +162,7 @@ class Judge:
             assert isinstance(request, SyncGroupRequest)
             book = self.groups[request.group_id]
             book.kept_generation = max(book.kept_generation, request.generation_id)
+            book.generation = max(book.generation, request.generation_id)
         elif isinstance(answer, OffsetCommitResponse):
             self._committed(wire, request, answer, asked.version)
 
@@ -192,7 +194,7 @@ class Judge:
         if not taken:
             return
         book = self.groups[request.group_id]
-        if generation != book.generation:
+        if generation < book.generation:
             raise ViolationError(
                 Rule.COMMIT_FENCED,
                 f"{wire.client.name} of generation {generation} has committed in generation"

@@ -38,6 +38,10 @@ _CLOSE_MS: Final = 5_000
 # How long a listener may take with one step of a rebalance.
 _LISTENER_MS: Final = 400
 
+# How an application polls that has nothing else to do.
+_QUICK_POLL_MS: Final = 250
+_MANY_RECORDS: Final = 500
+
 
 class Commit(Enum):
     """When an application commits."""
@@ -85,6 +89,8 @@ class Member:
         self.closing = False
         self.paused = False  # its process stands still
         self.slow_until_ms = 0  # it works on something until then
+        self.poll_every_ms = habits.poll_every_ms
+        self.max_records = habits.max_records
         self.errors = 0
         self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_ms = NEVER
@@ -115,7 +121,6 @@ class Member:
             "request_timeout_ms": plan.request_timeout_ms,
             "metadata_max_age_ms": plan.metadata_max_age_ms,
             "fetch_max_wait_ms": plan.fetch_max_wait_ms,
-            "max_poll_records": habits.max_records,
         }
         return ConsumerConfig.from_options(options, await_acknowledgement=habits.awaits)
 
@@ -206,7 +211,7 @@ class Member:
             return
         if not self._steps_to_acknowledge:
             self._poll()
-        every_ms = self.habits.poll_every_ms
+        every_ms = self.poll_every_ms
         self.stage.at(now_ms + self.chance.between(every_ms // 2, every_ms * 3 // 2), self._turn)
 
     def _poll(self) -> None:
@@ -218,7 +223,7 @@ class Member:
         if self.ended or self._steps_to_acknowledge:
             return
         try:
-            taken = core.take_records(None, self.local_ms)
+            taken = core.take_records(self.max_records, self.local_ms)
         except KafkaError as error:
             self._complain(error)
         else:
@@ -322,6 +327,26 @@ class Member:
         else:
             self.core.subscribe(topics, self.local_ms)
         self.drain()
+
+    def rejoin(self) -> None:
+        """Ask for a rebalance."""
+        self.core.request_rejoin("the application wants one", self.local_ms)
+        self.drain()
+
+    def pause_partitions(self, chance: Chance) -> None:
+        """Take nothing from some of its partitions for now."""
+        self.core.pause(chance.some_of(sorted(self.core.assignment()), 0.5))
+
+    def resume_partitions(self) -> None:
+        """Take from all of them again."""
+        if not self.ended and not self.paused:
+            self.core.resume(sorted(self.core.paused()), self.local_ms)
+            self.drain()
+
+    def hurry(self) -> None:
+        """Get through what there is: nothing is slow any more."""
+        self.slow_until_ms = 0
+        self.poll_every_ms, self.max_records = _QUICK_POLL_MS, _MANY_RECORDS
 
     def pause_process(self) -> None:
         """Stand still."""

@@ -91,7 +91,7 @@ class NodePeer:
         if self.node.faults:
             fault = self.node.faults[0]
             raise ViolationError(Rule.NO_FAULT, f"{self.name} has a fault: {fault!r}") from fault
-        at_ms = self.clock.when(self.node.deadline())
+        at_ms = self.clock.when(self.node.deadline()) if self.up else NEVER
         if at_ms < self._wake_ms:
             self._wake_ms = max(at_ms, self._stage.now())
             self._stage.at(self._wake_ms, self._wake, self._wake_ms)
@@ -152,11 +152,14 @@ class Brokers:
 
     # Topics --------------------------------------------------------------------------------------
 
+    @property
+    def live(self) -> int:
+        """How many nodes are up: without any, topics stay as they are."""
+        return len(self.cluster.live)
+
     def create_topic(self, name: str, partitions: int) -> None:
         """A topic, with as many replicas as there are nodes."""
-        topic = self.cluster.topics.create(
-            name, partitions, replication_factor=self.stage.plan.brokers
-        )
+        topic = self.cluster.topics.create(name, partitions, replication_factor=self.live)
         self.stage.judge.topic_made(name, topic.topic_id)
         self._recount()
 
@@ -164,7 +167,7 @@ class Brokers:
         """A topic gets more."""
         topic = self.cluster.topics.get(name)
         assert topic is not None
-        self.cluster.topics.add_partitions(topic, more, self.stage.plan.brokers)
+        self.cluster.topics.add_partitions(topic, more, self.live)
         self._recount()
 
     def _recount(self) -> None:
@@ -184,6 +187,17 @@ class Brokers:
         assert topic is not None
         leader = topic.partitions[tp.partition].leader
         return leader if leader in self.cluster.nodes else None
+
+    def move_leader(self, tp: TopicPartition, peer: NodePeer) -> bool:
+        """Let a node lead a partition; False if it does, or cannot without loss."""
+        topic = self.cluster.topics.get(tp.topic)
+        assert topic is not None
+        partition = topic.partitions[tp.partition]
+        if partition.leader == peer.node_id or peer.node_id not in partition.isr:
+            return False
+        self.cluster.move_leader(topic, tp.partition, peer.node_id, peer.local_ms)
+        self.drain()
+        return True
 
     # Life ----------------------------------------------------------------------------------------
 

@@ -30,11 +30,12 @@ class Committed:
 
     sure: int | None = None  # the last one that was confirmed
     generation: int = -1  # of that
+    history: list[int] = field(default_factory=lambda: [0])  # confirmed; nothing: from the first
     possible: set[int] = field(default_factory=set)  # asked for since, not answered
 
-    def candidates(self) -> set[int]:
-        """Where a member may begin; with nothing committed, at the first offset."""
-        return self.possible | {0 if self.sure is None else self.sure}
+    def candidates(self, since: int = -1) -> set[int]:
+        """Where a member may begin that has asked at any time since so many were confirmed."""
+        return self.possible.union(self.history[since:])
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class Hands:
 
     position: dict[TopicPartition, int] = field(default_factory=dict)  # since it was assigned
     done: dict[TopicPartition, int] = field(default_factory=dict)  # the application is done before
-    told: dict[TopicPartition, int] = field(default_factory=dict)  # commits it asked for
+    since: dict[TopicPartition, int] = field(default_factory=dict)  # the history when assigned
 
 
 class Logs:
@@ -115,7 +116,7 @@ class Offsets:
         first = records[0].offset
         expected = hands.position.get(tp)
         if expected is None:
-            begins = self.of(group_id, tp).candidates()
+            begins = self.of(group_id, tp).candidates(hands.since.get(tp, -1))
             if first not in begins:
                 raise ViolationError(
                     Rule.NEVER_SKIPS,
@@ -146,7 +147,6 @@ class Offsets:
                     f"{name} commits {offset} in {_name(tp)} and is done up to {allowed}",
                 )
             committed.possible.add(offset)
-            hands.told[tp] = offset
 
     def confirmed(
         self, name: str, group_id: str, generation: int, tp: TopicPartition, offset: int
@@ -161,6 +161,7 @@ class Offsets:
                 f" {generation}",
             )
         committed.sure, committed.generation = offset, generation
+        committed.history.append(offset)
         committed.possible.clear()
         self.commits += 1
 

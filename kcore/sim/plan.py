@@ -43,6 +43,9 @@ class Fault(Enum):
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
 
+# Brokers that know static members (KIP-345).
+_STATIC_SINCE: Final = (2, 3)
+
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
 
@@ -105,6 +108,8 @@ def draw(chance: Chance, seed: int) -> Plan:
     lists += [("range", "roundrobin"), ("roundrobin", "range")]
     session_ms = chance.one_of((6_000, 6_000, 10_000))
     slow_network = chance.happens(0.3)
+    release = chance.one_of(((4, 3), (4, 3), (4, 3), (3, 3), (2, 1)))
+    static_share = chance.one_of((0.0, 0.0, 0.5, 1.0))
     return Plan(
         seed=seed,
         members=chance.between(1, 5),
@@ -118,7 +123,7 @@ def draw(chance: Chance, seed: int) -> Plan:
         drift_ppm=chance.one_of((0, 200, 20_000)),
         append_every_ms=chance.between(200, 1_500),
         records_per_append=chance.between(1, 8),
-        static_share=chance.one_of((0.0, 0.0, 0.5, 1.0)),
+        static_share=static_share if release >= _STATIC_SINCE else 0.0,
         auto_commit_share=chance.one_of((0.0, 0.5, 1.0)),
         await_share=chance.one_of((0.0, 0.5, 1.0)),
         assignors=_draw_assignors(chance, lists),
@@ -129,7 +134,7 @@ def draw(chance: Chance, seed: int) -> Plan:
         request_timeout_ms=chance.one_of((3_000, 6_000)),
         fetch_max_wait_ms=chance.one_of((500, 2_000)),
         rebalance_delay_ms=chance.one_of((0, 0, 1_000)),
-        release=chance.one_of(((4, 3), (4, 3), (4, 3), (3, 3), (2, 1))),
+        release=release,
     )
 
 

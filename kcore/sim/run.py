@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcore.sim import faults
 from kcore.sim.chance import Chance, Source
 from kcore.sim.plan import Plan, draw
 from kcore.sim.settle import settle
@@ -42,13 +43,14 @@ def plan_of(source: Source | Callable[[int], Any], seed: int) -> Plan:
 
 def simulate(plan: Plan, source: Source | Callable[[int], Any]) -> Outcome:
     """Run it. source: makes a stream of randomness from a seed; the class `random.Random` does."""
-    world = World(plan, Chance(source, plan.seed + 1))
+    chance = Chance(source, plan.seed + 1)
+    world = World(plan, chance)
     violation: ViolationError | None = None
     settled_ms: int | None = None
     try:
-        begin(world)
+        begin(world, chance)
         world.run_until(plan.duration_ms)
-        heal(world)
+        faults.heal(world)
         settled_ms = settle(world)
         close(world)
     except ViolationError as found:
@@ -67,16 +69,11 @@ def simulate(plan: Plan, source: Source | Callable[[int], Any]) -> Outcome:
     )
 
 
-def begin(world: World) -> None:
-    """Members come, one after another."""
+def begin(world: World, chance: Chance) -> None:
+    """Members come, and what goes wrong is on its way."""
     for slot in world.slots:
         world.start_member(slot)
-
-
-def heal(world: World) -> None:
-    """No faults any more."""
-    world.trace.event(What.HEALED, "world")
-    world.network.heal()
+    faults.schedule(world, chance)
 
 
 def close(world: World) -> None:

@@ -42,7 +42,6 @@ class World:
         self._order = 0
         self._turns = 0  # in this millisecond
         self._chance = chance
-        self._names = 0
         ledger = Ledger(plan, self.trace)
         self.ledger = ledger
         self.judge = Judge(ledger, self.trace)
@@ -129,6 +128,12 @@ class World:
     def slots(self) -> list[Habits]:
         """The places, taken or free."""
         return self._slots
+
+    def add_slot(self) -> Habits:
+        """A place more."""
+        slot = self._draw_slot(len(self._slots))
+        self._slots.append(slot)
+        return slot
 
     def start_member(self, slot: Habits) -> Member:
         """A new process in a place."""

@@ -1,0 +1,322 @@
+"""What goes wrong, and what changes: one function a kind, called as often as the plan says.
+
+Each does one thing to the world and says so in the trace; what has an end ends by itself, or when
+the world heals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kcore.broker.mishaps import Kind, Mishap
+from kcore.sim.chance import Chance
+from kcore.sim.members import Member
+from kcore.sim.nodes import NodePeer
+from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault
+from kcore.sim.trace import What
+from kcore.sim.world import World
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+# What a node may answer instead of doing what is asked, and a client gets over.
+_REFUSALS: Final = (
+    (ApiKey.FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ApiKey.FETCH, ErrorCode.FENCED_LEADER_EPOCH),
+    (ApiKey.FETCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    (ApiKey.LIST_OFFSETS, ErrorCode.LEADER_NOT_AVAILABLE),
+    (ApiKey.METADATA, ErrorCode.LEADER_NOT_AVAILABLE),
+    (ApiKey.FIND_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.JOIN_GROUP, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.JOIN_GROUP, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.SYNC_GROUP, ErrorCode.REBALANCE_IN_PROGRESS),
+    (ApiKey.SYNC_GROUP, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.HEARTBEAT, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.HEARTBEAT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.HEARTBEAT, ErrorCode.UNKNOWN_MEMBER_ID),
+    (ApiKey.HEARTBEAT, ErrorCode.REBALANCE_IN_PROGRESS),
+    (ApiKey.OFFSET_COMMIT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.OFFSET_COMMIT, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.OFFSET_COMMIT, ErrorCode.REBALANCE_IN_PROGRESS),
+    (ApiKey.OFFSET_FETCH, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.OFFSET_FETCH, ErrorCode.UNSTABLE_OFFSET_COMMIT),
+    (ApiKey.LEAVE_GROUP, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+)
+_LATE: Final = (
+    ApiKey.FETCH,
+    ApiKey.METADATA,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+)
+_MEMBERS_MAX: Final = 12  # of a small run, however many come
+_PARTITIONS_MAX: Final = 24
+_TOPICS_MAX: Final = 5
+
+Act = Callable[[World, Chance], None]
+
+
+def schedule(world: World, chance: Chance) -> None:
+    """Let every kind of the plan happen until its end."""
+    for kind, mean_ms in world.plan.faults.items():
+        own = chance.fork()
+        world.at(own.around(mean_ms), _happen, world, own, kind, mean_ms)
+
+
+def heal(world: World) -> None:
+    """No fault any more: nodes are up, processes run, everything passes."""
+    world.trace.event(What.HEALED, "world")
+    world.brokers.cluster.mishaps.clear()
+    for peer in world.brokers.peers.values():
+        if not peer.up:
+            world.brokers.start(peer)
+    world.network.heal()
+    for member in list(world.living()):
+        member.hurry()
+        member.resume_process()
+        member.resume_partitions()
+    if world.plan.static_share and {Fault.GROW, Fault.TOPIC} & world.plan.faults.keys():
+        # KIP-814: a static leader that comes back is not told to assign, and takes the partitions
+        # there are now for those that were assigned. Somebody has to ask for a rebalance.
+        for member in list(world.living()):
+            member.rejoin()
+    if not world.living():
+        world.start_member(world.slots[0])
+
+
+def _happen(world: World, chance: Chance, kind: Fault, mean_ms: int) -> None:
+    if world.now_ms < world.plan.duration_ms:
+        _ACTS[kind](world, chance)
+        world.at(world.now_ms + chance.around(mean_ms), _happen, world, chance, kind, mean_ms)
+
+
+def _say(world: World, kind: Fault, who: str, **detail: object) -> None:
+    world.trace.event(What.FAULT, who, kind=kind.value, **detail)
+
+
+# Connections -------------------------------------------------------------------------------------
+
+
+def _cut(world: World, chance: Chance) -> None:
+    wires = world.network.wires()
+    if wires:
+        wire = chance.one_of(wires)
+        _say(world, Fault.CUT, wire.client.name, node=wire.node.name)
+        world.network.reset(wire)
+
+
+def _half_open(world: World, chance: Chance) -> None:
+    wires = world.network.wires()
+    if wires:
+        wire = chance.one_of(wires)
+        told = chance.one_of(("nobody", "the client", "the node"))
+        _say(world, Fault.HALF_OPEN, wire.client.name, node=wire.node.name, told=told)
+        wire.hole = True
+        if told == "the client":
+            world.network.tell_client(wire, "connection reset")
+        elif told == "the node":
+            world.network.tell_node(wire, "connection reset")
+
+
+def _split(world: World, chance: Chance) -> None:
+    members = world.living()
+    if members:
+        member = chance.one_of(members)
+        node = chance.one_of(list(world.brokers.peers.values()))
+        until_ms = world.now_ms + chance.between(500, 9_000)
+        _say(world, Fault.SPLIT, member.name, node=node.name, until_ms=until_ms)
+        world.network.keep_apart(member.name, node.name, until_ms)
+
+
+def _refuse(world: World, chance: Chance) -> None:
+    until_ms = world.now_ms + chance.between(500, 5_000)
+    _say(world, Fault.REFUSE, "network", until_ms=until_ms)
+    world.network.refused_until_ms = until_ms
+
+
+def _stall(world: World, chance: Chance) -> None:
+    wires = world.network.wires()
+    if wires:
+        wire = chance.one_of(wires)
+        until_ms = world.now_ms + chance.between(200, 5_000)
+        _say(world, Fault.STALL, wire.client.name, node=wire.node.name, until_ms=until_ms)
+        world.network.hush(wire, until_ms)
+
+
+# Nodes -------------------------------------------------------------------------------------------
+
+
+def _node_crash(world: World, chance: Chance) -> None:
+    up = [peer for peer in world.brokers.peers.values() if peer.up]
+    if up:
+        peer = chance.one_of(up)
+        until_ms = world.now_ms + chance.between(200, 8_000)
+        _say(world, Fault.NODE_CRASH, peer.name, until_ms=until_ms)
+        world.brokers.stop(peer)
+        world.at(until_ms, _node_back, world, peer)
+
+
+def _node_back(world: World, peer: NodePeer) -> None:
+    if not peer.up:
+        world.brokers.start(peer)
+
+
+def _leader_move(world: World, chance: Chance) -> None:
+    tp = chance.one_of(world.brokers.partitions())
+    node = chance.one_of(list(world.brokers.peers.values()))
+    if node.up and world.brokers.move_leader(tp, node):
+        _say(world, Fault.LEADER_MOVE, node.name, partition=f"{tp.topic}-{tp.partition}")
+
+
+def _refusal(world: World, chance: Chance) -> None:
+    api, error = chance.one_of(_REFUSALS)
+    times = chance.between(1, 3)
+    _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
+    world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))
+
+
+def _late_answer(world: World, chance: Chance) -> None:
+    api = chance.one_of(_LATE)
+    delay_ms = chance.between(50, LATE_ANSWER_MAX_MS)
+    _say(world, Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
+    world.brokers.cluster.mishaps.add(Mishap(api, Kind.DELAYED, delay_ms=delay_ms))
+
+
+# Members -----------------------------------------------------------------------------------------
+
+
+def _member(world: World, chance: Chance) -> Member | None:
+    able = [member for member in world.living() if not member.closing and not member.paused]
+    return chance.one_of(able) if able else None
+
+
+def _zombie(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        session_ms = world.plan.session_timeout_ms
+        until_ms = world.now_ms + chance.between(500, 2 * session_ms)
+        _say(world, Fault.ZOMBIE, member.name, until_ms=until_ms)
+        member.pause_process()
+        world.at(until_ms, member.resume_process)
+
+
+def _slow(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        until_ms = world.now_ms + chance.between(1_000, 2 * world.plan.max_poll_interval_ms)
+        _say(world, Fault.SLOW, member.name, until_ms=until_ms)
+        member.slow_until_ms = until_ms
+
+
+def _crash(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        told = chance.happens(0.5)
+        _say(world, Fault.CRASH, member.name, told=told)
+        member.crash(told=told)
+
+
+def _leave(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        _say(world, Fault.LEAVE, member.name)
+        member.close()
+
+
+def _join(world: World, chance: Chance) -> None:
+    if len(world.living()) < _MEMBERS_MAX:
+        taken = {member.name for member in world.living()}
+        free = [slot for slot in world.slots if slot.name not in taken]
+        slot = chance.one_of(free) if free else world.add_slot()
+        _say(world, Fault.JOIN, slot.name)
+        world.start_member(slot)
+
+
+def _restart(world: World, chance: Chance) -> None:
+    """A process ends, or only seems to (then it is a zombie that wakes up fenced), and a new one
+    takes its name.
+    """
+    able = [m for m in world.living() if m.habits.instance_id is not None and not m.closing]
+    if not able or len(world.living()) >= _MEMBERS_MAX:
+        return
+    member = chance.one_of(able)
+    twin = chance.happens(0.3)
+    _say(world, Fault.RESTART, member.name, twin=twin)
+    if twin:
+        member.pause_process()
+        world.at(world.now_ms + chance.between(100, 8_000), member.resume_process)
+    else:
+        member.crash(told=True)
+    world.at(world.now_ms + chance.between(0, 4_000), _come_back, world, member)
+
+
+def _come_back(world: World, member: Member) -> None:
+    others = [one for one in world.living() if one.name == member.name and one is not member]
+    if not others and world.now_ms < world.plan.duration_ms:
+        world.start_member(member.habits)
+
+
+def _resubscribe(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        topics = chance.some_of(world.topics, 0.6) or [chance.one_of(world.topics)]
+        _say(world, Fault.RESUBSCRIBE, member.name)
+        member.subscribe(tuple(topics))
+
+
+def _rejoin(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        _say(world, Fault.REJOIN, member.name)
+        member.rejoin()
+
+
+def _hold(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        _say(world, Fault.HOLD, member.name)
+        member.pause_partitions(chance)
+        world.at(world.now_ms + chance.between(100, 5_000), member.resume_partitions)
+
+
+# Topics ------------------------------------------------------------------------------------------
+
+
+def _grow(world: World, chance: Chance) -> None:
+    if world.brokers.live and len(world.brokers.partitions()) < _PARTITIONS_MAX:
+        name = chance.one_of(world.topics)
+        _say(world, Fault.GROW, name)
+        world.brokers.add_partitions(name, chance.between(1, 3))
+
+
+def _topic(world: World, chance: Chance) -> None:
+    if world.brokers.live and len(world.topics) < _TOPICS_MAX:
+        name = world.add_topic(chance.between(1, 4))
+        _say(world, Fault.TOPIC, name)
+
+
+_ACTS: Final[dict[Fault, Act]] = {
+    Fault.CUT: _cut,
+    Fault.HALF_OPEN: _half_open,
+    Fault.SPLIT: _split,
+    Fault.REFUSE: _refuse,
+    Fault.STALL: _stall,
+    Fault.NODE_CRASH: _node_crash,
+    Fault.LEADER_MOVE: _leader_move,
+    Fault.REFUSAL: _refusal,
+    Fault.LATE_ANSWER: _late_answer,
+    Fault.ZOMBIE: _zombie,
+    Fault.SLOW: _slow,
+    Fault.CRASH: _crash,
+    Fault.LEAVE: _leave,
+    Fault.JOIN: _join,
+    Fault.RESTART: _restart,
+    Fault.RESUBSCRIBE: _resubscribe,
+    Fault.REJOIN: _rejoin,
+    Fault.HOLD: _hold,
+    Fault.GROW: _grow,
+    Fault.TOPIC: _topic,
+}
