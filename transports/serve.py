@@ -4,10 +4,14 @@ One daemon thread drives every core, one input at a time, and drains all of them
 core does may let another one answer. Other threads come in by `call`, which runs a function in that
 thread. An error in a core (a bug, never a client's doing) costs the link it came with and is kept
 in `faults`.
+
+Nobody is starved: a turn takes from each connection one read, and one request behind an answer that
+is written. Where descriptors have run out, nobody is accepted until one is free.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import selectors
 import socket
@@ -17,9 +21,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Final, Protocol, TypeVar
 
-from kcore.actions import Action, Disconnect, Send
+from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.timers import NEVER
 from kcore.transports.core import monotonic_ms
 from kcore.transports.forking import release_in_child
@@ -29,6 +34,12 @@ from kcore.transports.waker import Waker
 CONNECTIONS_MAX: Final = 20_000
 # Connections taken from one listener in a turn, so that a flood of them starves nobody.
 ACCEPTS_PER_TURN: Final = 64
+# What accept says when the process, or the machine, has no room for one more.
+_EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+# How soon after that it is tried again if no connection of ours has ended: others may have let go.
+ACCEPT_RETRY_MS: Final = 1_000
+# Buffers handed to the kernel in one go (Linux: UIO_MAXIOV).
+_BUFFERS_MAX: Final = 1_024
 # Errors kept for who asks; the log has all of them.
 FAULTS_MAX: Final = 100
 _BACKLOG: Final = 1_024
@@ -72,14 +83,15 @@ class ServingCore(Protocol):
 class _Client:
     """A connection: its socket and what is not written yet."""
 
-    __slots__ = ("core", "mask", "number", "out", "sock")
+    __slots__ = ("core", "mask", "number", "out", "sock", "turn")
 
     def __init__(self, number: int, core: ServingCore, sock: socket.socket) -> None:
         self.number = number
         self.core = core
         self.sock = sock
-        self.out: deque[memoryview] = deque()
+        self.out: deque[bytes | memoryview] = deque()
         self.mask = 0
+        self.turn = 0  # the last in which its core was told that all is written
 
 
 class Server:
@@ -106,7 +118,11 @@ class Server:
         self._waker = Waker()
         self._clients: dict[int, _Client] = {}
         self._last = 0  # link number given last
+        self._turn_number = 0
         self._sent: deque[_Client] = deque()  # whose core is to be told that all is written
+        self._told: deque[_Client] = deque()  # and who had that in this turn already
+        self._resting: list[socket.socket] = []  # listeners, while there are no descriptors
+        self._resume_at = NEVER
         self._calls: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()  # around _calls and _stopped
         self._stopped = False
@@ -167,7 +183,10 @@ class Server:
         """Close the listening sockets of a core; its connections are its own to end."""
         for listener in [one for one, served in self._listeners.items() if served is core]:
             del self._listeners[listener]
-            self._selector.unregister(listener)
+            if listener in self._resting:
+                self._resting.remove(listener)
+            else:
+                self._selector.unregister(listener)
             listener.close()
 
     def look_again(self) -> None:
@@ -179,6 +198,18 @@ class Server:
         listener.setblocking(False)
         listener.listen(_BACKLOG)
         self._selector.register(listener, selectors.EVENT_READ)
+
+    def _rest(self, listener: socket.socket) -> None:
+        """Accept nobody for a while: to ask again at once would only spin."""
+        self._selector.unregister(listener)
+        self._resting.append(listener)
+        self._resume_at = self._clock() + ACCEPT_RETRY_MS
+
+    def _resume(self) -> None:
+        self._resume_at = NEVER
+        resting, self._resting = self._resting, []
+        for listener in resting:
+            self._selector.register(listener, selectors.EVENT_READ)
 
     # Forks and the loop --------------------------------------------------------------------------
 
@@ -204,6 +235,10 @@ class Server:
 
     def _turn(self) -> None:
         """Wait for something, feed it to the cores, obey them."""
+        self._turn_number += 1
+        if self._told:
+            self._sent, self._told = self._told, self._sent
+            self._obey()
         for key, mask in self._selector.select(self._wait_s()):
             if key.fileobj in self._listeners:
                 self._accept(key.fileobj)
@@ -215,14 +250,18 @@ class Server:
             self._calls.popleft()()
             self._obey()
         now_ms = self._clock()
+        if self._resume_at <= now_ms:
+            self._resume()
         for core in self._cores:
             if core.deadline() <= now_ms:
                 self._feed(None, partial(core.handle_deadline, now_ms))
 
     def _wait_s(self) -> float:
-        if self._calls:
+        if self._calls or self._told:
             return 0
-        deadline = min((core.deadline() for core in self._cores), default=NEVER)
+        deadline = self._resume_at
+        for core in self._cores:
+            deadline = min(deadline, core.deadline())
         return min(max(0.0, (deadline - self._clock()) / 1000), _WAIT_S_MAX)
 
     def _feed(self, client: _Client | None, put: Callable[[], None]) -> None:
@@ -250,7 +289,10 @@ class Server:
             while self._sent:
                 busy = True
                 client = self._sent.popleft()
-                if client.number in self._clients and not client.out:
+                if client.turn == self._turn_number:  # others come first
+                    self._told.append(client)
+                elif client.number in self._clients and not client.out:
+                    client.turn = self._turn_number
                     client.core.handle_sent(client.number, self._clock())
                     self._watch(client)
 
@@ -259,7 +301,10 @@ class Server:
         if client is None:
             return
         if isinstance(action, Send):
-            client.out.append(memoryview(action.data))
+            if isinstance(action, SendParts):
+                client.out.extend(action.parts)
+            else:
+                client.out.append(action.data)
             self._write(client)
         elif isinstance(action, Disconnect):
             self._forget(client)
@@ -271,8 +316,10 @@ class Server:
         for _ in range(ACCEPTS_PER_TURN):
             try:
                 sock, address = listener.accept()
-            except OSError:  # nobody more; or no descriptors left: the next turn tries again
-                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._rest(listener)
+                return  # or nobody more, or somebody who is gone already
             if len(self._clients) >= self._max_connections:
                 sock.close()
                 continue
@@ -315,14 +362,17 @@ class Server:
 
     def _write(self, client: _Client) -> None:
         """Write what the socket takes. The core is told when that was all."""
+        out = client.out
         try:
-            while client.out:
-                first = client.out[0]
-                size = client.sock.send(first)
-                if size < len(first):
-                    client.out[0] = first[size:]
+            while out:
+                if len(out) == 1:
+                    size = client.sock.send(out[0])
                 else:
-                    client.out.popleft()
+                    size = client.sock.sendmsg(islice(out, _BUFFERS_MAX))
+                while out and size >= len(out[0]):
+                    size -= len(out.popleft())
+                if size:
+                    out[0] = memoryview(out[0])[size:]
         except (BlockingIOError, InterruptedError):
             self._watch(client)
             return
@@ -360,6 +410,8 @@ class Server:
             self._selector.unregister(client.sock)
             client.mask = 0
         client.sock.close()
+        if self._resting:
+            self._resume()
 
     def _release(self) -> None:
         for client in list(self._clients.values()):

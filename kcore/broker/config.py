@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from kcore.broker.crowd import CrowdLimits
 from kcore.broker.options import LogConfig
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
-
-# Requests of one connection that wait behind the one being served. A client has five or so in
-# flight; beyond this nothing is read until one is done (Kafka reads none at all).
-QUEUED_BYTES_MAX: Final = 1_048_576
-FRAME_COST_BYTES: Final = 256  # what the smallest of them costs us
 
 # Partitions of one topic, and of all; topics: what a typing error, or an attacker, can make us keep
 # is some hundred megabytes.
@@ -48,6 +44,7 @@ class BrokerConfig:
     leader_imbalance_check_interval_ms: int = 300_000
     max_request_bytes: int = MAX_FRAME_BYTES
     fetch_max_bytes: int = 57_671_680
+    crowd: CrowdLimits = field(default_factory=CrowdLimits)
     sessions: SessionLimits = field(default_factory=SessionLimits)
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(

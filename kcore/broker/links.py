@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from typing import Final
 
-from kcore.broker.config import FRAME_COST_BYTES, QUEUED_BYTES_MAX
 from kcore.wire.frames import FrameReader
+
+# Requests of one connection that wait behind the one being served. A client has five or so in
+# flight; beyond this nothing is read until one is done (Kafka reads none at all).
+QUEUED_BYTES_MAX: Final = 1_048_576
+FRAME_COST_BYTES: Final = 256  # what the smallest of them costs us
 
 
 class Turn(Enum):
@@ -24,17 +29,40 @@ class Turn(Enum):
 
 
 class ClientLink:
-    """A connection: what has come in, and whose turn it is."""
+    """A connection: what has come in, and whose turn it is. Bytes are of requests and answers that
+    are kept for it.
+    """
 
-    __slots__ = ("frames", "host", "number", "queued_bytes", "reader", "turn")
+    __slots__ = (
+        "active_ms",
+        "answer_bytes",
+        "counted_bytes",
+        "frames",
+        "host",
+        "number",
+        "queued_bytes",
+        "reader",
+        "served_bytes",
+        "turn",
+    )
 
-    def __init__(self, number: int, host: str, max_frame_bytes: int) -> None:
+    def __init__(self, number: int, host: str, max_frame_bytes: int, now_ms: int) -> None:
         self.number = number
         self.host = host
         self.reader = FrameReader(max_frame_bytes)
         self.frames: deque[memoryview] = deque()
-        self.queued_bytes = 0
+        self.queued_bytes = 0  # of frames that wait
+        self.served_bytes = 0  # of the frame that is being served
+        self.answer_bytes = 0  # of the answer that is being written; not what the logs have anyway
+        self.counted_bytes = 0  # what the node counts of all these
         self.turn = Turn.IDLE
+        self.active_ms = now_ms  # when a request came, or was done
+
+    @property
+    def held_bytes(self) -> int:
+        """All of them."""
+        waiting = self.queued_bytes + self.reader.pending_bytes
+        return waiting + self.served_bytes + self.answer_bytes
 
     def queue(self, frames: list[memoryview]) -> None:
         """Requests that wait for their turn."""
@@ -47,6 +75,7 @@ class ClientLink:
             return None
         frame = self.frames.popleft()
         self.queued_bytes -= len(frame) + FRAME_COST_BYTES
+        self.served_bytes = len(frame)
         return frame
 
     def put_back(self, frame: memoryview) -> None:

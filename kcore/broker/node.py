@@ -21,11 +21,12 @@ from collections import deque
 from heapq import heappop, heappush
 from itertools import count
 
-from kcore.actions import Action, Disconnect, Send
+from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.broker import apis
 from kcore.broker.calls import UNANSWERED, Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.config import FAULTS_MAX, RETENTION_CHECK_INTERVAL_MS
+from kcore.broker.crowd import Crowd
 from kcore.broker.fetches import Fetches
 from kcore.broker.groups import Groups
 from kcore.broker.links import ClientLink, Turn
@@ -53,58 +54,69 @@ class Node:
         self.sessions = Sessions(cluster.rng, cluster.config.sessions)
         self.groups = Groups(self, now_ms)
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
-        self._links: dict[int, ClientLink] = {}
+        self._links = Crowd(cluster.config.crowd)
         self._actions: deque[Action] = deque()
         self._delayed: list[tuple[int, int, Call, Message]] = []  # a heap
         self._order = count()
         self._paused = False
         self._blocked: list[tuple[Call, Message]] = []  # answers that do not pass now
         self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
+        self._balance_at = now_ms + cluster.config.leader_imbalance_check_interval_ms
         cluster.nodes[node_id] = self
 
     # World in ------------------------------------------------------------------------------------
 
-    def handle_connected(self, link: int, host: str, _now_ms: int) -> None:
+    def handle_connected(self, link: int, host: str, now_ms: int) -> None:
         """A client connected from `host`. Link numbers are the driver's, and never used twice."""
         if link in self._links:
             raise UsageError(f"link {link} is there already")
-        self._links[link] = ClientLink(link, host, self.cluster.config.max_request_bytes)
+        client = ClientLink(link, host, self.cluster.config.max_request_bytes, now_ms)
+        if not self._links.admit(client):
+            self._actions.append(Disconnect(link))
 
     def receive_buffer(self, link: int) -> memoryview:
         """Writable room for the next bytes, never empty. LookupError: the link is not known."""
-        return self._links[link].reader.buffer()
+        client = self._links.get(link)
+        if client is None:
+            raise LookupError(f"link {link} is not known")
+        return client.reader.buffer()
 
     def receive_advance(self, link: int, n: int, now_ms: int) -> None:
         """The first `n` bytes of the buffer lent are filled; the loan ends."""
         client = self._links.get(link)
         if client is not None:
             try:
-                client.queue(client.reader.advance(n))
-            except ProtocolError:
+                complete = client.reader.advance(n)
+            except (ProtocolError, MemoryError):
                 self._drop(client)
-            self._serve(client, now_ms)
+                return
+            self._take(client, complete, now_ms)
 
     def handle_data(self, link: int, data: bytes | memoryview, now_ms: int) -> None:
         """Bytes that are elsewhere, copied."""
         client = self._links.get(link)
         if client is not None:
             try:
-                client.queue(client.reader.feed(data))
-            except ProtocolError:
+                complete = client.reader.feed(data)
+            except (ProtocolError, MemoryError):
                 self._drop(client)
-            self._serve(client, now_ms)
+                return
+            self._take(client, complete, now_ms)
 
     def handle_sent(self, link: int, now_ms: int) -> None:
         """Everything sent on the link so far is written: its next request may begin."""
         client = self._links.get(link)
         if client is not None and client.turn is Turn.SENDING:
             client.turn = Turn.IDLE
+            client.answer_bytes = 0
+            self._links.touch(client, now_ms)
             self._serve(client, now_ms)
 
     def handle_closed(self, link: int, _why: str, _now_ms: int) -> None:
         """The connection is gone. Ignored if it is not known."""
-        client = self._links.pop(link, None)
+        client = self._links.get(link)
         if client is not None:
+            self._links.remove(client)
             self._forget(client)
 
     def handle_deadline(self, now_ms: int) -> None:
@@ -115,9 +127,16 @@ class Node:
         self.cluster.replication.expire(self.node_id, now_ms)
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
+        idle = self._links.idle(now_ms)
+        while idle is not None:
+            self._drop(idle)
+            idle = self._links.idle(now_ms)
         if now_ms >= self._retention_at:
             self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
             self._enforce_retention(now_ms)
+        if now_ms >= self._balance_at:
+            self._balance_at = now_ms + self.cluster.config.leader_imbalance_check_interval_ms
+            self.cluster.keep_balance(self.node_id, now_ms)
 
     def stop(self, now_ms: int) -> None:
         """The node goes down: its connections end and its groups are kept elsewhere. It may come
@@ -125,7 +144,7 @@ class Node:
         """
         self._paused = False
         self._blocked.clear()
-        for client in list(self._links.values()):
+        for client in self._links:
             self._drop(client)
         self.sessions.clear()
         self.groups.take_over(now_ms)
@@ -147,7 +166,7 @@ class Node:
         blocked, self._blocked = self._blocked, []
         for call, message in blocked:
             self.answer(call, message)
-        for client in list(self._links.values()):
+        for client in list(self._links):
             if client.turn is Turn.BLOCKED:
                 client.turn = Turn.IDLE
             self._serve(client, now_ms)
@@ -168,8 +187,10 @@ class Node:
         return min(
             delayed,
             self._retention_at,
+            self._balance_at,
             self.fetches.deadline(),
             self.groups.deadline(),
+            self._links.deadline(),
             self.cluster.replication.deadline(self.node_id),
         )
 
@@ -188,21 +209,47 @@ class Node:
     def answer(self, call: Call, message: Message) -> None:
         """The answer to a request that is being served; dropped if its client is gone."""
         client = call.link
-        if self._links.get(client.number) is client:
+        if self._links.has(client):
             if self.cluster.mishaps.blocked(self.node_id, call.client_id):
                 self._blocked.append((call, message))
                 return
             try:
-                data = frames.encode_response(message, call.version, call.correlation_id)
+                parts = frames.encode_response_parts(message, call.version, call.correlation_id)
             except KafkaError as error:
                 self._fail(client, error)
                 return
-            client.turn = Turn.SENDING
-            self._actions.append(Send(client.number, data))
+            self._send(client, parts)
+
+    def _send(self, client: ClientLink, parts: list[bytes | memoryview]) -> None:
+        client.turn = Turn.SENDING
+        client.served_bytes = 0
+        first = parts[0]
+        if isinstance(first, bytes):
+            self._actions.append(Send(client.number, first))
+            client.answer_bytes = len(first)
+        else:
+            self._actions.append(SendParts(client.number, parts))
+            # It is a slice of our own bytes; the rest is the logs', whoever reads it.
+            client.answer_bytes = memoryview(first.obj).nbytes
+        self._count(client)
 
     def hang_up(self, call: Call) -> None:
         """End the connection of a request: the only way to tell who wants no answer."""
         self._drop(call.link)
+
+    def _take(self, client: ClientLink, complete: list[memoryview], now_ms: int) -> None:
+        """Bytes have come, and with them these requests."""
+        if complete:
+            client.queue(complete)
+            self._links.touch(client, now_ms)
+        self._serve(client, now_ms)
+
+    def _count(self, client: ClientLink) -> None:
+        """Whoever makes us keep most goes when it is too much in all."""
+        greedy = self._links.count(client)
+        while greedy is not None:
+            self._drop(greedy)
+            greedy = self._links.count(client)
 
     def _serve(self, client: ClientLink, now_ms: int) -> None:
         """Serve requests of one client until one is parked, or an answer has to be written."""
@@ -214,6 +261,7 @@ class Node:
             except ProtocolError:
                 self._drop(client)
             frame = client.next_frame()
+        self._count(client)
 
     def _serve_frame(self, client: ClientLink, frame: memoryview, now_ms: int) -> None:
         request = frames.decode_request(frame)
@@ -251,6 +299,7 @@ class Node:
             self.answer(call, result)
         elif result is UNANSWERED:
             call.link.turn = Turn.IDLE
+            call.link.served_bytes = 0
 
     def _suffer(self, mishap: Mishap, call: Call, message: Message) -> None:
         """What a test asked to happen to this request."""
@@ -268,7 +317,7 @@ class Node:
     def _handle_delayed(self, now_ms: int) -> None:
         while self._delayed and self._delayed[0][0] <= now_ms:
             _, _, call, message = heappop(self._delayed)
-            if self._links.get(call.link.number) is call.link:
+            if self._links.has(call.link):
                 call.now_ms = now_ms
                 self._handle(call, message)
                 self._serve(call.link, now_ms)  # who got no answer may go on
@@ -280,8 +329,7 @@ class Node:
 
     def _drop(self, client: ClientLink) -> None:
         """End a connection from here."""
-        if self._links.get(client.number) is client:
-            del self._links[client.number]
+        if self._links.remove(client):
             self._actions.append(Disconnect(client.number))
             self._forget(client)
 

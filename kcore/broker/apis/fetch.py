@@ -6,9 +6,9 @@ Left out: preferred replicas (KIP-392), followers.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
-from kcore.broker.batches import RefusedError
+from kcore.broker.batches import RefusedError, read_header
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
 from kcore.broker.epochs import EpochEnd
@@ -19,6 +19,7 @@ from kcore.broker.partitions import Partition
 from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Session, Wanted
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Pieces
 from kcore.wire.messages import FetchRequest, FetchResponse
 
 _READ_COMMITTED: Final = 1
@@ -73,7 +74,7 @@ class _Fetch:
             except RefusedError:
                 return True
             here = min(self._enough - size, wanted.max_bytes)
-            size += min(here, log.bytes_from(wanted.fetch_offset, here))
+            size += min(here, log.bytes_from(wanted.fetch_offset, here, self._up_to(log)))
             if size >= self._enough:
                 return True
         return not self._there
@@ -158,16 +159,20 @@ class _Fetch:
             log = self._partition(wanted).log
             end = _divergence(log, wanted)
             if end is None:
-                read = log.read(wanted.fetch_offset, limit, at_least_one=at_least_one)
+                up_to = self._up_to(log)
+                read = log.read(wanted.fetch_offset, limit, at_least_one=at_least_one, up_to=up_to)
+                if self._committed and read.batches:
+                    result.aborted_transactions = _aborted(log, wanted.fetch_offset, read)
             else:
                 result.diverging_epoch = FetchResponse.EpochEndOffset(
                     epoch=end.epoch, end_offset=end.end_offset
                 )
-            result.high_watermark = result.last_stable_offset = log.high_watermark
+            result.high_watermark = log.high_watermark
+            result.last_stable_offset = log.last_stable_offset
             result.log_start_offset = log.start_offset
         except RefusedError as refused:
             self._refuse(result, wanted, refused.code)
-        result.records = read.batches[0] if len(read.batches) == 1 else b"".join(read.batches)
+        result.records = cast("bytes", Pieces(read.batches))  # which the encoder takes in its place
         return result, read.size
 
     def _refuse(self, result: Result, wanted: Wanted, code: ErrorCode) -> None:
@@ -179,6 +184,10 @@ class _Fetch:
             result.current_leader = FetchResponse.LeaderIdAndEpoch(
                 leader_id=leader, leader_epoch=epoch
             )
+
+    def _up_to(self, log: PartitionLog) -> int:
+        """Where what this client may read ends."""
+        return log.last_stable_offset if self._committed else log.high_watermark
 
     # Finding -------------------------------------------------------------------------------------
 
@@ -207,6 +216,16 @@ class _Fetch:
         if self._call.node.cluster.topics.get(wanted.name) is not None:
             return ErrorCode.INCONSISTENT_TOPIC_ID
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _aborted(log: PartitionLog, offset: int, read: Read) -> list[FetchResponse.AbortedTransaction]:
+    """The aborted transactions that have records in what was read."""
+    last = read_header(read.batches[-1])
+    end_offset = last.base_offset + last.last_offset_delta + 1
+    return [
+        FetchResponse.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+        for one in log.transactions.aborted(offset, end_offset)
+    ]
 
 
 def _remember(wanted: Wanted, result: Result) -> bool:

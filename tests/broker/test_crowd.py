@@ -1,0 +1,143 @@
+"""What all connections of a node together may cost it."""
+
+import struct
+
+import pytest
+from broker_world import World, batch, fetch, only, produce
+
+from kcore.broker import BrokerConfig
+from kcore.broker.crowd import CrowdLimits
+from kcore.wire import frames
+from kcore.wire import messages as m
+
+
+def crowded(**limits):
+    world = World(config=BrokerConfig(crowd=CrowdLimits(**limits)))
+    world.topic()
+    return world
+
+
+def from_host(world, host):
+    client = world.client()
+    world.nodes[1].handle_closed(client.number, "", 0)
+    world.nodes[1].handle_connected(client.number, host, world.now_ms)
+    world.drain()
+    return client
+
+
+def test_no_more_than_so_many_connections():
+    world = crowded(max_connections=3)
+    clients = [world.client() for _ in range(4)]
+    world.drain()
+    assert [client.closed for client in clients] == [False, False, False, True]
+    clients[0].close()
+    assert not from_host(world, "b").closed
+    assert world.nodes[1].link_count == 3
+
+
+def test_no_more_than_so_many_from_one_host():
+    world = crowded(max_connections_per_ip=2)
+    here = [from_host(world, "a") for _ in range(3)]
+    assert [client.closed for client in here] == [False, False, True]
+    assert not from_host(world, "b").closed
+    here[0].close()
+    assert not from_host(world, "a").closed
+
+
+def test_who_is_silent_for_too_long_goes():
+    world = crowded(connections_max_idle_ms=60_000)
+    silent, busy, trickling = world.client(), world.client(), world.client()
+    trickling.raw(struct.pack(">i", 1_000))
+    for _ in range(11):
+        world.run(5_000)
+        assert not silent.closed
+        busy.ask(m.MetadataRequest(topics=[]))
+        trickling.raw(b"x")  # that is no request
+    world.run(5_000)
+    assert (silent.closed, busy.closed, trickling.closed) == (True, False, True)
+    world.run(60_000)
+    assert busy.closed
+    assert world.nodes[1].link_count == 0
+
+
+def test_who_waits_for_an_answer_is_not_silent():
+    world = crowded(connections_max_idle_ms=1_000)
+    client = world.client()
+    client.send(fetch(max_wait_ms=10_000), 12)
+    world.run(9_999)
+    assert not client.closed
+    world.run(1)
+    assert client.answer() is not None
+
+
+def test_who_does_not_take_an_answer_is():
+    world = crowded(connections_max_idle_ms=1_000)
+    client = world.client()
+    client.reads = False
+    client.send(m.MetadataRequest(topics=None))
+    world.run(1_001)
+    assert client.closed
+
+
+def test_who_makes_the_node_keep_most_goes_when_it_is_too_much():
+    world = crowded(queued_max_bytes=1_000_000)
+    node = world.nodes[1]
+    other = world.client()
+    small = [world.client() for _ in range(4)]
+    large = world.client()
+    for client in small:
+        client.raw(struct.pack(">i", 10_000_000) + bytes(200_000))
+    assert not any(client.closed for client in small)
+    large.raw(struct.pack(">i", 10_000_000) + bytes(199_000))
+    large.raw(bytes(2_000))
+    assert large.closed
+    assert not any(client.closed for client in small)
+    assert other.ask(m.MetadataRequest(topics=[])).brokers
+    for client in small:
+        client.close()
+    assert node._links.held_bytes == 0
+
+
+def test_answers_that_nobody_takes_count_but_not_records():
+    world = crowded(queued_max_bytes=150_000)
+    for number in range(200):
+        world.topic(f"topic-{number}", 10)
+    lazy = [world.client() for _ in range(4)]
+    for client in lazy:
+        client.reads = False
+        client.send(m.MetadataRequest(topics=None))
+    assert 0 < sum(client.closed for client in lazy) < 4
+    assert 0 < world.nodes[1]._links.held_bytes <= 150_000
+    for client in lazy:
+        client.close()
+    reader = world.client()
+    reader.reads = False
+    writer = world.client()
+    for _ in range(4):
+        assert not only(writer.ask(produce(batch(b"x" * 100_000)), 9)).error_code
+    reader.send(fetch(max_bytes=1 << 30), 12)
+    assert not reader.closed
+    assert reader.frames
+
+
+def test_a_frame_of_any_length_costs_what_has_come_of_it():
+    world = crowded(queued_max_bytes=1_000_000)
+    clients = [world.client() for _ in range(50)]
+    for client in clients:
+        client.raw(struct.pack(">i", 100_000_000))
+    assert not any(client.closed for client in clients)
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_nothing_is_kept_of_what_is_done(acks):
+    world = crowded()
+    client = world.client()
+    for _ in range(3):
+        client.send(produce(batch(b"x" * 1_000), acks=acks), 9)
+    assert world.nodes[1]._links.held_bytes == 0 or acks == 0
+    client.ask(m.MetadataRequest(topics=[]))
+    data = frames.encode_request(m.MetadataRequest(topics=[]), 9, 1, "c")
+    client.raw(data[:-1])
+    assert world.nodes[1]._links.held_bytes < 200
+    client.close()
+    assert world.nodes[1]._links.held_bytes == 0
