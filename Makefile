@@ -10,7 +10,7 @@ SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-long bench lint debug build kafka clean distclean
+.PHONY: help run test test-long bench sim lint debug build kafka clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,9 @@ test-long: build $(VENV)/.extra-test kafka  ## the slow suites too: failover, ou
 bench: build $(VENV)/.extra-bench kafka  ## decode and encode, then end to end beside other clients
 	@$(BIN)/pytest -q -o python_files='bench_*.py' --benchmark-only bench
 	@$(BIN)/python bench/compare.py $(ARGS)
+
+sim: build $(VENV)/.extra-demo  ## groups under faults from seeds, judged at every step (SEED= RUNS=)
+	@$(BIN)/kcore sim --seed $(or $(SEED),1) --runs $(or $(RUNS),200) $(ARGS)
 
 lint: $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy strict, cython-lint, and the tidy tests
 	@$(BIN)/ruff check .

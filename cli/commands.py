@@ -180,3 +180,46 @@ def demo(**given: Any) -> None:
     from kcore.cli.demo.run import Wishes, run_demo  # noqa: PLC0415
 
     sys.exit(endings.run(lambda: run_demo(Wishes(**given))))
+
+
+def _faults(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    from kcore.sim import Fault  # noqa: PLC0415
+
+    words = tuple(text.split(","))
+    known = {"none", "all", *(kind.value for kind in Fault)}
+    for word in words:
+        if word not in known:
+            raise click.BadParameter(f"{word!r} is none of {', '.join(sorted(known))}")
+    return words
+
+
+@kcore.command()
+@click.option("-s", "--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("-r", "--runs", type=click.IntRange(min=1), default=1, help="Seeds in a row.")
+@click.option("--members", type=click.IntRange(1, 100_000), help="To begin with.")
+@click.option("--brokers", type=click.IntRange(1, 100))
+@click.option("--topics", type=click.IntRange(1, 1_000))
+@click.option("--partitions", type=click.IntRange(1, 10_000), help="Of each topic.")
+@click.option("--groups", type=click.IntRange(1, 1_000), help="That share the members.")
+@click.option("--duration", type=click.FloatRange(min=0), metavar="SECONDS", help="Of the faults.")
+@click.option(
+    "--faults", metavar="WORD[,...]", callback=_faults, help="none, all, cut, node-crash, ..."
+)
+@click.option(
+    "--trace", type=click.IntRange(min=0), default=40, show_default=True, metavar="LINES",
+    help="Of what led to a violation.",
+)  # fmt: skip
+def sim(**given: Any) -> None:
+    """Simulate groups under faults, and judge every step.
+
+    Members and brokers run in this process on a clock of its own; whatever is not given is drawn
+    from the seed, and a seed is a run, bit for bit. Exit code 1 if a rule was broken.
+    """
+    from kcore.cli.sim import SimOptions  # noqa: PLC0415
+    from kcore.cli.sim import sim as run_sim  # noqa: PLC0415
+
+    sys.exit(endings.run(lambda: run_sim(SimOptions(**given))))

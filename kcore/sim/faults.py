@@ -74,6 +74,8 @@ def heal(world: World) -> None:
         if not peer.up:
             world.brokers.start(peer)
     world.network.heal()
+    if not world.living():
+        world.start_member(world.slots[0])
     for member in list(world.living()):
         member.hurry()
         member.resume_process()
@@ -83,8 +85,6 @@ def heal(world: World) -> None:
         # there are now for those that were assigned. Somebody has to ask for a rebalance.
         for member in list(world.living()):
             member.rejoin()
-    if not world.living():
-        world.start_member(world.slots[0])
 
 
 def _happen(world: World, chance: Chance, kind: Fault, mean_ms: int) -> None:

@@ -6,13 +6,13 @@ happens, so that thousands of runs differ in what they put together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, Final
 
 from kcore.assignors import BY_NAME
-from kcore.sim.chance import Chance
+from kcore.sim.chance import Chance, Source
 
 
 class Fault(Enum):
@@ -146,9 +146,11 @@ def _draw_faults(chance: Chance, brokers: int) -> dict[Fault, int]:
 
 
 def _draw_assignors(chance: Chance, lists: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """One list for all, or two that share an assignor."""
+    """One list for all, or two, either of which has what the other likes best: a coordinator that
+    has loaded a group knows no more of its members than the assignor it uses.
+    """
     first = chance.one_of(lists)
-    alike = [other for other in lists if set(other) & set(first)]
+    alike = [other for other in lists if other[0] in first and first[0] in other]
     return (first,) if chance.happens(0.6) else (first, chance.one_of(alike))
 
 
@@ -157,11 +159,14 @@ def overruled(plan: Plan, **given: Any) -> Plan:
     return replace(plan, **{name: value for name, value in given.items() if value is not None})
 
 
-def faults_of(words: Iterable[str], drawn: Plan, chance: Chance) -> dict[Fault, int]:
+def faults_of(
+    words: Iterable[str], drawn: Plan, source: Source | Callable[[int], Any], seed: int
+) -> dict[Fault, int]:
     """Kinds by their words; `none` and `all` are understood. ValueError for another word.
 
-    How often is as drawn, or drawn now.
+    How often is as drawn; of kinds that were not drawn, it is drawn now.
     """
+    chance = Chance(source, seed)
     kinds: list[Fault] = []
     for word in words:
         if word == "all":

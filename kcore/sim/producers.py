@@ -17,7 +17,7 @@ from kcore.structs import TopicPartition
 from kcore.wire import frames
 from kcore.wire import messages as m
 
-_PRODUCE_VERSION: Final = 9
+_PRODUCE_VERSION: Final = 7  # every release has it
 _GIVE_UP_MS: Final = 3_000
 _WALL_MS: Final = 1_700_000_000_000
 

@@ -11,10 +11,9 @@ from kcore.sim.chance import Chance, Source
 from kcore.sim.plan import Plan, draw
 from kcore.sim.settle import settle
 from kcore.sim.trace import TraceEvent, What
-from kcore.sim.violations import Rule, ViolationError
+from kcore.sim.violations import Rule, ViolationError, escaped
 from kcore.sim.world import World
 
-TAIL_SHOWN: Final = 40
 _CLOSE_MS: Final = 20_000
 
 
@@ -55,6 +54,8 @@ def simulate(plan: Plan, source: Source | Callable[[int], Any]) -> Outcome:
         close(world)
     except ViolationError as found:
         violation = found
+    except Exception as error:  # noqa: BLE001 - whatever escapes is what was found
+        violation = escaped(error)
     trace = world.trace
     return Outcome(
         plan=plan,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from enum import Enum
 
 
@@ -29,3 +30,8 @@ class ViolationError(Exception):
         super().__init__(f"{rule.name}: {rule.value}: {text}")
         self.rule = rule
         self.text = text
+
+
+def escaped(error: Exception) -> ViolationError:
+    """An exception that nobody was to see."""
+    return ViolationError(Rule.NO_FAULT, "".join(traceback.format_exception(error)))

@@ -6,7 +6,6 @@ were scheduled, so that a run is its seed.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -23,7 +22,7 @@ from kcore.sim.plan import Plan
 from kcore.sim.producers import Producer
 from kcore.sim.stage import Stage
 from kcore.sim.trace import Trace
-from kcore.sim.violations import Rule, ViolationError
+from kcore.sim.violations import Rule, ViolationError, escaped
 
 # Turns of one millisecond, for each peer: more and something goes round in circles.
 _TURNS_PER_PEER: Final = 300
@@ -93,8 +92,7 @@ class World:
             except ViolationError:
                 raise
             except Exception as error:
-                lines = traceback.format_exception(error)
-                raise ViolationError(Rule.NO_FAULT, "".join(lines)) from error
+                raise escaped(error) from error
         self.now_ms = max(self.now_ms, end_ms)
 
     # Who is there --------------------------------------------------------------------------------

@@ -1,0 +1,113 @@
+"""`kcore sim`: members and brokers of one process under faults from a seed, always judged."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+from kcore.cli.endings import DONE, REFUSED
+from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
+
+TAIL_LINES: Final = 40
+_SAY_EVERY: Final = 500  # runs
+
+
+@dataclass(frozen=True, slots=True)
+class SimOptions:
+    """What the command line says. None: as the seed draws it. duration: seconds."""
+
+    seed: int
+    runs: int = 1
+    members: int | None = None
+    brokers: int | None = None
+    topics: int | None = None
+    partitions: int | None = None
+    groups: int | None = None
+    duration: float | None = None
+    faults: tuple[str, ...] | None = None
+    trace: int = TAIL_LINES
+
+    def plan(self, seed: int) -> Plan:
+        """The plan of one seed. ValueError for a fault there is not."""
+        drawn = plan_of(random.Random, seed)
+        given: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("members", "brokers", "topics", "partitions", "groups")
+        }
+        if self.duration is not None:
+            given["duration_ms"] = round(self.duration * 1_000)
+        if self.faults is not None:
+            given["faults"] = faults_of(self.faults, drawn, random.Random, seed)
+        return overruled(drawn, **given)
+
+
+def sim(options: SimOptions) -> int:
+    """One run, told in full, or many, of which only those that found something are told."""
+    return _one(options) if options.runs == 1 else _many(options)
+
+
+def _one(options: SimOptions) -> int:
+    plan = options.plan(options.seed)
+    print(f"seed {options.seed}")
+    for line in plan.lines():
+        print(f"  {line}")
+    began = time.process_time()
+    outcome = simulate(plan, random.Random)
+    spent_ms = (time.process_time() - began) * 1_000
+    if outcome.violation is not None:
+        _tell(outcome, options.trace)
+    counts = ", ".join(f"{count:,} {what}" for what, count in outcome.counts.items())
+    print(counts)
+    if outcome.settled_ms is not None:
+        print(f"settled {outcome.settled_ms:,} ms after the last fault")
+    print(
+        f"{outcome.steps:,} turns, {outcome.ended_ms:,} ms of the world in {spent_ms:,.0f} ms;"
+        f" trace hash {outcome.digest}"
+    )
+    return DONE if outcome.violation is None else REFUSED
+
+
+def _tell(outcome: Outcome, count: int) -> None:
+    """What was found, and how it came to that."""
+    assert outcome.violation is not None
+    for line in outcome.tail[-count:]:
+        print(line)
+    print(f"\nseed {outcome.plan.seed}, turn {outcome.steps}, {outcome.ended_ms} ms:")
+    print(f"{outcome.violation}\n")
+
+
+def _many(options: SimOptions) -> int:
+    found: Counter[str] = Counter()
+    all_of_them = blake2b(digest_size=8)
+    began = time.process_time()
+    slowest_ms = 0.0
+    settled_ms = 0
+    for done in range(options.runs):
+        run_began = time.process_time()
+        outcome = simulate(options.plan(options.seed + done), random.Random)
+        slowest_ms = max(slowest_ms, (time.process_time() - run_began) * 1_000)
+        settled_ms = max(settled_ms, outcome.settled_ms or 0)
+        all_of_them.update(outcome.digest.encode())
+        if outcome.violation is not None:
+            found[outcome.violation.rule.name] += 1
+            first = str(outcome.violation).strip().splitlines()
+            print(f"seed {outcome.plan.seed}: {first[0]} {first[-1] if first[1:] else ''}".rstrip())
+        if (done + 1) % _SAY_EVERY == 0:
+            print(f"{done + 1:,} of {options.runs:,} runs, {sum(found.values())} found", flush=True)
+    spent_ms = (time.process_time() - began) * 1_000
+    last = options.seed + options.runs - 1
+    print(
+        f"seeds {options.seed} to {last}: {sum(found.values())} of {options.runs:,} runs found"
+        f" something{_by_rule(found)}; {spent_ms / options.runs:.0f} ms of CPU each, the slowest"
+        f" {slowest_ms:,.0f} ms; settled within {settled_ms:,} ms;"
+        f" hash of all {all_of_them.hexdigest()}"
+    )
+    return REFUSED if found else DONE
+
+
+def _by_rule(found: Counter[str]) -> str:
+    return f" ({', '.join(f'{rule} {count}' for rule, count in found.items())})" if found else ""
