@@ -28,22 +28,6 @@ cdef enum:
 cdef class BatchBuilder:
     """One batch, record by record; the options are those of `encode_batch`."""
 
-    cdef bytearray body  # the header's place, then the records; longer than what is used
-    cdef Py_ssize_t used
-    cdef readonly int32_t record_count
-    cdef int32_t last_delta
-    cdef int64_t base_offset
-    cdef int64_t base_timestamp
-    cdef int64_t max_timestamp
-    cdef int64_t append_time
-    cdef int64_t producer_id
-    cdef int16_t producer_epoch
-    cdef int32_t base_sequence
-    cdef int32_t leader_epoch
-    cdef int16_t attributes
-    cdef int codec
-    cdef object level
-
     def __init__(
         self,
         *,
@@ -101,49 +85,53 @@ cdef class BatchBuilder:
         cdef int64_t delta = self.last_delta + 1
         if offset is not None:
             delta = <int64_t> offset - self.base_offset
-        if delta <= self.last_delta or delta > INT32_MAX:
-            raise ValueError(f"offset {offset} after {self.base_offset + self.last_delta}")
-        if self.record_count == 0 and not self.attributes & layout.DELETE_HORIZON:
-            self.base_timestamp = timestamp
-        self.write(
-            <int64_t> (<uint64_t> timestamp - <uint64_t> self.base_timestamp),
-            <int32_t> delta,
-            key_bytes,
-            value_bytes,
-            packed_headers,
+        self.add(
+            timestamp, delta, field_of(key_bytes), field_of(value_bytes), field_of(packed_headers)
         )
-        if timestamp > self.max_timestamp:
-            self.max_timestamp = timestamp
-        self.last_delta = <int32_t> delta
-        self.record_count += 1
 
-    cdef int write(
-        self, int64_t timestamp_delta, int32_t offset_delta, bytes key, bytes value, bytes headers
+    cdef int add(
+        self, int64_t timestamp, int64_t delta, Field key, Field value, Field headers
     ) except -1:
-        cdef Py_ssize_t size = 1 + varlong_size(timestamp_delta) + varint_size(offset_delta)
+        """`append` of bytes wherever they are. delta: of the offset to the first record's.
+        headers: their count and they, as on the wire; null: there are none.
+        """
+        cdef int64_t timestamp_delta
+        cdef Py_ssize_t size
         cdef uint8_t* at
         cdef uint8_t* begin
-        size += sized(key) + sized(value) + (1 if headers is None else PyBytes_GET_SIZE(headers))
-        if size > INT32_MAX - self.used - MAX_RECORD_OVERHEAD:
-            raise ValueError("a batch cannot be larger than 2 GiB")
+        if delta <= self.last_delta or delta > INT32_MAX:
+            raise ValueError(
+                f"offset {self.base_offset + delta} after {self.base_offset + self.last_delta}"
+            )
         if self.body is None:
             raise ValueError("the batch is sealed")
+        if self.record_count == 0 and not self.attributes & layout.DELETE_HORIZON:
+            self.base_timestamp = timestamp
+        timestamp_delta = <int64_t> (<uint64_t> timestamp - <uint64_t> self.base_timestamp)
+        size = 1 + varlong_size(timestamp_delta) + varint_size(<int32_t> delta)
+        size += sized(key) + sized(value) + (1 if headers.size < 0 else headers.size)
+        if size > INT32_MAX - self.used - MAX_RECORD_OVERHEAD:
+            raise ValueError("a batch cannot be larger than 2 GiB")
         if self.used + size + MAX_RECORD_OVERHEAD > PyByteArray_GET_SIZE(self.body):
             PyByteArray_Resize(self.body, 2 * self.used + size + MAX_RECORD_OVERHEAD)
         begin = <uint8_t*> PyByteArray_AS_STRING(self.body)
         at = write_varlong(begin + self.used, size)
         at[0] = 0  # attributes, unused
         at = write_varlong(at + 1, timestamp_delta)
-        at = write_varlong(at, offset_delta)
+        at = write_varlong(at, delta)
         at = write_sized(at, key)
         at = write_sized(at, value)
-        if headers is None:
+        if headers.size < 0:
             at[0] = 0
             at += 1
         else:
-            memcpy(at, PyBytes_AS_STRING(headers), PyBytes_GET_SIZE(headers))
-            at += PyBytes_GET_SIZE(headers)
+            memcpy(at, headers.data, headers.size)
+            at += headers.size
         self.used = at - begin
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.last_delta = <int32_t> delta
+        self.record_count += 1
         return 0
 
     def seal(self, last_offset=None) -> bytearray:
@@ -226,21 +214,31 @@ cdef bytes as_bytes(item):
     raise TypeError(f"keys and values are bytes or None, not {type(item).__name__}")
 
 
-cdef inline Py_ssize_t sized(bytes item) except -1:
+cdef inline Field field_of(bytes item) noexcept:
+    cdef Field field
+    field.data = NULL
+    field.size = -1
+    if item is not None:
+        field.data = <const uint8_t*> PyBytes_AS_STRING(item)
+        field.size = PyBytes_GET_SIZE(item)
+    return field
+
+
+cdef inline Py_ssize_t sized(Field item) except -1:
     """Bytes of a nullable field with its length in front."""
-    if item is None:
+    if item.size < 0:
         return 1
-    if PyBytes_GET_SIZE(item) > INT32_MAX - layout.HEADER_SIZE:
+    if item.size > INT32_MAX - layout.HEADER_SIZE:
         raise ValueError("a field cannot be larger than 2 GiB")
-    return varint_size(<int32_t> PyBytes_GET_SIZE(item)) + PyBytes_GET_SIZE(item)
+    return varint_size(<int32_t> item.size) + item.size
 
 
-cdef inline uint8_t* write_sized(uint8_t* at, bytes item) noexcept:
-    if item is None:
+cdef inline uint8_t* write_sized(uint8_t* at, Field item) noexcept:
+    if item.size < 0:
         return write_varlong(at, -1)
-    at = write_varlong(at, PyBytes_GET_SIZE(item))
-    memcpy(at, PyBytes_AS_STRING(item), PyBytes_GET_SIZE(item))
-    return at + PyBytes_GET_SIZE(item)
+    at = write_varlong(at, item.size)
+    memcpy(at, item.data, item.size)
+    return at + item.size
 
 
 cdef bytes pack_headers(headers):
@@ -253,11 +251,11 @@ cdef bytes pack_headers(headers):
         count += 1
     cdef Py_ssize_t size = varint_size(count)
     for field in fields:
-        size += sized(field)
+        size += sized(field_of(<bytes> field))
     cdef bytes packed = PyBytes_FromStringAndSize(NULL, size)
     cdef uint8_t* at = write_varlong(<uint8_t*> PyBytes_AS_STRING(packed), count)
     for field in fields:
-        at = write_sized(at, field)
+        at = write_sized(at, field_of(<bytes> field))
     return packed
 
 
