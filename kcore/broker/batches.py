@@ -8,14 +8,16 @@ append time, or where the header lies about the largest timestamp, the header is
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import crc32c
 
-from kcore.broker.options import LogConfig
 from kcore.records.codecs import MissingPackageError
 from kcore.records.survey import Survey, survey
 from kcore.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kcore.broker.options import LogConfig
 
 HEADER_SIZE: Final = 61
 NO_PRODUCER: Final = -1

@@ -15,6 +15,7 @@ from kcore.broker.config import BrokerConfig
 from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
+from kcore.broker.settings import Settings
 from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import Entry, Item, partition_for
 from kcore.structs import Node as Address
@@ -48,7 +49,8 @@ class Cluster:
         self.node_ids = sorted(self.addresses)
         self.live = list(self.node_ids)  # those that are up, in order
         self.replication = Replication(self)
-        self.topics = Catalog(rng, config.log, self.live, self.replication)
+        self.settings = Settings(config)
+        self.topics = Catalog(rng, self.settings, self.live, self.replication)
         self.mishaps = Mishaps()
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
@@ -103,6 +105,13 @@ class Cluster:
         for node in self.nodes.values():
             node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
             node.groups.delete_topic(topic.name, now_ms)
+
+    def configured(self, topics: Iterable[Topic], now_ms: int) -> None:
+        """Options of topics have changed: leaders may be found, more may be readable."""
+        for topic in topics:
+            for partition in topic.partitions:
+                partition.tick(now_ms)
+        self.elect(now_ms)
 
     def lead(
         self, node_id: int, topic: Topic | None, number: int, current_epoch: int = -1
@@ -184,6 +193,11 @@ class Cluster:
                 first = partition.replicas[0]
                 if partition.leader != first and first in partition.isr and first in self.live:
                     self.move_leader(topic, number, first, now_ms)
+
+    def keep_balance(self, node_id: int, now_ms: int) -> None:
+        """From time to time the controller lets the preferred leaders lead."""
+        if node_id == self.controller_id and self.config.auto_leader_rebalance_enable:
+            self.elect_preferred(now_ms)
 
     def _successor(self, partition: Partition) -> int:
         """Who can lead: a live replica in sync, or any live one if the topic allows for losses."""

@@ -1,12 +1,24 @@
-"""What a topic's logs can be told, under Kafka's names (Java: LogConfig, TopicConfig)."""
+"""What a topic's logs can be told, under Kafka's names (Java: LogConfig, TopicConfig, ConfigDef).
+
+Every option of Kafka 4.3 is known, checked and shown; those with a field in `LogConfig` act.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from kcore.broker.batches import RefusedError
+from kcore.limits import MAX_INT32
+from kcore.wire.codes import ErrorCode
 
 UNLIMITED: Final = -1
 INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
+_INT64_MIN: Final = -INT64_MAX - 1
+
+Value = int | float | bool | str | tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -19,6 +31,7 @@ class LogConfig:
     segment_ms: int = 604_800_000
     max_message_bytes: int = 1_048_588
     cleanup_policy: tuple[str, ...] = ("delete",)
+    compression_type: str = "producer"
     delete_retention_ms: int = 86_400_000
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
@@ -43,3 +56,193 @@ class LogConfig:
     def log_append_time(self) -> bool:
         """Whether records get the time at which they are kept."""
         return self.message_timestamp_type == "LogAppendTime"
+
+
+class Kind(IntEnum):
+    """Java: ConfigType, as DescribeConfigs has it."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+class Option(NamedTuple):
+    """One option: its kind and bounds; `default` as text.
+
+    synonym: what brokers call their default for it, None if they have none. choices: what it, or
+    each of a list, may be. hidden: not described, as Kafka's internal ones are not.
+    """
+
+    kind: Kind
+    default: str
+    synonym: str | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    choices: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+def _long(default: int, synonym: str | None, lowest: int | None = 0) -> Option:
+    return Option(Kind.LONG, str(default), synonym, lowest)
+
+
+def _int(
+    default: int, synonym: str | None, lowest: int | None = 0, highest: int | None = None
+) -> Option:
+    return Option(Kind.INT, str(default), synonym, lowest, highest)
+
+
+def _flag(synonym: str | None = None) -> Option:
+    return Option(Kind.BOOLEAN, "false", synonym)
+
+
+_CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+_TIMES: Final = ("CreateTime", "LogAppendTime")
+_POLICIES: Final = ("compact", "delete")
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    "cleanup.policy": Option(Kind.LIST, "delete", "log.cleanup.policy", choices=_POLICIES),
+    "compression.gzip.level": _int(-1, "compression.gzip.level", -1, 9),
+    "compression.lz4.level": _int(9, "compression.lz4.level", 1, 17),
+    "compression.type": Option(Kind.STRING, "producer", "compression.type", choices=_CODECS),
+    "compression.zstd.level": _int(3, "compression.zstd.level", -131_072, 22),
+    "delete.retention.ms": _long(86_400_000, "log.cleaner.delete.retention.ms"),
+    "file.delete.delay.ms": _long(60_000, "log.segment.delete.delay.ms"),
+    "flush.messages": _long(INT64_MAX, "log.flush.interval.messages", 1),
+    "flush.ms": _long(INT64_MAX, "log.flush.interval.ms"),
+    "follower.replication.throttled.replicas": Option(Kind.LIST, ""),
+    "index.interval.bytes": _int(4_096, "log.index.interval.bytes"),
+    "leader.replication.throttled.replicas": Option(Kind.LIST, ""),
+    "local.retention.bytes": _long(-2, "log.local.retention.bytes", -2),
+    "local.retention.ms": _long(-2, "log.local.retention.ms", -2),
+    "max.compaction.lag.ms": _long(INT64_MAX, "log.cleaner.max.compaction.lag.ms", 1),
+    "max.message.bytes": _int(1_048_588, "message.max.bytes"),
+    "message.timestamp.after.max.ms": _long(3_600_000, "log.message.timestamp.after.max.ms"),
+    "message.timestamp.before.max.ms": _long(INT64_MAX, "log.message.timestamp.before.max.ms"),
+    "message.timestamp.type": Option(
+        Kind.STRING, "CreateTime", "log.message.timestamp.type", choices=_TIMES
+    ),
+    "min.cleanable.dirty.ratio": Option(
+        Kind.DOUBLE, "0.5", "log.cleaner.min.cleanable.ratio", 0, 1
+    ),
+    "min.compaction.lag.ms": _long(0, "log.cleaner.min.compaction.lag.ms"),
+    "min.insync.replicas": _int(1, "min.insync.replicas", 1),
+    "preallocate": _flag("log.preallocate"),
+    "remote.log.copy.disable": _flag(),
+    "remote.log.delete.on.disable": _flag(),
+    "remote.storage.enable": _flag(),
+    "retention.bytes": _long(UNLIMITED, "log.retention.bytes", None),
+    "retention.ms": _long(604_800_000, "log.retention.ms", -1),
+    "segment.bytes": _int(1_073_741_824, "log.segment.bytes", 1_048_576),
+    "segment.index.bytes": _int(10_485_760, "log.index.size.max.bytes", 4),
+    "segment.jitter.ms": _long(0, "log.roll.jitter.ms"),
+    "segment.ms": _long(604_800_000, "log.roll.ms", 1),
+    "unclean.leader.election.enable": _flag("unclean.leader.election.enable"),
+    # For tests: segments smaller than `segment.bytes` allows for.
+    "internal.segment.bytes": Option(Kind.INT, "", lowest=1, hidden=True),
+}
+
+SYNONYMS: Final = {option.synonym: name for name, option in OPTIONS.items() if option.synonym}
+
+_ACTING: Final = {field.name for field in fields(LogConfig)}
+_RANGES: Final = {Kind.INT: (-MAX_INT32 - 1, MAX_INT32), Kind.LONG: (_INT64_MIN, INT64_MAX)}
+
+
+def read_value(name: str, option: Option, text: str) -> Value:
+    """The value that a text means; RefusedError (INVALID_CONFIG) in Kafka's words if none."""
+    value: Value
+    if option.kind in _RANGES:
+        value = _number(name, option.kind, text)
+    elif option.kind is Kind.DOUBLE:
+        try:
+            value = float(text)
+        except ValueError:
+            raise _invalid(name, text, "Not a number of type DOUBLE") from None
+    elif option.kind is Kind.BOOLEAN:
+        lowered = text.strip().lower()
+        if lowered not in {"true", "false"}:
+            raise _invalid(name, text, "Expected value to be either true or false")
+        return lowered == "true"
+    elif option.kind is Kind.LIST:
+        value = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        for part in value:
+            _check_choice(name, part, option)
+        return value
+    else:
+        _check_choice(name, text, option)
+        return text
+    if option.lowest is not None and not value >= option.lowest:
+        raise _invalid(name, text, f"Value must be at least {option.lowest}")
+    if option.highest is not None and not value <= option.highest:
+        raise _invalid(name, text, f"Value must be no more than {option.highest}")
+    return value
+
+
+def _number(name: str, kind: Kind, text: str) -> int:
+    lowest, highest = _RANGES[kind]
+    stripped = text.strip()
+    # Python takes more than Java does: underscores, and digits of other scripts.
+    if stripped.isascii() and stripped.lstrip("+-").isdigit() and len(stripped) <= len("-") + 19:
+        value = int(stripped)
+        if lowest <= value <= highest:
+            return value
+    raise _invalid(name, text, f"Not a number of type {kind.name}")
+
+
+def _check_choice(name: str, text: str, option: Option) -> None:
+    if option.choices and text not in option.choices:
+        raise _invalid(name, text, f"String must be one of: {', '.join(option.choices)}")
+
+
+def _invalid(name: str, text: str, why: str) -> RefusedError:
+    return RefusedError(
+        ErrorCode.INVALID_CONFIG, f"Invalid value {text[:1_000]} for configuration {name}: {why}"
+    )
+
+
+def shown(value: Value) -> str:
+    """A value as Kafka writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def shown_default(name: str, defaults: LogConfig) -> str:
+    """What an option is, as text, if nobody sets it."""
+    field = _field(name)
+    return shown(getattr(defaults, field)) if field in _ACTING else OPTIONS[name].default
+
+
+def _field(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def check_topic_settings(settings: Mapping[str, str]) -> None:
+    """RefusedError (INVALID_CONFIG) for what is not known, or cannot be."""
+    values = {}
+    for name, text in settings.items():
+        if name not in OPTIONS:
+            raise RefusedError(
+                ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name[:1_000]}"
+            )
+        values[name] = read_value(name, OPTIONS[name], text)
+    least, most = values.get("min.compaction.lag.ms"), values.get("max.compaction.lag.ms")
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        raise RefusedError(
+            ErrorCode.INVALID_CONFIG,
+            f"conflict topic config setting min.compaction.lag.ms ({least}) >"
+            f" max.compaction.lag.ms ({most})",
+        )
+
+
+def apply(config: LogConfig, settings: Mapping[str, str]) -> None:
+    """Let checked settings act."""
+    for name, text in settings.items():
+        if _field(name) in _ACTING:
+            setattr(config, _field(name), read_value(name, OPTIONS[name], text))
+    small = settings.get("internal.segment.bytes")
+    if small is not None:
+        config.segment_bytes = int(small)

@@ -164,7 +164,10 @@ class Partition:
             if self.leader == NOBODY or self.under_min_isr:
                 return False
             for node_id in self.isr:
-                if node_id in self.late:
+                late = self.late.get(node_id)
+                if late is not None:
+                    if not late.aligned:  # a new leader does not know yet what it has
+                        return False
                     end = min(end, self.logs[node_id].end_offset)
         if end <= log.high_watermark:
             return False
@@ -201,14 +204,16 @@ class Partition:
         """Do what is due: followers take over batches, join the ISR or fall out of it."""
         if self.leader == NOBODY:
             return
-        isr = len(self.isr)
+        isr, moved = len(self.isr), False
         for node_id, late in list(self.late.items()):
             if late.due_ms <= now_ms:
+                start_offset = self.logs[node_id].start_offset
                 self._take_over(node_id, late, now_ms)
+                moved |= self.logs[node_id].start_offset != start_offset
         for node_id, late in self.late.items():
             if self._shrinks_ms(node_id, late) <= now_ms:
                 self.isr.remove(node_id)
-        if self.advance() or len(self.isr) != isr:
+        if self.advance() or moved or len(self.isr) != isr:
             self.home.changed(self)
         self._schedule()
 

@@ -53,8 +53,7 @@ class Segment:
         self.batches.append(data)
         self.lasts.append(last_offset)
         self.latest.append(latest)
-        if latest > self.max_timestamp:
-            self.max_timestamp = latest
+        self.max_timestamp = max(self.max_timestamp, latest)
 
     def index_of(self, offset: int) -> int:
         """The first batch that ends at `offset` or behind; the number of batches if none does."""

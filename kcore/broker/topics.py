@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from kcore.broker.batches import RefusedError
@@ -12,34 +11,15 @@ from kcore.broker.config import PARTITIONS_MAX, PARTITIONS_TOTAL_MAX, TOPICS_MAX
 from kcore.broker.options import LogConfig
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
-from kcore.limits import MAX_INT32, MAX_NAME_CHARS
+from kcore.broker.settings import Settings, checked_topic, update
+from kcore.limits import MAX_NAME_CHARS
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 
 # Java: common.internals.Topic.
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
-_INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
-
-# Topic options that act: Kafka's name -> the field of LogConfig, lowest and highest value.
-_ACTING: Final[Mapping[str, tuple[str, int, int]]] = {
-    "retention.ms": ("retention_ms", -1, _INT64_MAX),
-    "retention.bytes": ("retention_bytes", -1, _INT64_MAX),
-    "max.message.bytes": ("max_message_bytes", 0, MAX_INT32),
-}
-
-# Topic options that are kept and shown, and change nothing here: name -> default, allowed values
-# (None: any).
-_SHOWN: Final[Mapping[str, tuple[str, tuple[str, ...] | None]]] = {
-    "cleanup.policy": ("delete", ("delete",)),
-    "compression.type": ("producer", ("producer",)),
-    "message.timestamp.type": ("CreateTime", ("CreateTime",)),
-    "min.insync.replicas": ("1", None),
-    "segment.bytes": ("1073741824", None),
-    "segment.ms": ("604800000", None),
-    "flush.messages": ("9223372036854775807", None),
-    "flush.ms": ("9223372036854775807", None),
-}
+_NAMES_COLLIDE: Final = str.maketrans(".", "_")  # in the names of Kafka's metrics
 
 
 class Topic:
@@ -54,25 +34,20 @@ class Topic:
         self.settings: dict[str, str] = {}
         self.partitions: list[Partition] = []
 
-    def options(self) -> dict[str, str]:
-        """All its options as text, under Kafka's names, the defaults included."""
-        shown = {name: default for name, (default, _) in _SHOWN.items()}
-        acting = {name: str(getattr(self.config, field)) for name, (field, *_) in _ACTING.items()}
-        return shown | acting | self.settings
-
 
 class Catalog:
     """Every topic there is; the coordinator's `Topics`."""
 
     def __init__(
-        self, rng: Rng, defaults: LogConfig, node_ids: list[int], replication: Replication
+        self, rng: Rng, settings: Settings, node_ids: list[int], replication: Replication
     ) -> None:
         self._rng = rng
         self._replication = replication
-        self._defaults = defaults
+        self._settings = settings
         self._node_ids = node_ids
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
+        self._collisions: dict[str, str] = {}
         self._partition_count = 0
 
     # What the coordinator asks -------------------------------------------------------------------
@@ -117,24 +92,54 @@ class Catalog:
         """A new topic. assignments: the nodes of each partition, the leader first; None: they go
         round. RefusedError.
         """
-        if not (0 < len(name) <= MAX_NAME_CHARS and _LEGAL_NAME.fullmatch(name)) or name in "..":
+        self._check_name(name)
+        if partitions < 1:
             raise RefusedError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name[:300]!r} is no topic name"
-            )
-        if name in self._by_name:
-            raise RefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} exists already")
-        if not 1 <= partitions <= PARTITIONS_MAX:
-            raise RefusedError(
-                ErrorCode.INVALID_PARTITIONS, f"{partitions} is not within 1 to {PARTITIONS_MAX}"
+                ErrorCode.INVALID_PARTITIONS,
+                "Number of partitions was set to an invalid non-positive value.",
             )
         if len(self._by_name) >= TOPICS_MAX:
             raise RefusedError(ErrorCode.POLICY_VIOLATION, f"{TOPICS_MAX} topics are the most")
-        topic = Topic(name, self._new_id(), replace(self._defaults))
-        _configure(topic, settings or {})
+        own: dict[str, str] = {}
+        for option, text in (settings or {}).items():
+            if text is None:
+                raise RefusedError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"Null value not supported for topic configs: {option[:1_000]}",
+                )
+            own[option] = text
+        checked_topic(own)
+        topic = Topic(name, self._new_id(), self._settings.log_config(own))
+        topic.settings = own
         self.add_partitions(topic, partitions, replication_factor, assignments, dry_run=dry_run)
         if not dry_run:
             self._by_name[name] = self._by_id[topic.topic_id] = topic
+            self._collisions.setdefault(name.translate(_NAMES_COLLIDE), name)
         return topic
+
+    def _check_name(self, name: str) -> None:
+        wrong = None
+        if not name:
+            wrong = "the empty string is not allowed"
+        elif name in {".", ".."}:
+            wrong = f"'{name}' is not allowed"
+        elif len(name) > MAX_NAME_CHARS:
+            wrong = f"it is longer than the max allowed length {MAX_NAME_CHARS}"
+        elif not _LEGAL_NAME.fullmatch(name):
+            wrong = (
+                f"'{name}' contains one or more characters other than"
+                " ASCII alphanumerics, '.', '_' and '-'"
+            )
+        if wrong is not None:
+            raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
+        if name in self._by_name:
+            raise RefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self._collisions.get(name.translate(_NAMES_COLLIDE))
+        if other is not None:
+            raise RefusedError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topic: {other}",
+            )
 
     def add_partitions(
         self,
@@ -149,7 +154,9 @@ class Catalog:
         self._check_nodes(replication_factor, assignments)
         count = len(topic.partitions) + more
         if count > PARTITIONS_MAX or self._partition_count + more > PARTITIONS_TOTAL_MAX:
-            raise RefusedError(ErrorCode.INVALID_PARTITIONS, f"{count} partitions are too many")
+            raise RefusedError(
+                ErrorCode.INVALID_PARTITIONS, f"{count} partitions are more than {PARTITIONS_MAX}"
+            )
         for index in range(0 if dry_run else more):
             number = len(topic.partitions)
             if assignments is None:
@@ -163,21 +170,50 @@ class Catalog:
             self._partition_count += 1
 
     def _check_nodes(self, replication_factor: int, assignments: list[list[int]] | None) -> None:
-        known = set(self._node_ids)
-        if not 1 <= replication_factor <= len(known):
-            raise RefusedError(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{replication_factor} replicas on {len(known)} nodes",
-            )
-        for nodes in assignments or ():
-            if not nodes or len(set(nodes)) != len(nodes) or not known.issuperset(nodes):
+        if assignments is None:
+            if replication_factor < 1:
                 raise RefusedError(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{nodes[:100]} of {sorted(known)}"
+                    ErrorCode.INVALID_REPLICATION_FACTOR,
+                    "Replication factor must be larger than 0, or -1 to use the default value.",
                 )
+            if replication_factor > len(self._node_ids):
+                raise RefusedError(
+                    ErrorCode.INVALID_REPLICATION_FACTOR,
+                    f"The target replication factor of {replication_factor} cannot be reached"
+                    f" because only {len(self._node_ids)} broker(s) are registered.",
+                )
+        for nodes in assignments or ():
+            self._check_assignment(nodes)
+
+    def _check_assignment(self, nodes: list[int]) -> None:
+        wrong = None if nodes else "an empty replica list"
+        for index, node_id in enumerate(nodes):
+            if node_id not in self._node_ids:
+                wrong = f"broker {node_id}, but no such broker is registered"
+            elif node_id in nodes[:index]:
+                wrong = f"the broker {node_id} more than once"
+            if wrong is not None:
+                break
+        if wrong is not None:
+            raise RefusedError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes {wrong}.",
+            )
+
+    def configure(self, topic: Topic, own: dict[str, str]) -> None:
+        """Give a topic these settings, which have been checked, in place of those it had."""
+        topic.settings = own
+        update(topic.config, self._settings.log_config(own))
+
+    def reconfigure(self) -> None:
+        """The defaults of all topics have changed."""
+        for topic in self._by_name.values():
+            update(topic.config, self._settings.log_config(topic.settings))
 
     def delete(self, topic: Topic) -> None:
         """Forget a topic and its records."""
         del self._by_name[topic.name], self._by_id[topic.topic_id]
+        self._collisions.pop(topic.name.translate(_NAMES_COLLIDE), None)
         for partition in topic.partitions:
             partition.leader = NOBODY
         self._partition_count -= len(topic.partitions)
@@ -188,28 +224,3 @@ class Catalog:
             # The first two are Kafka's own: no topic, and the metadata log.
             if int.from_bytes(topic_id, "big") > 1 and topic_id not in self._by_id:
                 return topic_id
-
-
-def _configure(topic: Topic, settings: Mapping[str, str | None]) -> None:
-    """Take settings over; RefusedError (INVALID_CONFIG) for one that is not known or not served."""
-    for name, text in settings.items():
-        if name in _SHOWN:
-            allowed = _SHOWN[name][1]
-            if text is None or (allowed is not None and text not in allowed):
-                raise RefusedError(
-                    ErrorCode.INVALID_CONFIG, f"{name}={text}: served here is {allowed}"
-                )
-        elif name in _ACTING:
-            field, lowest, highest = _ACTING[name]
-            try:
-                value = int(text or "")
-            except ValueError:
-                value = lowest - 1
-            if not lowest <= value <= highest:
-                raise RefusedError(
-                    ErrorCode.INVALID_CONFIG, f"{name}={text} is not within {lowest} to {highest}"
-                )
-            setattr(topic.config, field, value)
-        else:
-            raise RefusedError(ErrorCode.INVALID_CONFIG, f"{name} is not a topic option here")
-        topic.settings[name] = str(text)

@@ -300,7 +300,7 @@ def test_create_and_delete_topics(world, client):
         entry(name="c", num_partitions=1, replication_factor=3),
         entry(name="", num_partitions=1, replication_factor=1),
         entry(name="d", num_partitions=1, replication_factor=1,
-              configs=[config(name="cleanup.policy", value="compact")]),
+              configs=[config(name="cleanup.policy", value="compress")]),
         entry(name="e", num_partitions=-1, replication_factor=-1,
               configs=[config(name="retention.ms", value="1000")]),
     ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.config import PARTITIONS_MAX
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -29,19 +28,25 @@ def _extend(
     topics = call.node.cluster.topics
     topic = topics.get(entry.name)
     if topic is None:
-        raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
-    more = entry.count - len(topic.partitions)
-    if more < 1 or entry.count > PARTITIONS_MAX:
+        raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    known = len(topic.partitions)
+    if entry.count == known:
+        raise RefusedError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {known} partition(s).")
+    if entry.count < known:
         raise RefusedError(
             ErrorCode.INVALID_PARTITIONS,
-            f"{entry.count} is not within {len(topic.partitions) + 1} to {PARTITIONS_MAX}",
+            f"The topic {topic.name} currently has {known} partition(s);"
+            f" {entry.count} would not be an increase.",
         )
+    more = entry.count - known
     assignments = None
     if entry.assignments is not None:
         assignments = [one.broker_ids for one in entry.assignments]
         if len(assignments) != more:
             raise RefusedError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{len(assignments)} for {more} partitions"
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {more} additional partition(s), but only {len(assignments)}"
+                " assignment(s) were specified.",
             )
     factor = len(topic.partitions[0].replicas)
     topics.add_partitions(topic, more, factor, assignments, dry_run=dry_run)

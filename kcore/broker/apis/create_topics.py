@@ -10,8 +10,6 @@ from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 
 _DEFAULT = -1
-# Where a setting comes from (Java: ConfigEntry.ConfigSource).
-_OF_TOPIC, _DEFAULT_CONFIG = 1, 5
 
 
 def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -39,19 +37,14 @@ def _create(
     *,
     dry_run: bool,
 ) -> None:
-    assignments: list[list[int]] | None = None
-    count = entry.num_partitions
-    if entry.assignments:
-        by_number = {one.partition_index: one.broker_ids for one in entry.assignments}
-        if count != _DEFAULT or sorted(by_number) != list(range(len(entry.assignments))):
-            raise RefusedError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions are not numbered from 0"
-            )
-        assignments = [by_number[number] for number in range(len(by_number))]
-        count = len(assignments)
-    elif count == _DEFAULT:
-        count = call.node.cluster.config.num_partitions
-    factor = 1 if entry.replication_factor == _DEFAULT else entry.replication_factor
+    config = call.node.cluster.config
+    assignments = _assignments(entry) if entry.assignments else None
+    count = len(assignments) if assignments is not None else entry.num_partitions
+    if count == _DEFAULT:
+        count = config.num_partitions
+    factor = entry.replication_factor
+    if factor == _DEFAULT:
+        factor = config.default_replication_factor
     topic = call.node.cluster.topics.create(
         entry.name,
         count,
@@ -64,11 +57,30 @@ def _create(
     result.replication_factor = len(assignments[0]) if assignments else factor
     result.configs = [
         CreateTopicsResponse.CreatableTopicConfigs(
-            name=name,
-            value=value,
-            config_source=_OF_TOPIC if name in topic.settings else _DEFAULT_CONFIG,
+            name=option.name,
+            value=option.value,
+            read_only=option.read_only,
+            config_source=option.source,
         )
-        for name, value in sorted(topic.options().items())
+        for option in call.node.cluster.settings.of_topic(topic.settings, call.node.node_id)
     ]
     if not dry_run:
         result.topic_id = topic.topic_id
+
+
+def _assignments(entry: CreateTopicsRequest.CreatableTopic) -> list[list[int]]:
+    """The nodes of each partition."""
+    for given, what in ((entry.replication_factor, "replication factor"),
+                        (entry.num_partitions, "number of partitions")):  # fmt: skip
+        if given != _DEFAULT:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST,
+                f"A manual partition assignment was specified, but {what} was not set to -1.",
+            )
+    by_number = {one.partition_index: one.broker_ids for one in entry.assignments}
+    if sorted(by_number) != list(range(len(entry.assignments))):
+        raise RefusedError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+    return [by_number[number] for number in range(len(by_number))]

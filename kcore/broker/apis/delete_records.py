@@ -1,40 +1,89 @@
-"""DeleteRecords v0-2: move the start of logs."""
+"""DeleteRecords v0-2: move the start of logs; answered when the other replicas have done so."""
 
 from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
-from kcore.broker.calls import Call
+from kcore.broker.calls import PARKED, Call
+from kcore.broker.config import FETCH_WAIT_MAX_MS
+from kcore.broker.fetches import Waiting
+from kcore.broker.partitions import Partition
 from kcore.broker.topics import Topic
+from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 
+Result = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
-def handle(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+
+def handle(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | str:
     """Each partition by itself succeeds or fails."""
     response = DeleteRecordsResponse()
+    behind: list[_Behind] = []
     for entry in request.topics:
         topic = call.node.cluster.topics.get(entry.name)
         response.topics.append(
             DeleteRecordsResponse.DeleteRecordsTopicResult(
                 name=entry.name,
-                partitions=[_delete(call, topic, wanted) for wanted in entry.partitions],
+                partitions=[_delete(call, topic, wanted, behind) for wanted in entry.partitions],
             )
         )
-    return response
+    if not behind:
+        return response
+
+    def answer() -> None:
+        for one in behind:
+            one.end()
+        call.answer(response)
+
+    places = [(one.partition.topic, one.partition.number) for one in behind]
+    waiting = Waiting(call.link, places, lambda: all(one.done() for one in behind), answer)
+    wait_ms = min(max(request.timeout_ms, 0), FETCH_WAIT_MAX_MS)
+    call.node.fetches.park(waiting, call.now_ms + wait_ms)
+    return PARKED
 
 
 def _delete(
-    call: Call, topic: Topic | None, wanted: DeleteRecordsRequest.DeleteRecordsPartition
-) -> DeleteRecordsResponse.DeleteRecordsPartitionResult:
-    result = DeleteRecordsResponse.DeleteRecordsPartitionResult(
-        partition_index=wanted.partition_index, low_watermark=-1
-    )
+    call: Call,
+    topic: Topic | None,
+    wanted: DeleteRecordsRequest.DeleteRecordsPartition,
+    behind: list[_Behind],
+) -> Result:
+    result = Result(partition_index=wanted.partition_index, low_watermark=-1)
     try:
         partition = call.node.cluster.lead(call.node.node_id, topic, wanted.partition_index)
-        partition.delete_before(wanted.offset, call.now_ms)
-        result.low_watermark = partition.low_watermark
-        assert topic is not None
+        start = partition.delete_before(wanted.offset, call.now_ms)
         # Who waits for records that are gone has an error to get.
-        call.node.fetches.recheck([(topic.name, wanted.partition_index)])
+        call.node.fetches.recheck([(partition.topic, partition.number)])
+        one = _Behind(partition, start, result)
+        if not one.done():
+            behind.append(one)
     except RefusedError as refused:
         result.error_code = refused.code
     return result
+
+
+class _Behind:
+    """A partition of which not every live replica begins there yet (Java: DelayedDeleteRecords)."""
+
+    __slots__ = ("_epoch", "_result", "_start", "partition")
+
+    def __init__(self, partition: Partition, start: int, result: Result) -> None:
+        self.partition = partition
+        self._start = start
+        self._epoch = partition.leader_epoch
+        self._result = result
+
+    def done(self) -> bool:
+        """Whether it is known what becomes of it."""
+        if self.partition.leader_epoch != self._epoch:
+            self._result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return True
+        lowest = self.partition.low_watermark
+        if lowest < self._start:
+            return False
+        self._result.low_watermark = lowest
+        return True
+
+    def end(self) -> None:
+        """Its time is over."""
+        if not self.done():
+            self._result.error_code = ErrorCode.REQUEST_TIMED_OUT

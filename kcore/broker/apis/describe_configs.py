@@ -1,73 +1,100 @@
 """DescribeConfigs v1-4: topics, and of brokers what is set by option here.
 
-Left out: synonyms, documentation, groups, client metrics.
+Left out: documentation, groups, client metrics.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.settings import EVERY_NODE, Described
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
-# Java: ConfigResource.Type and DescribeConfigsResponse.ConfigSource.
-_TOPIC, _BROKER = 2, 4
-_OF_TOPIC, _STATIC_BROKER, _DEFAULT = 1, 4, 5
+# Java: ConfigResource.Type.
+TOPIC: Final = 2
+BROKER: Final = 4
+
+Result = DescribeConfigsResponse.DescribeConfigsResult
+Option = DescribeConfigsResponse.DescribeConfigsResourceResult
 
 
 def handle(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """The options of each resource."""
     response = DescribeConfigsResponse()
     for entry in request.resources:
-        result = DescribeConfigsResponse.DescribeConfigsResult(
+        result = Result(
             resource_type=entry.resource_type,
             resource_name=entry.resource_name,
-            error_message=None,
+            error_message="",
         )
         try:
             options = _options(call, entry.resource_type, entry.resource_name)
         except RefusedError as refused:
             result.error_code = refused.code
             result.error_message = refused.why
-            options = {}
+            options = []
         keys = entry.configuration_keys
         result.configs = [
-            DescribeConfigsResponse.DescribeConfigsResourceResult(
-                name=name,
-                value=value,
-                config_source=source,
-                read_only=source == _STATIC_BROKER,
-                documentation=None,
-            )
-            for name, (value, source) in sorted(options.items())
-            if keys is None or name in keys
+            _shown(option, synonyms=request.include_synonyms)
+            for option in options
+            if keys is None or option.name in keys
         ]
         response.results.append(result)
     return response
 
 
-def _options(call: Call, kind: int, name: str) -> dict[str, tuple[str, int]]:
-    """Name -> value and where it comes from; RefusedError if there is no such resource."""
+def _shown(option: Described, *, synonyms: bool) -> Option:
+    return Option(
+        name=option.name,
+        value=option.value,
+        config_source=option.source,
+        read_only=option.read_only,
+        config_type=option.kind,
+        documentation=None,
+        synonyms=[
+            DescribeConfigsResponse.DescribeConfigsSynonym(
+                name=layer.name, value=layer.value, source=layer.source
+            )
+            for layer in (option.layers if synonyms else ())
+        ],
+    )
+
+
+def _options(call: Call, kind: int, name: str) -> list[Described]:
+    """RefusedError if there is no such resource."""
     cluster = call.node.cluster
-    if kind == _TOPIC:
+    if kind == TOPIC:
         topic = cluster.topics.get(name)
+        if not name:
+            raise RefusedError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                "Topic name is invalid: the empty string is not allowed",
+            )
         if topic is None:
-            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
-        return {
-            key: (value, _OF_TOPIC if key in topic.settings else _DEFAULT)
-            for key, value in topic.options().items()
-        }
-    if kind != _BROKER or name not in {"", str(call.node.node_id)}:
-        raise RefusedError(ErrorCode.INVALID_REQUEST, f"resource {name!r} of type {kind}")
-    config = cluster.config
-    shown = {
-        "auto.create.topics.enable": str(config.auto_create_topics).lower(),
-        "fetch.max.bytes": str(config.fetch_max_bytes),
-        "group.initial.rebalance.delay.ms": str(
-            config.coordinator.group_initial_rebalance_delay_ms
-        ),
-        "node.id": str(call.node.node_id),
-        "num.partitions": str(config.num_partitions),
-        "socket.request.max.bytes": str(config.max_request_bytes),
-    }
-    return {key: (value, _STATIC_BROKER) for key, value in shown.items()}
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+        return cluster.settings.of_topic(topic.settings, call.node.node_id)
+    if kind != BROKER:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+    if name == EVERY_NODE:
+        return cluster.settings.of_every_node()
+    check_node_id(call, name)
+    return cluster.settings.of_node(call.node.node_id)
+
+
+def check_node_id(call: Call, name: str) -> None:
+    """RefusedError if a broker's options are asked for at another one."""
+    here = call.node.node_id
+    try:
+        node_id = int(name)
+    except ValueError:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name[:1_000]}"
+        ) from None
+    if node_id != here:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {here} or empty string, but received {node_id}",
+        )

@@ -39,8 +39,7 @@ def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
             ListOffsetsResponse.ListOffsetsTopicResponse(
                 name=entry.name,
                 partitions=[
-                    _offset(call, topic, wanted, committed=committed)
-                    for wanted in entry.partitions
+                    _offset(call, topic, wanted, committed=committed) for wanted in entry.partitions
                 ],
             )
         )

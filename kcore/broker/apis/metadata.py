@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.cluster import NOBODY, Cluster
+from kcore.broker.cluster import Cluster
+from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
@@ -15,7 +16,6 @@ from kcore.wire.messages import MetadataRequest, MetadataResponse
 
 # From here on a topic that is not known by its id has no name in the answer.
 _NULL_NAMES_VERSION = 12
-_NO_LEADER = ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def handle(call: Call, request: MetadataRequest) -> MetadataResponse:
@@ -72,10 +72,15 @@ def _by_name(
     return _found(cluster, topic)
 
 
+def leader_error(partition: Partition) -> ErrorCode:
+    """What there is to say of a partition that nobody leads."""
+    return ErrorCode.LEADER_NOT_AVAILABLE if partition.leader == NOBODY else ErrorCode.NONE
+
+
 def _found(cluster: Cluster, topic: Topic) -> MetadataResponse.MetadataResponseTopic:
     partitions = [
         MetadataResponse.MetadataResponsePartition(
-            error_code=_NO_LEADER if partition.leader == NOBODY else ErrorCode.NONE,
+            error_code=leader_error(partition),
             partition_index=number,
             leader_id=partition.leader,
             leader_epoch=partition.leader_epoch,

@@ -1,0 +1,86 @@
+"""DescribeTopicPartitions v0 (KIP-966): topics in pieces, by name.
+
+Left out: eligible leader replicas (there are none: an ISR that has no live member waits for its
+last one), authorized operations.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kcore.broker.apis.metadata import leader_error
+from kcore.broker.calls import Call
+from kcore.broker.cluster import Cluster
+from kcore.broker.partitions import Partition
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+# Kafka: max.request.partition.size.limit.
+_PARTITIONS_MAX: Final = 2_000
+
+Described = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+Part = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition
+
+
+def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """The topics from the cursor on, up to a number of partitions."""
+    cluster = call.node.cluster
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        return _refused(request)
+    names = sorted({entry.name for entry in request.topics})
+    if not names:
+        names = [topic.name for topic in cluster.topics.topics()]
+    first = "" if cursor is None else cursor.topic_name
+    left = max(1, min(request.response_partition_limit, _PARTITIONS_MAX))
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if name < first:
+            continue
+        start = cursor.partition_index if cursor is not None and name == first else 0
+        topic = cluster.topics.get(name)
+        if topic is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            response.topics.append(Described(error_code=code, name=name))
+            continue
+        parts = topic.partitions[start : start + left]
+        if not left:
+            response.next_cursor = _cursor(name, start)
+            break
+        left -= len(parts)
+        response.topics.append(
+            Described(
+                name=name,
+                topic_id=topic.topic_id,
+                partitions=[_part(cluster, partition) for partition in parts],
+            )
+        )
+        if start + len(parts) < len(topic.partitions):
+            response.next_cursor = _cursor(name, start + len(parts))
+            break
+    return response
+
+
+def _refused(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    code = ErrorCode.INVALID_REQUEST
+    return DescribeTopicPartitionsResponse(
+        topics=[Described(error_code=code, name=entry.name) for entry in request.topics]
+    )
+
+
+def _cursor(name: str, number: int) -> DescribeTopicPartitionsResponse.Cursor:
+    return DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=number)
+
+
+def _part(cluster: Cluster, partition: Partition) -> Part:
+    return Part(
+        error_code=leader_error(partition),
+        partition_index=partition.number,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=[one for one in partition.replicas if one not in cluster.live],
+    )

@@ -1,0 +1,235 @@
+"""Options of topics and nodes; codes and words are those of a Kafka 4.3.1."""
+
+import pytest
+from broker_world import World, batch, only, produce
+
+from kcore.broker import BrokerConfig, LogConfig
+from kcore.wire import messages as m
+from kcore.wire.codes import ErrorCode
+
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def alter(client, kind, name, *operations, validate_only=False):
+    request = m.IncrementalAlterConfigsRequest(
+        resources=[resource(kind, name, *operations)], validate_only=validate_only
+    )
+    (result,) = client.ask(request).responses
+    return result.error_code, result.error_message
+
+
+def resource(kind, name, *operations):
+    cls = m.IncrementalAlterConfigsRequest
+    return cls.AlterConfigsResource(
+        resource_type=kind,
+        resource_name=name,
+        configs=[
+            cls.AlterableConfig(name=option, config_operation=operation, value=value)
+            for option, operation, value in operations
+        ],
+    )
+
+
+def describe(client, kind, name, *keys):
+    cls = m.DescribeConfigsRequest
+    wanted = cls.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=list(keys) or None
+    )
+    return client.ask(cls(resources=[wanted], include_synonyms=True)).results[0]
+
+
+def shown(client, kind, name, key):
+    (option,) = describe(client, kind, name, key).configs
+    layers = [(one.name, one.value, one.source) for one in option.synonyms]
+    return option.value, option.config_source, layers
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "why"),
+    [
+        (("retention.ms", SET, "5"), 0, None),
+        (("retention.ms", SET, "abc"), ErrorCode.INVALID_CONFIG,
+         "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
+        (("retention.ms", SET, "1_0"), ErrorCode.INVALID_CONFIG,
+         "Invalid value 1_0 for configuration retention.ms: Not a number of type LONG"),
+        (("retention.ms", SET, "9" * 19), ErrorCode.INVALID_CONFIG,
+         f"Invalid value {'9' * 19} for configuration retention.ms: Not a number of type LONG"),
+        (("retention.ms", SET, "-2"), ErrorCode.INVALID_CONFIG,
+         "Invalid value -2 for configuration retention.ms: Value must be at least -1"),
+        (("nope", SET, "1"), ErrorCode.INVALID_CONFIG, "Unknown topic config name: nope"),
+        (("retention.ms", DELETE, None), 0, None),
+        (("cleanup.policy", APPEND, "compact"), 0, None),
+        (("cleanup.policy", SUBTRACT, "delete"), 0, None),
+        (("cleanup.policy", APPEND, "bogus"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value bogus for configuration cleanup.policy: String must be one of: compact,"
+         " delete")),
+        (("cleanup.policy", SET, ""), 0, None),
+        (("cleanup.policy", SET, "delete,delete"), 0, None),
+        (("retention.ms", APPEND, "5"), ErrorCode.INVALID_CONFIG,
+         "Can't APPEND to key retention.ms because its type is not LIST."),
+        (("retention.ms", SET, None), ErrorCode.INVALID_REQUEST,
+         "Null value not supported for : retention.ms"),
+        (("retention.ms", 7, "5"), ErrorCode.INVALID_REQUEST,
+         "Unknown operation 7 for retention.ms"),
+        (("compression.type", SET, "bogus"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value bogus for configuration compression.type: String must be one of:"
+         " uncompressed, zstd, lz4, snappy, gzip, producer")),
+        (("min.insync.replicas", SET, "0"), ErrorCode.INVALID_CONFIG,
+         "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"),
+        (("min.insync.replicas", SET, "3"), 0, None),
+        (("segment.bytes", SET, "100"), ErrorCode.INVALID_CONFIG,
+         "Invalid value 100 for configuration segment.bytes: Value must be at least 1048576"),
+        (("internal.segment.bytes", SET, "100"), 0, None),
+        (("unclean.leader.election.enable", SET, "maybe"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value maybe for configuration unclean.leader.election.enable: Expected value to"
+         " be either true or false")),
+        (("min.cleanable.dirty.ratio", SET, "1.5"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value 1.5 for configuration min.cleanable.dirty.ratio: Value must be no more"
+         " than 1")),
+        (("min.cleanable.dirty.ratio", SET, "nan"), ErrorCode.INVALID_CONFIG,
+         "Invalid value nan for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
+        (("message.timestamp.type", SET, "X"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value X for configuration message.timestamp.type: String must be one of:"
+         " CreateTime, LogAppendTime")),
+    ],
+)  # fmt: skip
+def test_options_of_topics_are_checked(client, operation, code, why):
+    assert alter(client, TOPIC, "t", operation) == (code, why)
+
+
+def test_options_that_contradict_each_other_are_refused(client):
+    code, why = alter(
+        client, TOPIC, "t",
+        ("min.compaction.lag.ms", SET, "10"), ("max.compaction.lag.ms", SET, "5"),
+    )  # fmt: skip
+    assert code == ErrorCode.INVALID_CONFIG
+    assert why.startswith("conflict topic config setting min.compaction.lag.ms (10) > max")
+
+
+def test_an_option_named_twice_is_refused(client):
+    twice = [("retention.ms", SET, "5"), ("retention.ms", SET, "6")]
+    refused = (ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    assert alter(client, TOPIC, "t", *twice) == refused
+
+
+def test_a_resource_named_twice_is_refused(client):
+    one = resource(TOPIC, "t", ("retention.ms", SET, "5"))
+    answer = client.ask(m.IncrementalAlterConfigsRequest(resources=[one, one]))
+    assert {result.error_code for result in answer.responses} == {ErrorCode.INVALID_REQUEST}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "option", "code", "why"),
+    [
+        (TOPIC, "nope", "retention.ms", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+         "The topic 'nope' does not exist."),
+        (TOPIC, "", "retention.ms", ErrorCode.INVALID_REQUEST,
+         "Default topic resources are not allowed."),
+        (BROKER, "9", "message.max.bytes", ErrorCode.INVALID_REQUEST,
+         "Unexpected broker id, expected 1 or empty string, but received 9"),
+        (BROKER, "1", "node.id", ErrorCode.INVALID_REQUEST,
+         "Cannot update these configs dynamically: [node.id]"),
+        (3, "x", "a", ErrorCode.INVALID_REQUEST, "Unknown resource type 3"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_altered(client, kind, name, option, code, why):
+    assert alter(client, kind, name, (option, SET, "2")) == (code, why)
+
+
+def test_nothing_is_done_of_what_is_refused_or_only_tried(world, client):
+    before = world.cluster.topics.get("t").config.retention_ms
+    alter(client, TOPIC, "t", ("retention.ms", SET, "5"), ("nope", SET, "1"))
+    alter(client, TOPIC, "t", ("retention.ms", SET, "5"), validate_only=True)
+    assert world.cluster.topics.get("t").config.retention_ms == before
+    assert world.cluster.topics.get("t").settings == {}
+
+
+def test_layers_are_shown_as_kafka_shows_them(client):
+    alter(client, BROKER, "1", ("log.retention.ms", SET, "500"))
+    alter(
+        client, BROKER, "", ("log.retention.ms", SET, "600"), ("message.max.bytes", SET, "2000000")
+    )
+    assert shown(client, TOPIC, "t", "max.message.bytes") == (
+        "2000000", 3, [("message.max.bytes", "2000000", 3), ("message.max.bytes", "1048588", 5)]
+    )  # fmt: skip
+    value, source, layers = shown(client, TOPIC, "t", "retention.ms")
+    assert (value, source) == ("500", 2)
+    assert layers[:2] == [("log.retention.ms", "500", 2), ("log.retention.ms", "600", 3)]
+    alter(client, TOPIC, "t", ("retention.ms", SET, "1000"))
+    assert shown(client, TOPIC, "t", "retention.ms")[:2] == ("1000", 1)
+    alter(client, TOPIC, "t", ("retention.ms", DELETE, None))
+    assert shown(client, TOPIC, "t", "retention.ms")[:2] == ("500", 2)
+    assert [option.name for option in describe(client, BROKER, "").configs] == [
+        "log.retention.ms", "message.max.bytes"]  # fmt: skip
+
+
+def test_what_is_set_for_all_nodes_acts_on_every_topic(world, client):
+    alter(client, BROKER, "", ("message.max.bytes", SET, "100"))
+    answer = only(client.ask(produce(batch(b"a" * 200)), 9))
+    assert answer.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    alter(client, TOPIC, "t", ("max.message.bytes", SET, "1000"))
+    assert only(client.ask(produce(batch(b"a" * 200)), 9)).error_code == 0
+    alter(client, BROKER, "", ("message.max.bytes", DELETE, None))
+    assert world.cluster.topics.get("t").config.max_message_bytes == 1_000
+
+
+def test_what_a_cluster_was_started_with_is_from_its_file():
+    world = World(config=BrokerConfig(num_partitions=3, log=LogConfig(retention_ms=7)))
+    world.topic()
+    client = world.client()
+    assert shown(client, TOPIC, "t", "retention.ms") == (
+        "7", 4, [("log.retention.ms", "7", 4), ("log.retention.ms", "604800000", 5)]
+    )  # fmt: skip
+    assert shown(client, BROKER, "1", "num.partitions") == (
+        "3", 4, [("num.partitions", "3", 4), ("num.partitions", "1", 5)]
+    )  # fmt: skip
+    assert shown(client, BROKER, "1", "node.id")[0] == "1"
+
+
+def test_every_option_of_a_topic_is_described(client):
+    names = {option.name for option in describe(client, TOPIC, "t").configs}
+    assert len(names) == 33
+    assert "internal.segment.bytes" not in names
+    alter(client, TOPIC, "t", ("internal.segment.bytes", SET, "100"))
+    assert shown(client, TOPIC, "t", "internal.segment.bytes")[0] == "100"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "why"),
+    [
+        (TOPIC, "nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
+        (TOPIC, "", ErrorCode.INVALID_TOPIC_EXCEPTION,
+         "Topic name is invalid: the empty string is not allowed"),
+        (BROKER, "7", ErrorCode.INVALID_REQUEST,
+         "Unexpected broker id, expected 1 or empty string, but received 7"),
+        (BROKER, "abc", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: abc"),
+        (3, "x", ErrorCode.INVALID_REQUEST, "Unknown resource type 3"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_described(client, kind, name, code, why):
+    result = describe(client, kind, name)
+    assert (result.error_code, result.error_message, result.configs) == (code, why, [])
+
+
+def test_unclean_elections_begin_as_soon_as_they_are_allowed():
+    world = World(nodes=2)
+    (partition,) = world.topic("t", assignments=[[1, 2]]).partitions
+    world.cluster.stop_node(2, world.now_ms)
+    world.cluster.stop_node(1, world.now_ms)
+    world.cluster.start_node(2, world.now_ms)
+    assert partition.leader == -1
+    allowed = ("unclean.leader.election.enable", SET, "true")
+    assert alter(world.client(2), TOPIC, "t", allowed) == (0, None)
+    assert partition.leader == 2
+
+
+def test_a_lower_minimum_lets_more_be_read():
+    world = World(nodes=2)
+    topic = world.topic("t", assignments=[[1, 2]], settings={"min.insync.replicas": "2"})
+    world.cluster.stop_node(2, world.now_ms)
+    client = world.client(1)
+    client.ask(produce(batch(b"a"), acks=1), 9)
+    assert topic.partitions[0].log.high_watermark == 0
+    alter(client, TOPIC, "t", ("min.insync.replicas", SET, "1"))
+    assert topic.partitions[0].log.high_watermark == 1
