@@ -81,10 +81,15 @@ def heal(world: World) -> None:
         member.resume_process()
         member.resume_partitions()
     if world.plan.static_share and {Fault.GROW, Fault.TOPIC} & world.plan.faults.keys():
-        # KIP-814: a static leader that comes back is not told to assign, and takes the partitions
-        # there are now for those that were assigned. Somebody has to ask for a rebalance.
-        for member in list(world.living()):
-            member.rejoin()
+        world.at(world.now_ms + 2 * world.plan.session_timeout_ms, _nudge, world)
+
+
+def _nudge(world: World) -> None:
+    """Ask for rebalances where static members may have come back as leaders: they are not told to
+    assign (KIP-814), so that partitions which came meanwhile are nobody's until somebody asks.
+    """
+    for member in list(world.living()):
+        member.rejoin()
 
 
 def _happen(world: World, chance: Chance, kind: Fault, mean_ms: int) -> None:

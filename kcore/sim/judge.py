@@ -200,8 +200,9 @@ class Judge:
                 f"{wire.client.name} of generation {generation} has committed in generation"
                 f" {book.generation} of {request.group_id}",
             )
+        name, group_id, stray = wire.client.name, request.group_id, not wire.client_open
         for tp, offset in taken.items():
-            self.offsets.confirmed(wire.client.name, request.group_id, generation, tp, offset)
+            self.offsets.confirmed(name, group_id, generation, tp, offset, stray=stray)
         spans = {f"{tp.topic}-{tp.partition}": offset for tp, offset in taken.items()}
         self._trace.event(What.COMMITTED, wire.client.name, offsets=spans)
 

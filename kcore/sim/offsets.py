@@ -149,12 +149,21 @@ class Offsets:
             committed.possible.add(offset)
 
     def confirmed(
-        self, name: str, group_id: str, generation: int, tp: TopicPartition, offset: int
+        self,
+        name: str,
+        group_id: str,
+        generation: int,
+        tp: TopicPartition,
+        offset: int,
+        *,
+        stray: bool,
     ) -> None:
-        """The coordinator has taken it."""
+        """The coordinator has taken it. stray: it came on a connection that its sender had given up
+        by then, and may have asked again on another one: Kafka knows no order between the two.
+        """
         committed = self.of(group_id, tp)
         back = committed.sure is not None and offset < committed.sure
-        if back and generation == committed.generation:
+        if back and not stray and generation == committed.generation:
             raise ViolationError(
                 Rule.COMMIT_FORWARD,
                 f"{name} takes {_name(tp)} back from {committed.sure} to {offset} in generation"
