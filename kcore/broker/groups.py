@@ -66,6 +66,11 @@ class Groups:
         self._coordinator.handle_deadline(now_ms)
         self.settle()
 
+    @property
+    def coordinator(self) -> GroupCoordinator:
+        """The coordinator itself, to look at."""
+        return self._coordinator
+
     def deadline(self) -> int:
         """When the coordinator wants to be called."""
         return self._coordinator.deadline()
