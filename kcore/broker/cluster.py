@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
+from kcore.broker.journals import Journal
 from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
 from kcore.broker.settings import Settings
 from kcore.broker.topics import Catalog, Topic
-from kcore.coordinator import Entry, Item, partition_for
+from kcore.coordinator import partition_for
 from kcore.structs import Node as Address
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -54,6 +55,7 @@ class Cluster:
         self.mishaps = Mishaps()
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
+        self.transaction_journals: dict[int, Journal] = {}
         self._producer_ids = count()
 
     @property
@@ -216,18 +218,23 @@ class Cluster:
     def _share_groups(self, now_ms: int) -> None:
         for node_id in self.live:
             self.nodes[node_id].groups.take_over(now_ms)
+        # After those: markers go to where the groups are now.
+        for node_id in self.live:
+            self.nodes[node_id].transactions.take_over(now_ms)
 
-    # Groups --------------------------------------------------------------------------------------
+    # Coordinators --------------------------------------------------------------------------------
 
     def coordinator_of(self, group_id: str) -> int:
         """The node that keeps a group."""
         partitions = self.config.coordinator.offsets_topic_num_partitions
         return self.keeper_of(partition_for(group_id, partitions))
 
-    def keeper_of(self, offsets_partition: int) -> int:
-        """The live node that leads a partition of the groups' journal; NOBODY if there is none."""
+    def keeper_of(self, partition: int) -> int:
+        """The live node that leads a partition of a coordinator's journal; NOBODY if there is
+        none.
+        """
         count = len(self.node_ids)
-        for index in range(offsets_partition, offsets_partition + count):
+        for index in range(partition, partition + count):
             if self.node_ids[index % count] in self.live:
                 return self.node_ids[index % count]
         return NOBODY
@@ -236,21 +243,11 @@ class Cluster:
         """The journal of a partition."""
         return self.journals.setdefault(offsets_partition, Journal())
 
+    def transaction_coordinator_of(self, transactional_id: str) -> int:
+        """The node that keeps a transactional id."""
+        partitions = self.config.transactions.transaction_state_log_num_partitions
+        return self.keeper_of(partition_for(transactional_id, partitions))
 
-class Journal:
-    """What a partition of `__consumer_offsets` says, compacted as it is written."""
-
-    def __init__(self) -> None:
-        self._entries: dict[bytes, Entry] = {}
-
-    def append(self, items: Iterable[Item]) -> None:
-        """Take entries in; a newer one of the same key replaces the older, a tombstone deletes."""
-        for item in items:
-            if isinstance(item, Entry):
-                self._entries.pop(item.key, None)
-                if item.value is not None:
-                    self._entries[item.key] = item
-
-    def entries(self) -> list[Entry]:
-        """What there is to load, oldest first."""
-        return list(self._entries.values())
+    def transaction_journal(self, partition: int) -> Journal:
+        """The journal of a partition of `__transaction_state`."""
+        return self.transaction_journals.setdefault(partition, Journal())

@@ -9,6 +9,7 @@ from kcore.broker.crowd import CrowdLimits
 from kcore.broker.options import LogConfig
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.transactions import TransactionConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
 
@@ -44,12 +45,14 @@ class BrokerConfig:
     leader_imbalance_check_interval_ms: int = 300_000
     max_request_bytes: int = MAX_FRAME_BYTES
     fetch_max_bytes: int = 57_671_680
+    producer_id_expiration_ms: int = 86_400_000
     crowd: CrowdLimits = field(default_factory=CrowdLimits)
     sessions: SessionLimits = field(default_factory=SessionLimits)
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(
         default_factory=lambda: CoordinatorConfig(group_initial_rebalance_delay_ms=0)
     )
+    transactions: TransactionConfig = field(default_factory=TransactionConfig)
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
@@ -60,6 +63,7 @@ class BrokerConfig:
             "leader_imbalance_check_interval_ms": MAX_INT32,
             "max_request_bytes": MAX_INT32,
             "fetch_max_bytes": MAX_INT32,
+            "producer_id_expiration_ms": MAX_INT32,
         }
         for name, highest in bounds.items():
             value = getattr(self, name)

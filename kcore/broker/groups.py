@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kcore.broker.calls import Call
 from kcore.coordinator import GroupCoordinator
+from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 
 if TYPE_CHECKING:
@@ -56,6 +57,18 @@ class Groups:
         """Offsets committed in a topic that is gone go, too."""
         self._coordinator.delete_topic(topic, now_ms)
         self.settle()
+
+    def keeps(self, partition: int) -> bool:
+        """Whether this node has that partition of the journal."""
+        return partition in self._led
+
+    def end_transaction(
+        self, partition: int, producer_id: int, epoch: int, now_ms: int, *, committed: bool
+    ) -> ErrorCode:
+        """Decide about the offsets that a producer has pending in a partition of the journal."""
+        error = self._coordinator.end_transaction(partition, producer_id, epoch, committed, now_ms)
+        self.settle()
+        return error
 
     def handle_closed(self, link: int) -> None:
         """Nobody is there to get the answers."""

@@ -33,6 +33,7 @@ from kcore.broker.links import ClientLink, Turn
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.refusals import refusal
 from kcore.broker.sessions import Sessions
+from kcore.broker.transactions import Transactions
 from kcore.errors import KafkaError, ProtocolError, UsageError
 from kcore.timers import NEVER
 from kcore.wire import frames
@@ -53,6 +54,7 @@ class Node:
         self.fetches = Fetches()
         self.sessions = Sessions(cluster.rng, cluster.config.sessions)
         self.groups = Groups(self, now_ms)
+        self.transactions = Transactions(self, now_ms)
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
         self._links = Crowd(cluster.config.crowd)
         self._actions: deque[Action] = deque()
@@ -127,6 +129,7 @@ class Node:
         self.cluster.replication.expire(self.node_id, now_ms)
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
+        self.transactions.expire(now_ms)
         idle = self._links.idle(now_ms)
         while idle is not None:
             self._drop(idle)
@@ -148,6 +151,7 @@ class Node:
             self._drop(client)
         self.sessions.clear()
         self.groups.take_over(now_ms)
+        self.transactions.take_over(now_ms)
 
     # Mishaps -------------------------------------------------------------------------------------
 
@@ -190,6 +194,7 @@ class Node:
             self._balance_at,
             self.fetches.deadline(),
             self.groups.deadline(),
+            self.transactions.deadline(),
             self._links.deadline(),
             self.cluster.replication.deadline(self.node_id),
         )
@@ -340,6 +345,7 @@ class Node:
             self._blocked = [held for held in self._blocked if held[0].link is not client]
         self.fetches.forget(client)
         self.groups.handle_closed(client.number)
+        self.transactions.handle_closed(client.number)
 
     def _enforce_retention(self, now_ms: int) -> None:
         wall_ms = self.cluster.wall_ms(now_ms)

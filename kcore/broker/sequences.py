@@ -32,12 +32,10 @@ _TV2: Final = 2
 class Origin:
     """How a batch comes to the log.
 
-    verified: the coordinator knows that the partition is in the transaction, or need not be asked.
     bumps: its producer gets a new epoch with each transaction (KIP-890). strict: a producer that is
     not known has to begin with sequence 0, as before Kafka 2.5 (KIP-360).
     """
 
-    verified: bool = True
     bumps: bool = False
     strict: bool = False
 
@@ -96,6 +94,11 @@ class Sequences:
         """Producer ids and what is known of them."""
         return iter(self._producers.items())
 
+    def epoch_of(self, producer_id: int) -> int:
+        """The epoch of a producer; -1 if it is not known."""
+        known = self._producers.get(producer_id)
+        return -1 if known is None else known.epoch
+
     # Checks --------------------------------------------------------------------------------------
 
     def begin(self, batch: Batch) -> None:
@@ -135,10 +138,6 @@ class Sequences:
             _check_epoch(batch, known)
         transactional = bool(batch.attributes & TRANSACTIONAL)
         if transactional and first_offset is None:
-            if not origin.verified:
-                raise RefusedError(
-                    ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
-                )
             self._check_first(batch, known, origin)
         self._check_sequence(batch, known, origin)
         if first_offset is not None and not transactional:

@@ -1,4 +1,4 @@
-"""One module an API (the coordinator's share one): versions and what is left out stand on top.
+"""One module an API (each coordinator's share one): versions and what is left out stand on top.
 
 A handler takes a `Call` and the decoded request. It returns the answer, PARKED or UNANSWERED, and
 raises nothing.
@@ -17,16 +17,19 @@ from kcore.broker.apis import (
     delete_topics,
     describe_cluster,
     describe_configs,
+    describe_producers,
     describe_topic_partitions,
     fetch,
     find_coordinator,
     groups,
     incremental_alter_configs,
-    init_producer_id,
     list_offsets,
     metadata,
     offset_for_leader_epoch,
     produce,
+    transactions,
+    txn_offset_commit,
+    write_txn_markers,
 )
 from kcore.broker.calls import Call
 from kcore.wire.apis import API_TABLE, ApiKey
@@ -55,14 +58,22 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.CREATE_TOPICS: create_topics.handle,
     ApiKey.DELETE_TOPICS: delete_topics.handle,
     ApiKey.DELETE_RECORDS: delete_records.handle,
-    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
+    ApiKey.INIT_PRODUCER_ID: transactions.handle,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.handle,
+    ApiKey.ADD_PARTITIONS_TO_TXN: transactions.handle,
+    ApiKey.ADD_OFFSETS_TO_TXN: transactions.handle,
+    ApiKey.END_TXN: transactions.handle,
+    ApiKey.WRITE_TXN_MARKERS: write_txn_markers.handle,
+    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.handle,
     ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
     ApiKey.CREATE_PARTITIONS: create_partitions.handle,
     ApiKey.DELETE_GROUPS: groups.handle,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
     ApiKey.OFFSET_DELETE: groups.handle,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
+    ApiKey.DESCRIBE_PRODUCERS: describe_producers.handle,
+    ApiKey.DESCRIBE_TRANSACTIONS: transactions.handle,
+    ApiKey.LIST_TRANSACTIONS: transactions.handle,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
 }
 

@@ -1,4 +1,4 @@
-"""FindCoordinator v0-6 for groups. Left out: transactions and share groups (INVALID_REQUEST)."""
+"""FindCoordinator v0-6 for groups and transactions. Left out: share groups (INVALID_REQUEST)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 _MANY_VERSION = 4
-_GROUP = 0
+_GROUP, _TRANSACTION = 0, 1
 
 Found = FindCoordinatorResponse.Coordinator
 
@@ -29,14 +29,15 @@ def handle(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorRespon
 
 
 def _find(call: Call, key: str, key_type: int) -> Found:
-    if key_type != _GROUP:
+    if key_type not in {_GROUP, _TRANSACTION}:
         return Found(
             key=key,
             node_id=-1,
             port=-1,
             error_code=ErrorCode.INVALID_REQUEST,
-            error_message="only groups have coordinators here",
+            error_message="only groups and transactions have coordinators here",
         )
     cluster = call.node.cluster
-    node = cluster.addresses[cluster.coordinator_of(key)]
+    find = cluster.coordinator_of if key_type == _GROUP else cluster.transaction_coordinator_of
+    node = cluster.addresses[find(key)]
     return Found(key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=None)

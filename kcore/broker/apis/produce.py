@@ -1,8 +1,8 @@
 """Produce v3-13: acks 0, 1 and all; batches validated, kept as they are; idempotent producers.
 
 Who asks a node that does not lead is told who does (KIP-951). acks=all is answered when the high
-watermark is behind the batch, or its time is over. Left out: transactions (their batches are
-refused).
+watermark is behind the batch, or its time is over. What begins a transaction in a log is kept if
+the transaction coordinator knows of it (KIP-890); from v12 on it is told so by this.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kcore.broker.fetches import Waiting
 from kcore.broker.hints import Hints
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
+from kcore.broker.verdicts import Verdicts, judge
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ProduceRequest, ProduceResponse
 
@@ -30,12 +31,13 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
     failed = False
     written = []
     unreplicated: list[_Unreplicated] = []
+    verdicts = judge(call, request)
     for entry in request.topic_data:
         by_id = call.version >= _TOPIC_IDS_VERSION
         topic, error = call.node.cluster.find(entry.name, entry.topic_id, by_id=by_id)
         results = []
         for part in entry.partition_data:
-            result = _append(call, request.acks, topic, error, part, unreplicated)
+            result = _append(call, request.acks, topic, error, part, verdicts, unreplicated)
             failed |= bool(result.error_code)
             if result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 _hint(call, hints, topic, result)
@@ -69,6 +71,7 @@ def _append(
     topic: Topic | None,
     error: ErrorCode,
     part: ProduceRequest.PartitionProduceData,
+    verdicts: Verdicts,
     unreplicated: list[_Unreplicated],
 ) -> ProduceResponse.PartitionProduceResponse:
     result = ProduceResponse.PartitionProduceResponse(index=part.index, base_offset=-1)
@@ -78,10 +81,11 @@ def _append(
         if acks not in {-1, 0, 1}:
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
         partition = call.node.cluster.lead(call.node.node_id, topic, part.index)
+        verdicts.check(topic, part.index)
         records = None if part.records is None else memoryview(part.records)
         if acks == _ALL:
             partition.check_min_isr()
-        appended = partition.append(records, call.now_ms)
+        appended = partition.append(records, call.now_ms, verdicts.origin)
         result.base_offset = appended.base_offset
         result.log_append_time_ms = appended.append_time_ms
         result.log_start_offset = partition.log.start_offset

@@ -9,9 +9,11 @@ from kcore.coordinator.transactions.config import TransactionConfig
 from kcore.coordinator.transactions.coordinator import TransactionCoordinator
 from kcore.coordinator.transactions.shard import Markers
 from kcore.coordinator.transactions.states import TransactionState
+from kcore.coordinator.transactions.transaction import TV_BUMPS
 
 __all__ = [
     "OFFSETS_TOPIC",
+    "TV_BUMPS",
     "Markers",
     "TransactionConfig",
     "TransactionCoordinator",

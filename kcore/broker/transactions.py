@@ -1,0 +1,192 @@
+"""A node's transaction coordinator: which ids it keeps, its answers, its entries, its markers.
+
+Journals cannot fail here, so entries count as appended when they are given out. Markers can: their
+partition may have no leader, or too few replicas. They are tried again until they are written, or
+their topic is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kcore.broker.batches import RefusedError
+from kcore.broker.calls import Call
+from kcore.broker.endings import append_marker, end_offsets
+from kcore.coordinator import Caller
+from kcore.coordinator.transactions import OFFSETS_TOPIC, Markers, TransactionCoordinator
+from kcore.timers import NEVER
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message
+
+if TYPE_CHECKING:
+    from kcore.broker.node import Node
+    from kcore.broker.partitions import Partition
+    from kcore.structs import TopicPartition
+
+# When markers that could not be written are tried again.
+_RETRY_MS: Final = 20
+
+# The first Kafka that has the feature `transaction.version`.
+_VERSION_SINCE: Final = (4, 0)
+
+# A marker that is refused like this is not needed: somebody else has ended the transaction.
+_OVERTAKEN: Final = (
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+class _Asked:
+    """A request of a node, not of a client."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer: Callable[[Message], None]) -> None:
+        self.answer = answer
+
+
+class _Unwritten:
+    """Markers that are not in all their logs; `placed`: where they are, but not replicated yet."""
+
+    __slots__ = ("left", "markers", "placed")
+
+    def __init__(self, markers: Markers) -> None:
+        self.markers = markers
+        self.left = list(markers.partitions)
+        self.placed: dict[TopicPartition, tuple[Partition, int, int]] = {}
+
+
+class Transactions:
+    """The transaction coordinator of one node."""
+
+    def __init__(self, node: Node, now_ms: int) -> None:
+        cluster = node.cluster
+        config = cluster.config.transactions
+        # The level of the feature `transaction.version`; None: there is none yet.
+        self.version: int | None = config.transaction_version
+        if cluster.config.release < _VERSION_SINCE:
+            config = replace(config, transaction_version=0)
+            self.version = None
+        self._cluster = cluster
+        self._node_id = node.node_id
+        self._count = config.transaction_state_log_num_partitions
+        self._coordinator = TransactionCoordinator(
+            config,
+            cluster,
+            cluster.topics,
+            offsets_partitions=cluster.config.coordinator.offsets_topic_num_partitions,
+            wall_offset_ms=cluster.wall_offset_ms,
+            immediate=True,
+        )
+        self._led: set[int] = set()
+        self._unwritten: list[_Unwritten] = []
+        self._retry_at = NEVER
+        self.take_over(now_ms)
+
+    def take_over(self, now_ms: int) -> None:
+        """Keep the partitions of the journal that are this node's now, and give up the others."""
+        for partition in range(self._count):
+            mine = self._cluster.keeper_of(partition) == self._node_id
+            if mine and partition not in self._led:
+                self._led.add(partition)
+                journal = self._cluster.transaction_journal(partition)
+                self._coordinator.handle_elected(partition, journal.elect())
+                self._coordinator.handle_entries(partition, journal.entries(), now_ms)
+                self._coordinator.handle_loaded(partition, now_ms)
+            elif not mine and partition in self._led:
+                self._led.remove(partition)
+                self._coordinator.handle_resigned(partition, now_ms)
+                self._unwritten = [
+                    one for one in self._unwritten if one.markers.partition != partition
+                ]
+        self.settle(now_ms)
+
+    # Requests ------------------------------------------------------------------------------------
+
+    def request(self, call: Call, message: Message) -> None:
+        """A request for the coordinator; it answers by `call.answer`."""
+        self._coordinator.handle_request(call.caller(), call.version, message, call.now_ms)
+        self.settle(call.now_ms)
+
+    def ask(
+        self, message: Message, version: int, answer: Callable[[Message], None], now_ms: int
+    ) -> None:
+        """A request of another node, or of this one."""
+        self._coordinator.handle_request(Caller(_Asked(answer)), version, message, now_ms)
+        self.settle(now_ms)
+
+    def handle_closed(self, link: int) -> None:
+        """Nobody is there to get the answers."""
+        self._coordinator.handle_closed(link)
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def expire(self, now_ms: int) -> None:
+        """Time has come."""
+        self._coordinator.handle_deadline(now_ms)
+        if now_ms >= self._retry_at:
+            self._retry_at = NEVER
+            for unwritten in list(self._unwritten):
+                self._write(unwritten, now_ms)
+        self.settle(now_ms)
+
+    def deadline(self) -> int:
+        """When the coordinator wants to be called."""
+        return min(self._coordinator.deadline(), self._retry_at)
+
+    def settle(self, now_ms: int) -> None:
+        """Take what the coordinator gives out."""
+        busy = True
+        while busy:
+            busy = False
+            append = self._coordinator.next_append()
+            while append is not None:
+                self._cluster.transaction_journal(append.partition).append(append.entries)
+                append = self._coordinator.next_append()
+            markers = self._coordinator.next_markers()
+            while markers is not None:
+                busy = True
+                unwritten = _Unwritten(markers)
+                self._unwritten.append(unwritten)
+                self._write(unwritten, now_ms)
+                markers = self._coordinator.next_markers()
+        if not self._unwritten:
+            self._retry_at = NEVER
+        elif self._retry_at == NEVER:
+            self._retry_at = now_ms + _RETRY_MS
+        reply = self._coordinator.next_reply()
+        while reply is not None:
+            assert isinstance(reply.token, (Call, _Asked))
+            reply.token.answer(reply.message)
+            reply = self._coordinator.next_reply()
+
+    # Markers -------------------------------------------------------------------------------------
+
+    def _write(self, unwritten: _Unwritten, now_ms: int) -> None:
+        """Write the markers that can be written now."""
+        written = [tp for tp in unwritten.left if self._written(unwritten, tp, now_ms)]
+        unwritten.left = [tp for tp in unwritten.left if tp not in written]
+        if not unwritten.left:
+            self._unwritten.remove(unwritten)
+        if written:
+            self._coordinator.handle_marked(unwritten.markers, written, now_ms)
+
+    def _written(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> bool:
+        markers = unwritten.markers
+        if tp.topic == OFFSETS_TOPIC:
+            return not end_offsets(self._cluster, tp.partition, markers, now_ms)
+        topic = self._cluster.topics.get(tp.topic)
+        if topic is None or not 0 <= tp.partition < len(topic.partitions):
+            return True
+        partition = topic.partitions[tp.partition]
+        at = unwritten.placed.get(tp)
+        if at is None or at[0] is not partition or at[1] != partition.leader_epoch:
+            try:
+                end_offset = append_marker(partition, markers, now_ms)
+            except RefusedError as refused:
+                return refused.code in _OVERTAKEN
+            at = unwritten.placed[tp] = (partition, partition.leader_epoch, end_offset)
+        return partition.log.high_watermark >= at[2]
