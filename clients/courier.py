@@ -95,7 +95,7 @@ class Courier:
         while event is not None:
             if type(event) is RecordsDelivered:
                 for waiter in event.batch.waiters:
-                    calls += waiter.settle()
+                    calls += waiter.settle(event.batch)
             elif type(event) is OperationCompleted:
                 self._results[event.operation] = event
             else:

@@ -149,7 +149,7 @@ class RecordFuture:
             self._batch.waiters.append(self)
         self._calls.append((wanted, call))
 
-    def settle(self) -> list[Callable[[], object]]:
+    def settle(self, _batch: Batch) -> list[Callable[[], object]]:
         """The calls that are to be made, if it is over: each is given once."""
         if self._calls is None or not self.is_done:
             return []

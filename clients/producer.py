@@ -17,6 +17,7 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
 from kcore.clients.security import tls_context
+from kcore.clients.tables import TableFuture, send_table
 from kcore.errors import (
     IllegalArgumentError,
     KafkaConfigurationError,
@@ -215,6 +216,20 @@ class Producer:
         if self._core.connected:
             reason = "the cluster does not have it (and does not make it)"
         return f"topic {topic} is not known within max_block_ms={limit_ms}: {reason}"
+
+    def send_arrow(self, data: object, topic: str | None = None) -> TableFuture:
+        """Take every row of a table, to be delivered soon, without an object a row.
+
+        data: anything with `__arrow_c_stream__` or `__arrow_c_array__` and the columns value and,
+        if wanted, key, topic, partition, timestamp, headers (see kcore.produce.rows). topic: where
+        all rows go; default: as the column says. Serializers are not asked.
+
+        Waits like `send` for each part that finds no room: KafkaTimeoutError after `max_block_ms`
+        without progress; the rows before are delivered nevertheless. ColumnError (a TypeError):
+        not such a table. RecordTooLargeError, IllegalArgumentError: a row that cannot be sent, by
+        its number. The rest is told by the future.
+        """
+        return send_table(self._courier, self._settings, self._why_held_up, data, topic)
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now, and wait (at most `timeout` seconds) until all of it is over.

@@ -75,6 +75,17 @@ class Accumulator:
         self.grew(batch, batch.raw_bytes - before)
         return batch, number
 
+    @property
+    def raw_limit(self) -> int:
+        """Bytes of a full batch, uncompressed, as far as that can be foretold."""
+        limit = self._config.batch_size
+        return limit if self._config.codec == "none" else int(limit / self._ratio)
+
+    @property
+    def room_bytes(self) -> int:
+        """What may be taken now."""
+        return self._config.buffer_memory - self.held_bytes
+
     def room(self, tp: TopicPartition, size_bytes: int, now_ms: int) -> Batch | None:
         """The open batch for another record of at most this size; None: no memory is left."""
         if self.held_bytes + size_bytes > self._config.buffer_memory and self.unfinished:

@@ -65,6 +65,7 @@ class Batch:
         "held_bytes",
         "hurried",
         "log_append_time_ms",
+        "origin",
         "parts",
         "producer_epoch",
         "producer_id",
@@ -101,6 +102,7 @@ class Batch:
         self.log_append_time_ms = -1
         self.error: KafkaError | None = None
         self.record_errors: dict[int, KafkaError] = {}
+        self.origin = self  # of a part: the batch that was split first
         self.parts: list[tuple[int, Batch]] = []
         # The application's, told when it is done; the parts of a split batch share them.
         self.waiters: list[Any] = []
@@ -124,6 +126,13 @@ class Batch:
         self.record_count = number + 1
         self.raw_bytes = builder.size_bytes
         return number
+
+    def sync(self) -> int:
+        """Records were appended to the builder itself: by how many bytes it grew."""
+        grown = self.builder.size_bytes - self.raw_bytes
+        self.record_count = self.builder.record_count
+        self.raw_bytes += grown
+        return grown
 
     def seal(self) -> None:
         """Compress; nothing is added any more."""

@@ -43,9 +43,17 @@ class Partitioning:
             return config.partitioner(given, partitions, self.available(topic, partitions))
         if key is not None and not config.partitioner_ignore_keys:
             return partition_of(key, len(partitions))
-        return self.sticky(topic).choose(
-            lambda: self.available(topic, partitions) or partitions,
-            (lambda number: self._queued(topic, number)) if config.partitioner_adaptive else None,
+        return self.choose_sticky(topic, partitions)
+
+    def choose_sticky(self, topic: str, partitions: list[int]) -> int:
+        """The partition of a record without a key."""
+        stuck = self.sticky(topic)
+        if stuck.partition >= 0:
+            return stuck.partition
+        adaptive = self._config.partitioner_adaptive
+        return stuck.choose(
+            self.available(topic, partitions) or partitions,
+            (lambda number: self._queued(topic, number)) if adaptive else None,
         )
 
     def sticky(self, topic: str) -> Sticky:
@@ -72,25 +80,22 @@ class Partitioning:
 class Sticky:
     """Where records of one topic go that have no key."""
 
-    __slots__ = ("_batch_size", "_rng", "partition", "taken_bytes")
+    __slots__ = ("_rng", "batch_size", "partition", "taken_bytes")
 
     def __init__(self, batch_size: int, rng: Rng) -> None:
-        self._batch_size = max(1, batch_size)
+        self.batch_size = max(1, batch_size)
         self._rng = rng
         self.partition = -1
         self.taken_bytes = 0
 
-    def choose(
-        self, partitions: Callable[[], list[int]], queued: Callable[[int], int] | None
-    ) -> int:
-        """The partition for the next record.
+    def choose(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:
+        """Draw the partition for the next records.
 
-        partitions: asked for those to draw from. queued: how many batches wait for each; None: all
-        count the same.
+        partitions: those to draw from. queued: how many batches wait for each; None: all count the
+        same.
         """
-        if self.partition < 0:
-            self.partition = self._draw(partitions(), queued)
-            self.taken_bytes = 0
+        self.partition = self._draw(partitions, queued)
+        self.taken_bytes = 0
         return self.partition
 
     def note(self, size_bytes: int, *, full: bool) -> None:
@@ -98,7 +103,7 @@ class Sticky:
         twice the size that moment is no longer waited for.
         """
         self.taken_bytes += size_bytes
-        if self.taken_bytes >= self._batch_size * (1 if full else 2):
+        if self.taken_bytes >= self.batch_size * (1 if full else 2):
             self.partition = -1
 
     def _draw(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:

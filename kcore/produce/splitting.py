@@ -27,6 +27,7 @@ def split(batch: Batch, config: ProduceConfig) -> list[Batch]:
             part = Batch(batch.tp, config, batch.created_at, (*batch.serial, number))
             part.attempts = batch.attempts - 1
             part.waiters = batch.waiters
+            part.origin = batch.origin
             parts.append((number, part))
         part.append(record.timestamp, record.key, record.value, record.headers)
     for begin, part in parts:

@@ -21,7 +21,9 @@ from kcore.errors import (
 from kcore.produce.accumulator import BATCH_OVERHEAD, Accumulator, record_bytes
 from kcore.produce.batch import Batch
 from kcore.produce.events import RecordsDelivered
+from kcore.produce.feeding import Feed, RowsDelivery
 from kcore.produce.partitioning import Partitioning
+from kcore.produce.rows import Rows
 from kcore.produce.sender import Sender
 from kcore.producer.config import ProducerConfig
 from kcore.producer.interest import Interest
@@ -129,6 +131,53 @@ class ProducerCore(ClientCore):
             self.stirred = True
         elif taken[1] == 0:
             self.stirred = True  # a batch was begun, and lingers from now on
+        return taken
+
+    def append_rows(
+        self,
+        rows: Rows,
+        topic: str,
+        begin: int,
+        end: int,
+        delivery: RowsDelivery,
+        now_ms: int,
+        *,
+        wall_ms: int,
+    ) -> int:
+        """Take rows of columns: the first row that was not taken (see `append` for why).
+
+        wall_ms: the time of rows that have none. IllegalArgumentError: a row for a partition that
+        does not exist; none of these rows is taken then.
+        """
+        if self._closing_until is not None:
+            raise ProducerClosed(CLOSED)
+        numbers = self._partitions(topic, now_ms)
+        if numbers is None:
+            return begin
+        bad = rows.bad_partition(begin, end, len(numbers))
+        if bad is not None:
+            raise IllegalArgumentError(
+                f"row {bad[0]}: {topic} has no partition {bad[1]}: it has {len(numbers)}, from 0"
+            )
+        feed = Feed(
+            self._accumulator,
+            self._partitioning,
+            delivery,
+            topic,
+            numbers,
+            by_key=not self.config.partitioner_ignore_keys,
+            now_ms=now_ms,
+            wall_ms=wall_ms,
+        )
+        try:
+            taken = rows.fill(begin, end, feed)
+        finally:
+            feed.finish()
+        if taken < end:
+            self.held_up = "memory"
+            self._accumulator.starved = True
+        self._settle(now_ms)
+        self.stirred = True
         return taken
 
     def _check_size(self, topic: str, size_bytes: int) -> None:

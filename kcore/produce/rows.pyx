@@ -1,0 +1,553 @@
+"""Rows of Arrow columns on their way into batches, without an object a row.
+
+Taken is whatever has `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, duckdb, nanoarrow,
+our own columns) and is a table of these columns, by name, the ones Spark's Kafka sink takes:
+
+    value      binary or string, of any Arrow layout; needed
+    key        the same
+    topic      string, also dictionary-encoded
+    partition  int32 or int64; null: chosen by the key
+    timestamp  timestamp of any unit, or int64 ms; null: now
+    headers    list of struct<key: string, value: binary>
+
+Source: the Arrow C data and C stream interfaces. Everything that a producer of those structs says of
+itself is believed, as everywhere in Arrow: they are memory of this process.
+"""
+
+cimport cython
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.string cimport memcmp, memcpy, memset, strcmp, strncmp
+
+from kcore.produce.murmur cimport partition_at
+from kcore.records.builder cimport BatchBuilder, Field
+from kcore.records.cdata cimport ArrowArray, ArrowArrayStream, ArrowSchema
+from kcore.records.varint cimport varint_size, write_varlong
+
+cdef enum:
+    INLINE_SIZE = 12  # what a view holds itself
+    RECORD_OVERHEAD = 32  # accumulator.RECORD_OVERHEAD
+
+cdef enum Layout:
+    ABSENT
+    NULLS
+    OFFSETS32
+    OFFSETS64
+    VIEWS
+    FIXED
+    INT32
+    INT64
+
+cdef enum Index:
+    PLAIN  # the values are in the column itself
+    INDEX8
+    INDEX16
+    INDEX32
+    INDEX64
+
+
+cdef struct Column:
+    Layout layout
+    Index index  # of dictionary-encoded columns; `values` is the dictionary then
+    int64_t width  # of FIXED
+    int64_t scale  # of times: a positive one divides, a negative one multiplies
+    const ArrowArray* indices
+    const ArrowArray* values
+
+
+class ColumnError(TypeError):
+    """A table that cannot be sent as it is; the text says which column, and what it may be."""
+
+
+# One value -----------------------------------------------------------------------------------
+
+
+cdef inline bint is_null(const ArrowArray* array, int64_t row) noexcept nogil:
+    cdef const uint8_t* bits = <const uint8_t*> array.buffers[0] if array.n_buffers else NULL
+    if bits == NULL or array.null_count == 0:
+        return False
+    row += array.offset
+    return not bits[row >> 3] >> (row & 7) & 1
+
+
+cdef inline int64_t dictionary_row(const Column* column, int64_t row) noexcept nogil:
+    """Where a row's value is in the dictionary."""
+    cdef const void* data = column.indices.buffers[1]
+    row += column.indices.offset
+    if column.index == INDEX8:
+        return (<const int8_t*> data)[row]
+    if column.index == INDEX16:
+        return (<const int16_t*> data)[row]
+    if column.index == INDEX32:
+        return (<const int32_t*> data)[row]
+    return (<const int64_t*> data)[row]
+
+
+cdef inline Field field_at(const Column* column, int64_t row) noexcept nogil:
+    """The bytes of a row; size -1: null."""
+    cdef Field field
+    cdef const ArrowArray* array = column.values
+    cdef const uint8_t* view
+    cdef int32_t size = 0
+    cdef int32_t buffer = 0
+    cdef int32_t offset = 0
+    field.data = NULL
+    field.size = -1
+    if column.layout == ABSENT or column.layout == NULLS:
+        return field
+    if column.index != PLAIN:
+        if is_null(column.indices, row):
+            return field
+        row = dictionary_row(column, row)
+    if is_null(array, row):
+        return field
+    row += array.offset
+    if column.layout == OFFSETS32:
+        offset = (<const int32_t*> array.buffers[1])[row]
+        field.data = <const uint8_t*> array.buffers[2] + offset
+        field.size = (<const int32_t*> array.buffers[1])[row + 1] - offset
+    elif column.layout == OFFSETS64:
+        field.data = <const uint8_t*> array.buffers[2] + (<const int64_t*> array.buffers[1])[row]
+        field.size = <Py_ssize_t> (
+            (<const int64_t*> array.buffers[1])[row + 1] - (<const int64_t*> array.buffers[1])[row]
+        )
+    elif column.layout == VIEWS:
+        view = <const uint8_t*> array.buffers[1] + 16 * row
+        memcpy(&size, view, 4)
+        field.size = size
+        if size <= INLINE_SIZE:
+            field.data = view + 4
+        else:
+            memcpy(&buffer, view + 8, 4)
+            memcpy(&offset, view + 12, 4)
+            field.data = <const uint8_t*> array.buffers[2 + buffer] + offset
+    else:
+        field.data = <const uint8_t*> array.buffers[1] + column.width * row
+        field.size = <Py_ssize_t> column.width
+    return field
+
+
+cdef inline bint number_at(const Column* column, int64_t row, int64_t* number) noexcept nogil:
+    """The number of a row; False: null."""
+    cdef const ArrowArray* array = column.values
+    if column.layout == ABSENT or column.layout == NULLS or is_null(array, row):
+        return False
+    row += array.offset
+    if column.layout == INT32:
+        number[0] = (<const int32_t*> array.buffers[1])[row]
+    else:
+        number[0] = (<const int64_t*> array.buffers[1])[row]
+    if column.scale > 1:
+        number[0] = number[0] // column.scale
+    elif column.scale < -1:
+        number[0] *= -column.scale
+    return True
+
+
+# What columns are ----------------------------------------------------------------------------
+
+
+cdef int describe(
+    Column* column, const ArrowSchema* schema, const ArrowArray* array, str name, bint numeric
+) except -1:
+    """Make out how a column is laid out."""
+    cdef const char* kind = schema.format
+    column.index = PLAIN
+    column.scale = 1
+    column.indices = column.values = array
+    if schema.dictionary != NULL:
+        if strcmp(kind, "c") == 0:
+            column.index = INDEX8
+        elif strcmp(kind, "s") == 0:
+            column.index = INDEX16
+        elif strcmp(kind, "i") == 0:
+            column.index = INDEX32
+        elif strcmp(kind, "l") == 0:
+            column.index = INDEX64
+        else:
+            raise ColumnError(f"column {name}: dictionary indices of format {kind.decode()!r}")
+        column.values = array.dictionary
+        kind = schema.dictionary.format
+    if strcmp(kind, "n") == 0:
+        column.layout = NULLS
+    elif numeric:
+        describe_number(column, kind, name)
+    elif strcmp(kind, "z") == 0 or strcmp(kind, "u") == 0:
+        column.layout = OFFSETS32
+    elif strcmp(kind, "Z") == 0 or strcmp(kind, "U") == 0:
+        column.layout = OFFSETS64
+    elif strcmp(kind, "vz") == 0 or strcmp(kind, "vu") == 0:
+        column.layout = VIEWS
+    elif strncmp(kind, "w:", 2) == 0:
+        column.layout = FIXED
+        column.width = int(kind[2:].decode())
+    else:
+        raise ColumnError(
+            f"column {name} is of Arrow format {kind.decode()!r}: it has to be binary or string"
+        )
+    return 0
+
+
+cdef int describe_number(Column* column, const char* kind, str name) except -1:
+    if column.index != PLAIN:
+        raise ColumnError(f"column {name} must not be dictionary-encoded")
+    column.layout = INT64
+    if strcmp(kind, "i") == 0:
+        column.layout = INT32
+    elif strcmp(kind, "l") == 0:
+        pass
+    elif name == "timestamp" and strncmp(kind, "tss:", 4) == 0:
+        column.scale = -1000
+    elif name == "timestamp" and strncmp(kind, "tsm:", 4) == 0:
+        pass
+    elif name == "timestamp" and strncmp(kind, "tsu:", 4) == 0:
+        column.scale = 1000
+    elif name == "timestamp" and strncmp(kind, "tsn:", 4) == 0:
+        column.scale = 1_000_000
+    else:
+        wanted = "a timestamp, or int64 ms" if name == "timestamp" else "int32 or int64"
+        raise ColumnError(
+            f"column {name} is of Arrow format {kind.decode()!r}: it has to be {wanted}"
+        )
+    return 0
+
+
+# The rows ------------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class Rows:
+    """One record batch. length: its rows. has_topic: whether it says where they go."""
+
+    cdef object capsules  # keep alive what is pointed at
+    cdef const ArrowArray* array
+    cdef ArrowArray owned  # of a stream: released with this
+    cdef bint owns
+    cdef Column key
+    cdef Column value
+    cdef Column topic
+    cdef Column partition
+    cdef Column timestamp
+    cdef Column header_key
+    cdef Column header_value
+    cdef const ArrowArray* headers
+    cdef bint wide_headers
+    cdef uint8_t* scratch
+    cdef Py_ssize_t scratch_size
+    cdef readonly int64_t length
+    cdef readonly bint has_topic
+
+    def __cinit__(self) -> None:
+        memset(&self.owned, 0, sizeof(ArrowArray))
+
+    def __dealloc__(self) -> None:
+        if self.owns and self.owned.release != NULL:
+            self.owned.release(&self.owned)
+        PyMem_RawFree(self.scratch)
+
+    cdef int look(self, const ArrowSchema* schema, const ArrowArray* array) except -1:
+        cdef int64_t at
+        cdef const ArrowSchema* child
+        if strcmp(schema.format, "+s") != 0:
+            raise ColumnError("not a table: give one with a column `value`")
+        if is_sliced(array):
+            raise ColumnError("a struct with an offset or nulls of its own is not a table")
+        self.array = array
+        self.length = array.length
+        for at in range(schema.n_children):
+            child = schema.children[at]
+            self.look_at(child, array.children[at], child.name.decode() if child.name else "")
+        if self.value.layout == ABSENT:
+            raise ColumnError("there is no column `value`")
+        self.has_topic = self.topic.layout != ABSENT
+        return 0
+
+    cdef int look_at(self, const ArrowSchema* schema, const ArrowArray* array, str name) except -1:
+        if name == "key":
+            describe(&self.key, schema, array, name, False)
+        elif name == "value":
+            describe(&self.value, schema, array, name, False)
+        elif name == "topic":
+            describe(&self.topic, schema, array, name, False)
+        elif name == "partition":
+            describe(&self.partition, schema, array, name, True)
+        elif name == "timestamp":
+            describe(&self.timestamp, schema, array, name, True)
+        elif name == "headers":
+            self.look_at_headers(schema, array)
+        else:
+            raise ColumnError(
+                f"column {name!r} means nothing here: there are key, value, topic, partition, "
+                "timestamp and headers"
+            )
+        return 0
+
+    cdef int look_at_headers(self, const ArrowSchema* schema, const ArrowArray* array) except -1:
+        cdef const ArrowSchema* item
+        if strcmp(schema.format, "n") == 0:
+            return 0
+        self.wide_headers = strcmp(schema.format, "+L") == 0
+        if not self.wide_headers and strcmp(schema.format, "+l") and strcmp(schema.format, "+m"):
+            raise ColumnError("column headers: it has to be a list of struct<key, value>")
+        item = schema.children[0]
+        if strcmp(item.format, "+s") != 0 or item.n_children != 2:
+            raise ColumnError("column headers: its items have to be struct<key, value>")
+        self.headers = array
+        describe(
+            &self.header_key, item.children[0], array.children[0].children[0], "headers.key", False
+        )
+        describe(
+            &self.header_value,
+            item.children[1],
+            array.children[0].children[1],
+            "headers.value",
+            False,
+        )
+        return 0
+
+    # Asked before anything is sent ---------------------------------------------------------------
+
+    def topic_run(self, int64_t begin) -> tuple[str | None, int]:
+        """The topic of a row (None: null), and the first row behind it with another one."""
+        cdef Field first = field_at(&self.topic, begin)
+        cdef Field other
+        cdef int64_t end = begin + 1
+        while end < self.length:
+            other = field_at(&self.topic, end)
+            if other.size != first.size:
+                break
+            if first.size > 0 and memcmp(first.data, other.data, first.size):
+                break
+            end += 1
+        name = None
+        if first.size >= 0:
+            name = first.data[:first.size].decode("utf-8", "replace")
+        return name, end
+
+    def too_large(self, int64_t limit) -> tuple[int, int] | None:
+        """The first row whose record may take more than `limit` bytes, and how many; else None."""
+        cdef int64_t row
+        cdef int64_t size
+        for row in range(self.length):
+            size = self.size_of(row)
+            if size > limit:
+                return row, size
+        return None
+
+    def bad_partition(self, int64_t begin, int64_t end, int64_t count) -> tuple[int, int] | None:
+        """The first row, of these, with a partition that is none of `count`, and which."""
+        cdef int64_t row
+        cdef int64_t number = 0
+        for row in range(begin, end):
+            if number_at(&self.partition, row, &number) and not 0 <= number < count:
+                return row, number
+        return None
+
+    cdef int64_t size_of(self, int64_t row) noexcept nogil:
+        """The most that a row takes as a record."""
+        cdef Field key = field_at(&self.key, row)
+        cdef Field value = field_at(&self.value, row)
+        cdef int64_t size = RECORD_OVERHEAD + max(key.size, 0) + max(value.size, 0)
+        cdef int64_t begin = 0
+        cdef int64_t end = 0
+        cdef Field item
+        self.header_range(row, &begin, &end)
+        while begin < end:
+            item = field_at(&self.header_key, begin)
+            size += 10 + max(item.size, 0)
+            item = field_at(&self.header_value, begin)
+            size += max(item.size, 0)
+            begin += 1
+        return size
+
+    # Into batches --------------------------------------------------------------------------------
+
+    def fill(self, int64_t begin, int64_t end, lane) -> int:
+        """Append rows until `end`, or until there is no room; the first row that was not taken.
+
+        lane: a `feeding.Feed`, which has the open batches of a topic.
+        """
+        cdef list builders = lane.builders
+        cdef int32_t count = <int32_t> len(builders)
+        cdef int64_t limit = lane.raw_limit
+        cdef int64_t left = lane.room_bytes
+        cdef int64_t now_ms = lane.wall_ms
+        cdef bint by_key = lane.by_key
+        cdef int64_t sticky = lane.sticky
+        cdef int64_t sticky_left = lane.sticky_bytes
+        cdef int64_t row = begin
+        cdef int64_t number = 0
+        cdef int64_t timestamp
+        cdef int64_t size
+        cdef Field key
+        cdef Field headers
+        cdef BatchBuilder builder
+        while row < end:
+            size = self.size_of(row)
+            if size > left:
+                break
+            key = field_at(&self.key, row)
+            if not number_at(&self.partition, row, &number):
+                if key.size >= 0 and by_key:
+                    number = partition_at(key.data, key.size, count)
+                else:
+                    if sticky_left <= 0:
+                        sticky, sticky_left = lane.move_on()
+                    number = sticky
+                    sticky_left -= size
+            builder = <BatchBuilder> builders[<Py_ssize_t> number]
+            if builder is None or builder.used + size > limit:
+                if not lane.open_batch(number, size):
+                    break
+                builder = <BatchBuilder> builders[<Py_ssize_t> number]
+            timestamp = now_ms
+            number_at(&self.timestamp, row, &timestamp)
+            headers = self.pack_headers(row)
+            builder.add(
+                timestamp, builder.last_delta + 1, key, field_at(&self.value, row), headers
+            )
+            left -= size
+            row += 1
+        lane.sticky_bytes = sticky_left
+        return row
+
+    cdef void header_range(self, int64_t row, int64_t* begin, int64_t* end) noexcept nogil:
+        cdef const void* offsets
+        if self.headers == NULL or is_null(self.headers, row):
+            return
+        row += self.headers.offset
+        offsets = self.headers.buffers[1]
+        if self.wide_headers:
+            begin[0] = (<const int64_t*> offsets)[row]
+            end[0] = (<const int64_t*> offsets)[row + 1]
+        else:
+            begin[0] = (<const int32_t*> offsets)[row]
+            end[0] = (<const int32_t*> offsets)[row + 1]
+        # The items are children of a struct, whose own offset comes on top.
+        begin[0] += self.headers.children[0].offset
+        end[0] += self.headers.children[0].offset
+
+    cdef Field pack_headers(self, int64_t row) except *:
+        """A row's headers as on the wire, in the scratch; size -1: there are none."""
+        cdef Field packed
+        cdef Field item
+        cdef int64_t begin = 0
+        cdef int64_t end = 0
+        cdef int64_t at
+        cdef Py_ssize_t size
+        cdef uint8_t* pos
+        packed.data = NULL
+        packed.size = -1
+        self.header_range(row, &begin, &end)
+        if begin == end:
+            return packed
+        size = varint_size(<int32_t> (end - begin))
+        for at in range(begin, end):
+            item = field_at(&self.header_key, at)
+            size += 5 + max(item.size, 0)
+            item = field_at(&self.header_value, at)
+            size += 5 + max(item.size, 0)
+        self.reserve(size)
+        pos = write_varlong(self.scratch, end - begin)
+        for at in range(begin, end):
+            item = field_at(&self.header_key, at)
+            if item.size < 0:
+                raise ColumnError(f"row {row}: a header without a key")
+            pos = write_field(pos, item)
+            pos = write_field(pos, field_at(&self.header_value, at))
+        packed.data = self.scratch
+        packed.size = pos - self.scratch
+        return packed
+
+    cdef int reserve(self, Py_ssize_t size) except -1:
+        cdef void* grown
+        if size > self.scratch_size:
+            grown = PyMem_RawRealloc(self.scratch, 2 * size)
+            if grown == NULL:
+                raise MemoryError
+            self.scratch = <uint8_t*> grown
+            self.scratch_size = 2 * size
+        return 0
+
+
+cdef bint is_sliced(const ArrowArray* array) noexcept nogil:
+    return array.offset != 0 or (
+        array.null_count != 0 and array.n_buffers > 0 and array.buffers[0] != NULL
+    )
+
+
+cdef inline uint8_t* write_field(uint8_t* at, Field item) noexcept:
+    if item.size < 0:
+        return write_varlong(at, -1)
+    at = write_varlong(at, item.size)
+    memcpy(at, item.data, item.size)
+    return at + item.size
+
+
+# Whole tables --------------------------------------------------------------------------------
+
+
+def read_rows(data):
+    """Every record batch of a table or stream, one after the other, as `Rows`.
+
+    ColumnError (a TypeError): not Arrow data, or columns that cannot be sent.
+    """
+    if hasattr(data, "__arrow_c_stream__"):
+        yield from _read_stream(data)
+    elif hasattr(data, "__arrow_c_array__"):
+        yield _read_array(data)
+    else:
+        raise ColumnError(
+            f"{type(data).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__"
+        )
+
+
+cdef Rows _read_array(data):
+    schema, array = data.__arrow_c_array__()
+    cdef Rows rows = Rows()
+    rows.capsules = (schema, array)
+    rows.look(
+        <const ArrowSchema*> PyCapsule_GetPointer(schema, "arrow_schema"),
+        <const ArrowArray*> PyCapsule_GetPointer(array, "arrow_array"),
+    )
+    return rows
+
+
+@cython.final
+cdef class _Schema:
+    """The schema of a stream, released with the last of its batches."""
+
+    cdef ArrowSchema schema
+
+    def __cinit__(self) -> None:
+        memset(&self.schema, 0, sizeof(ArrowSchema))
+
+    def __dealloc__(self) -> None:
+        if self.schema.release != NULL:
+            self.schema.release(&self.schema)
+
+
+def _read_stream(data):
+    cdef ArrowArrayStream* stream
+    cdef Rows rows
+    cdef _Schema schema = _Schema()
+    capsule = data.__arrow_c_stream__()
+    stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.get_schema(stream, &schema.schema):
+        raise ColumnError(f"the stream has no schema: {_last_error(stream)}")
+    while True:
+        rows = Rows()
+        rows.owns = True
+        rows.capsules = (capsule, schema)
+        if stream.get_next(stream, &rows.owned):
+            raise ColumnError(f"the stream broke off: {_last_error(stream)}")
+        if rows.owned.release == NULL:
+            return
+        rows.look(&schema.schema, &rows.owned)
+        yield rows
+
+
+cdef str _last_error(ArrowArrayStream* stream):
+    cdef const char* text = stream.get_last_error(stream)
+    return "" if text == NULL else text.decode("utf-8", "replace")
