@@ -18,6 +18,7 @@ _MEANING: Final = {
     "topic": "name",
     "key": "name",
     "group_id": "name",
+    "transactional_id": "name",
     "resource_name": "name",
     "member_id": "name",
     "index": "number",
@@ -26,12 +27,15 @@ _MEANING: Final = {
     "resource_type": "number",
     "topic_id": "id",
     "group_instance_id": "instance",
+    "producer_id": "producer",
 }
 # Lists in a request that its answer goes through; lists of names have one entry each.
 _ASKED: Final = (
     *("topics", "topic_data", "partitions", "partition_data", "groups", "resources"),
     *("topic_names", "coordinator_keys", "groups_names", "members", "partition_indexes"),
+    *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
+_ERRORS: Final = ("error_code", "partition_error_code")
 # Lists in an answer that are about something else, such as where the nodes are.
 _OTHER: Final = {"brokers", "node_endpoints", "api_keys", "configs", "record_errors"}
 # The answer is at fault as a whole only if it has nothing that is: these say the error once.
@@ -61,8 +65,8 @@ def _fill(
         if not first <= version <= last:
             continue
         value = known.get(_MEANING.get(name))
-        if name == "error_code":
-            answer.error_code = error  # type: ignore[attr-defined]
+        if name in _ERRORS:
+            setattr(answer, name, error)
         elif value is not None or (name in _MEANING and nullable_from <= version <= nullable_to):
             setattr(answer, name, value)
         elif kind.startswith("[]") and hasattr(root, kind[2:]) and name not in _OTHER:

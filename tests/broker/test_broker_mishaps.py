@@ -22,7 +22,7 @@ def codes(message):
     found = []
     for name, *_ in message.FIELDS:
         value = getattr(message, name)
-        found += [value] if name == "error_code" else []
+        found += [value] if name in {"error_code", "partition_error_code"} else []
         if isinstance(value, list):
             found += [code for one in value if hasattr(one, "FIELDS") for code in codes(one)]
     return found
