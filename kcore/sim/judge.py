@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kcore.errors import KafkaError
 from kcore.events import PartitionsAssigned
 from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Logs, Offsets
@@ -28,6 +27,7 @@ from kcore.wire.messages import (
 if TYPE_CHECKING:
     from kcore.sim.members import Member
     from kcore.sim.network import Wire
+    from kcore.sim.watch import Watch
 
 # Generations whose owners are remembered: a zombie is never further behind.
 _GENERATIONS_KEPT: Final = 50
@@ -55,6 +55,8 @@ class Judge:
         self.groups: dict[str, GroupBook] = {}
         self.hands: dict[Member, Hands] = {}
         self._topic_names: dict[bytes, str] = {}
+        self.watch: Watch | None = None
+        self.groups_touched = False  # since somebody looked at their books
         ledger.asked_watchers.append(self._asked)
         ledger.answered_watchers.append(self._answered)
 
@@ -79,6 +81,8 @@ class Judge:
         for tp, records in taken.items():
             self.offsets.handed(member.name, member.group_id, hands, tp, records)
             self.logs.delivered_to(member.name, tp, records)
+            if self.watch is not None:
+                self.watch.got_on(member, tp)
         spans = {
             f"{tp.topic}-{tp.partition}": (records[0].offset, records[-1].offset)
             for tp, records in taken.items()
@@ -101,6 +105,7 @@ class Judge:
         for tp in event.added:
             hands.position.pop(tp, None)
             hands.done.pop(tp, None)
+            hands.owned[tp] = None
             hands.since[tp] = len(self.offsets.of(member.group_id, tp).history) - 1
         book = self.groups[member.group_id]
         owners = book.owners.setdefault(event.generation, {})
@@ -120,9 +125,27 @@ class Judge:
         hands = self.hands[member]
         for tp in partitions:
             hands.position.pop(tp, None)
+            hands.owned.pop(tp, None)
 
-    def complained(self, member: Member, error: KafkaError) -> None:
+    def complained(self, member: Member) -> None:
         """An application was told of an error."""
+        if self.watch is not None:
+            self.watch.got_on(member, None)
+
+    def lagging(self, member: Member) -> list[TopicPartition]:
+        """What a member has and is not at the end of, but for what it has paused."""
+        hands, paused = self.hands[member], member.core.paused()
+        return [
+            tp
+            for tp in hands.owned
+            if tp not in paused and self._position(member, hands, tp) < self.logs.end_offset(tp)
+        ]
+
+    def _position(self, member: Member, hands: Hands, tp: TopicPartition) -> int:
+        position = hands.position.get(tp)
+        if position is None:
+            return max(self.offsets.of(member.group_id, tp).candidates())
+        return position
 
     # Producers -----------------------------------------------------------------------------------
 
@@ -149,6 +172,7 @@ class Judge:
 
     def _asked(self, wire: Wire, asked: Asked) -> None:
         request = asked.message
+        self.groups_touched = True
         if isinstance(request, OffsetCommitRequest):
             hands = self._hands_of(wire)
             offsets = self._offsets_of(request, asked.version)
@@ -156,6 +180,7 @@ class Judge:
 
     def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
         request: Any = asked.message
+        self.groups_touched = True
         if isinstance(answer, JoinGroupResponse) and not answer.error_code:
             self._joined(request.group_id, answer)
         elif isinstance(answer, SyncGroupResponse) and not answer.error_code:

@@ -66,6 +66,7 @@ class Ledger:
         self._slack_ms = _SLACK_MS + LATE_ANSWER_MAX_MS + 12 * plan.latency_ms[1]
         self.asked_watchers: list[AskedWatcher] = []
         self.answered_watchers: list[AnsweredWatcher] = []
+        self.counted: Callable[[str], None] = _nobody
         self.requests = 0
         self.answers = 0
 
@@ -81,6 +82,7 @@ class Ledger:
         asked = Asked(correlation_id, api, version, now_ms, message)
         wire.asked.append(asked)
         self.requests += 1
+        self.counted(wire.client.name)
         self._trace.passed(wire.client.name, _NAMES[key], data)
         if len(wire.asked) > _IN_FLIGHT_MAX:
             raise ViolationError(
@@ -136,3 +138,7 @@ class Ledger:
                 f"{wire.node.name} has not answered {asked.api.name} {asked.correlation_id} of"
                 f" {wire.client.name} for {now_ms - asked.at_ms} ms",
             )
+
+
+def _nobody(_name: str) -> None:
+    """Nobody counts."""

@@ -311,7 +311,7 @@ class Member:
         ends.
         """
         self.errors += 1
-        self.stage.judge.complained(self, error)
+        self.stage.judge.complained(self)
         self.stage.trace.event(What.ERROR, self.name, error=f"{type(error).__name__}: {error}")
         if isinstance(error, FencedInstanceIdError):
             self.end("fenced")

@@ -129,6 +129,7 @@ class Network:
         self._count = 0
         self.refused_until_ms = 0
         self.connects = 0
+        self.counted: Callable[[str], None] = lambda _name: None
 
     # What peers do -------------------------------------------------------------------------------
 
@@ -136,6 +137,7 @@ class Network:
         """A client wants a connection."""
         self._count += 1
         self.connects += 1
+        self.counted(client.name)
         wire = Wire(self._count, client, link, node)
         self._wires[wire.number] = self._by_client[client, link] = wire
         apart_ms = self._apart.get((client.name, node.name), 0)

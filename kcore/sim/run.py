@@ -50,6 +50,7 @@ def simulate(plan: Plan, source: Source | Callable[[int], Any]) -> Outcome:
         begin(world, chance)
         world.run_until(plan.duration_ms)
         faults.heal(world)
+        world.watch.calm()
         settled_ms = settle(world)
         close(world)
     except ViolationError as found:
@@ -85,6 +86,14 @@ def close(world: World) -> None:
     left = [member.name for member in world.living()]
     if left:
         raise ViolationError(Rule.SETTLES, f"{', '.join(left)} did not close")
+    for peer in world.brokers.peers.values():
+        for group_id in world.judge.groups:
+            group = peer.node.groups.coordinator.group(group_id)
+            if group is not None and (group.members or group.pending_join):
+                ghosts = [*group.members, *group.pending_join]
+                raise ViolationError(Rule.SETTLES, f"{group_id} still has {ghosts}")
+        if peer.node.groups.coordinator.parked:
+            raise ViolationError(Rule.ANSWERED_ONCE, f"{peer.name} still has requests to answer")
 
 
 def counts_of(world: World) -> dict[str, int]:

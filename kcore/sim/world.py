@@ -23,6 +23,7 @@ from kcore.sim.producers import Producer
 from kcore.sim.stage import Stage
 from kcore.sim.trace import Trace
 from kcore.sim.violations import Rule, ViolationError, escaped
+from kcore.sim.watch import Watch, judge_groups
 
 # Turns of one millisecond, for each peer: more and something goes round in circles.
 _TURNS_PER_PEER: Final = 300
@@ -51,6 +52,7 @@ class World:
             plan, self.now, self.at, self.network, self.judge, self.trace, self._find
         )
         self.brokers = Brokers(self.stage, chance)
+        self.watch = self.judge.watch = Watch(self)
         self.topics: list[str] = []
         self.members: list[Member] = []  # those that have not ended
         self.started = 0
@@ -76,7 +78,7 @@ class World:
 
     def run_until(self, end_ms: int) -> None:
         """Let time pass."""
-        heap, trace = self._heap, self.trace
+        heap, trace, judge = self._heap, self.trace, self.judge
         limit = _TURNS_PER_PEER * (self.plan.members + self.plan.brokers + 1)
         while heap and heap[0][0] <= end_ms:
             at_ms, _, what, arguments = heappop(heap)
@@ -89,6 +91,9 @@ class World:
                 raise ViolationError(Rule.BOUNDED, f"{self._turns} turns without time passing")
             try:
                 what(*arguments)
+                if judge.groups_touched:
+                    judge.groups_touched = False
+                    judge_groups(self)
             except ViolationError:
                 raise
             except Exception as error:
