@@ -45,7 +45,7 @@ class _InsideCall(Call):
     def __init__(self, node: Node, message: Message, version: int, now_ms: int) -> None:
         key = ApiKey(message.API_KEY)
         request = DecodedRequest(key, version, 0, "kcore-inside", message)
-        super().__init__(node, ClientLink(next(_links), "inside", 1), request, now_ms)
+        super().__init__(node, ClientLink(next(_links), "inside", 1, now_ms), request, now_ms)
         self.future: Future[Message] = Future()
 
     def answer(self, message: Message) -> None:
