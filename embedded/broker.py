@@ -7,16 +7,19 @@ import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from kcore.broker import BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
 from kcore.embedded import inside
+from kcore.embedded.durable import DurableNode
+from kcore.embedded.store import Store
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
 from kcore.transports.memory import MemoryNetwork, MemorySelector, MemoryTransport
-from kcore.transports.serve import Server
+from kcore.transports.serve import Server, ServingCore
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
@@ -39,6 +42,9 @@ class EmbeddedBroker:
     host, port: where to listen; port 0: any free ones, else node n listens on port + n - 1.
     config: options of the brokers. seed: what ids are drawn from; None: of the system's choice.
     in_memory: no ports at all; clients of this process connect through `transport()`.
+    directory: where topics, records and groups are kept over a restart; None: nowhere. flush: when
+    what is written there is synced: "never" (the system decides: it outlives this process, not the
+    machine), "always" (before it is answered), or every so many ms.
     """
 
     def __init__(
@@ -50,6 +56,8 @@ class EmbeddedBroker:
         config: BrokerConfig | None = None,
         seed: int | None = None,
         in_memory: bool = False,
+        directory: str | Path | None = None,
+        flush: str | int = "never",
     ) -> None:
         if in_memory:
             host, port = MEMORY_HOST, port or MEMORY_PORT
@@ -61,6 +69,9 @@ class EmbeddedBroker:
         self._port = port
         self._config = config or BrokerConfig()
         self._rng = random.SystemRandom() if seed is None else random.Random(seed)
+        self._directory = None if directory is None else Path(directory)
+        self._flush = flush
+        self._store: Store | None = None
         self._cluster: Cluster | None = None
         self._server: Server | None = None
         self._passed_ms = 0  # by which the brokers' clock is ahead
@@ -68,33 +79,47 @@ class EmbeddedBroker:
     # Life ----------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Listen and serve. OSError if a port is taken; IllegalStateError if it serves already."""
+        """Listen and serve. OSError if a port is taken; UsageError if it serves already, or the
+        directory is in use; StorageError.
+        """
         if self._server is not None:
             raise UsageError("this broker serves already")
-        sockets = self._listen()
-        addresses = [
-            Address(number, self._host, sock.getsockname()[1])
-            for number, sock in enumerate(sockets, 1)
-        ]
-        now_ms = self._now_ms()
-        self._cluster = cluster = Cluster(
-            self._config,
-            addresses,
-            self._rng,
-            wall_offset_ms=time.time_ns() // 1_000_000 - now_ms,
-        )
-        nodes = [Node(cluster, address.node_id, now_ms) for address in addresses]
-        selector = None if self._network is None else MemorySelector()
-        served = list(zip(sockets, nodes, strict=True))
-        self._server = Server(served, self._now_ms, selector=selector)
+        with ExitStack() as begun:
+            listeners = self._listen(begun)
+            cluster, nodes = self._make_nodes(listeners, begun)
+            selector = None if self._network is None else MemorySelector()
+            served: list[tuple[Any, ServingCore]] = [*zip(listeners, nodes, strict=True)]
+            self._server = Server(served, self._now_ms, selector=selector)
+            begun.pop_all()
+        self._cluster = cluster
         self._server.start()
         return self
 
+    def _make_nodes(self, listeners: list[Any], begun: ExitStack) -> tuple[Cluster, list[Node]]:
+        addresses = [
+            Address(number, self._host, listener.getsockname()[1])
+            for number, listener in enumerate(listeners, 1)
+        ]
+        now_ms = self._now_ms()
+        wall_offset_ms = time.time_ns() // 1_000_000 - now_ms
+        cluster = Cluster(self._config, addresses, self._rng, wall_offset_ms=wall_offset_ms)
+        if self._directory is None:
+            return cluster, [Node(cluster, address.node_id, now_ms) for address in addresses]
+        self._store = store = Store(self._directory, self._count, self._flush, self._now_ms)
+        begun.callback(store.close)
+        store.load(cluster, now_ms)
+        return cluster, [
+            DurableNode(cluster, address.node_id, now_ms, store) for address in addresses
+        ]
+
     def stop(self) -> None:
-        """Close every connection and forget everything. Idempotent."""
+        """Close every connection and forget everything that is not kept. Idempotent."""
         server, self._server = self._server, None
         if server is not None:
             server.stop()
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -350,14 +375,12 @@ class EmbeddedBroker:
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add(mishap))
 
-    def _listen(self) -> list[Any]:
-        with ExitStack() as opened:
-            listeners = []
-            for index in range(self._count):
-                listeners.append(self._listener(self._port and self._port + index))
-                opened.callback(listeners[-1].close)
-            opened.pop_all()
-            return listeners
+    def _listen(self, begun: ExitStack) -> list[Any]:
+        listeners = []
+        for index in range(self._count):
+            listeners.append(self._listener(self._port and self._port + index))
+            begun.callback(listeners[-1].close)
+        return listeners
 
     def _listener(self, port: int) -> Any:
         """A socket, or what stands for one in memory. OSError if the port is taken."""

@@ -374,8 +374,7 @@ class MemorySelector(selectors.BaseSelector):
 
     def _enter(self, thing: _Watched, events: int, data: Any) -> selectors.SelectorKey:
         number = thing.fileno()
-        # SelectorKey is typed for descriptors; it takes whatever is told apart by a number.
-        key = selectors.SelectorKey(thing, number, events, data)  # type: ignore[arg-type]
+        key = selectors.SelectorKey(thing, number, events, data)
         self._keys[number] = key
         self._hot.add(number)
         return key

@@ -74,7 +74,14 @@ class Cluster:
 
     def new_producer_id(self) -> int:
         """An id no producer of this cluster has had."""
-        return next(self._producer_ids)
+        producer_id = next(self._producer_ids)
+        if self.replication.store is not None:
+            self.replication.store.producer_id_given(producer_id)
+        return producer_id
+
+    def begin_producer_ids_at(self, first: int) -> None:
+        """Those before have been given."""
+        self._producer_ids = count(first)
 
     # Topics --------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ class Partition:
         "leader_epoch",
         "log",
         "logs",
+        "noted",
         "number",
         "replicas",
         "scheduled_ms",
@@ -78,6 +79,7 @@ class Partition:
         self.synced: list[PartitionLog] = []
         self.late: dict[int, Late] = {}
         self.scheduled_ms = NEVER
+        self.noted: tuple[int, ...] = ()  # what the store was told last
         if len(replicas) > 1:
             self.isr = [one for one in replicas if home.is_live(one)] or [replicas[0]]
             self.settle(0)
@@ -199,6 +201,15 @@ class Partition:
             if self.leader != NOBODY and self.home.reach(self.leader, node_id):
                 late.due_ms = now_ms + self.home.lag_ms(self.leader, node_id)
         self.tick(now_ms)
+        self._note()
+
+    def _note(self) -> None:
+        """Have the store know who leads, who is in sync, and who has a replica."""
+        if self.home.store is not None:
+            state = (self.leader, self.leader_epoch, *self.isr, NOBODY, *self.replicas)
+            if state != self.noted:
+                self.noted = state
+                self.home.store.partition_changed(self)
 
     def tick(self, now_ms: int) -> None:
         """Do what is due: followers take over batches, join the ISR or fall out of it."""
@@ -215,6 +226,8 @@ class Partition:
                 self.isr.remove(node_id)
         if self.advance() or moved or len(self.isr) != isr:
             self.home.changed(self)
+        if len(self.isr) != isr:
+            self._note()
         self._schedule()
 
     def _shrinks_ms(self, node_id: int, late: Late) -> int:

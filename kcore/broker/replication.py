@@ -16,10 +16,11 @@ from kcore.timers import NEVER
 if TYPE_CHECKING:
     from kcore.broker.cluster import Cluster
     from kcore.broker.partitions import Partition
+    from kcore.broker.stores import ClusterStore
 
 
 class Replication:
-    """What partitions know of the cluster around them."""
+    """What partitions and topics know of the cluster around them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -31,6 +32,7 @@ class Replication:
         }
         self._order = count()
         self.lag_max_ms = cluster.config.replica_lag_time_max_ms
+        self.store: ClusterStore | None = None  # who keeps the cluster elsewhere, too
 
     # Asked by partitions -------------------------------------------------------------------------
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from kcore.broker.partitions import Partition
+    from kcore.broker.topics import Topic
 
 
 class LogStore(Protocol):
@@ -20,3 +24,24 @@ class LogStore(Protocol):
 
     def replaced(self, first_offset: int, end_offset: int, batches: Sequence[bytes]) -> None:
         """Compaction: these batches are what is left from first_offset up to end_offset."""
+
+
+class ClusterStore(Protocol):
+    """Told of what a controller knows, after it changed and before anybody is answered."""
+
+    def topic_changed(self, topic: Topic) -> None:
+        """It was made, or has more partitions, or other options."""
+
+    def topic_deleted(self, topic: Topic) -> None:
+        """It is gone, and so are its records."""
+
+    def partition_changed(self, partition: Partition) -> None:
+        """Another node leads it, or others are in sync, or have replicas. The topic may not have
+        been told of yet.
+        """
+
+    def settings_changed(self, settings: dict[str, dict[str, str]]) -> None:
+        """Nodes have these options now: by node id as text, "" for all nodes."""
+
+    def producer_id_given(self, producer_id: int) -> None:
+        """No producer may get it again."""

@@ -88,9 +88,10 @@ class Catalog:
         replication_factor: int = 1,
         assignments: list[list[int]] | None = None,
         dry_run: bool = False,
+        topic_id: bytes | None = None,
     ) -> Topic:
         """A new topic. assignments: the nodes of each partition, the leader first; None: they go
-        round. RefusedError.
+        round. topic_id: of a topic that was there before. RefusedError.
         """
         self._check_name(name)
         if partitions < 1:
@@ -109,13 +110,20 @@ class Catalog:
                 )
             own[option] = text
         checked_topic(own)
-        topic = Topic(name, self._new_id(), self._settings.log_config(own))
+        topic = Topic(name, topic_id or self._new_id(), self._settings.log_config(own))
         topic.settings = own
         self.add_partitions(topic, partitions, replication_factor, assignments, dry_run=dry_run)
         if not dry_run:
             self._by_name[name] = self._by_id[topic.topic_id] = topic
             self._collisions.setdefault(name.translate(_NAMES_COLLIDE), name)
+            self._tell(topic)
         return topic
+
+    def _tell(self, topic: Topic) -> None:
+        """Have the store know of a topic, once it is there."""
+        store = self._replication.store
+        if store is not None and topic.topic_id in self._by_id:
+            store.topic_changed(topic)
 
     def _check_name(self, name: str) -> None:
         wrong = None
@@ -168,6 +176,7 @@ class Catalog:
                 Partition(topic.name, number, topic.config, nodes, self._replication)
             )
             self._partition_count += 1
+        self._tell(topic)
 
     def _check_nodes(self, replication_factor: int, assignments: list[list[int]] | None) -> None:
         if assignments is None:
@@ -204,11 +213,14 @@ class Catalog:
         """Give a topic these settings, which have been checked, in place of those it had."""
         topic.settings = own
         update(topic.config, self._settings.log_config(own))
+        self._tell(topic)
 
     def reconfigure(self) -> None:
         """The defaults of all topics have changed."""
         for topic in self._by_name.values():
             update(topic.config, self._settings.log_config(topic.settings))
+        if self._replication.store is not None:
+            self._replication.store.settings_changed(self._settings.nodes)
 
     def delete(self, topic: Topic) -> None:
         """Forget a topic and its records."""
@@ -217,6 +229,8 @@ class Catalog:
         for partition in topic.partitions:
             partition.leader = NOBODY
         self._partition_count -= len(topic.partitions)
+        if self._replication.store is not None:
+            self._replication.store.topic_deleted(topic)
 
     def _new_id(self) -> bytes:
         while True:

@@ -1,0 +1,166 @@
+"""Files as a store needs them: appended to, cut, replaced in one step, made to last when told to.
+
+Everything goes to the system at once (`write`, not a buffer of this process), so a process that is
+killed loses nothing it has answered for. `flush` is about the machine: a power cut loses what was
+not synced. It is "never" (the system decides), "always" (before anything is answered) or every so
+many ms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from kcore.errors import KafkaError, UsageError
+
+NEVER: Final = "never"
+ALWAYS: Final = "always"
+# Descriptors kept open; a topic has one a replica, and a process a thousand or so.
+OPEN_MAX: Final = 200
+
+
+class StorageError(KafkaError):
+    """A file could not be written: nothing is taken in any more, as a part of it may be missing."""
+
+
+class Disk:
+    """All files of one store. After the first error every write is refused: StorageError."""
+
+    def __init__(self, flush: str | int = NEVER) -> None:
+        if not (flush in {NEVER, ALWAYS} or (type(flush) is int and flush > 0)):
+            raise UsageError(f"flush={flush!r} is neither never, always nor a number of ms")
+        self.flush = flush
+        self._open: OrderedDict[Path, int] = OrderedDict()
+        self._unsynced: dict[Path, None] = {}
+        self._error: OSError | None = None
+
+    @property
+    def dirty(self) -> bool:
+        """Whether something waits to be synced."""
+        return bool(self._unsynced)
+
+    def append(self, path: Path, data: bytes) -> None:
+        """Write at the end of a file, which is made if it is not there."""
+        self._check()
+        try:
+            fd = self._descriptor(path)
+            written = os.write(fd, data)
+            while written < len(data):
+                written += os.write(fd, memoryview(data)[written:])
+        except OSError as error:
+            self._fail(error)
+        self._touch(path)
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Cut a file."""
+        self._check()
+        try:
+            os.ftruncate(self._descriptor(path), size)
+        except OSError as error:
+            self._fail(error)
+        self._touch(path)
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Put a file in the place of another, or of none: whole, or not at all."""
+        self._check()
+        aside = path.with_name(path.name + ".new")
+        try:
+            with aside.open("wb") as out:
+                out.write(data)
+                out.flush()
+                if self.flush != NEVER:
+                    os.fsync(out.fileno())
+            self._close(path)
+            aside.replace(path)
+        except OSError as error:
+            self._fail(error)
+        self._touch(path.parent)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, if it is there."""
+        self._check()
+        self._close(path)
+        self._unsynced.pop(path, None)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self._fail(error)
+        self._touch(path.parent)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder and those above it."""
+        self._check()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._fail(error)
+        self._touch(path.parent)
+
+    def sync(self) -> None:
+        """Have everything that was written last."""
+        self._check()
+        paths, self._unsynced = list(self._unsynced), {}
+        try:
+            for path in paths:
+                known = self._open.get(path)
+                if known is not None:
+                    os.fdatasync(known)
+                elif path.exists():
+                    _sync(path)
+        except OSError as error:
+            self._fail(error)
+
+    def close(self) -> None:
+        """Sync, unless that is never done, and let go of everything. Idempotent."""
+        if self._unsynced and self._error is None:
+            with suppress(StorageError):
+                self.sync()
+        for path in list(self._open):
+            self._close(path)
+
+    def forked(self) -> None:
+        """In the child of a fork: these descriptors are the parent's to use."""
+        self._unsynced.clear()
+        self.close()
+
+    def _descriptor(self, path: Path) -> int:
+        fd = self._open.get(path)
+        if fd is not None:
+            self._open.move_to_end(path)
+            return fd
+        is_new = not path.exists()
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._open[path] = fd
+        if is_new:
+            self._touch(path.parent)
+        while len(self._open) > OPEN_MAX:
+            self._close(next(iter(self._open)))
+        return fd
+
+    def _touch(self, path: Path) -> None:
+        if self.flush != NEVER:
+            self._unsynced[path] = None
+
+    def _close(self, path: Path) -> None:
+        fd = self._open.pop(path, None)
+        if fd is not None:
+            os.close(fd)
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise StorageError(f"the store has failed: {self._error}")
+
+    def _fail(self, error: OSError) -> None:
+        self._error = error
+        raise StorageError(f"the store has failed: {error}") from error
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,334 @@
+"""A cluster in a folder, so that a restart keeps topics, records, producers, groups.
+
+    <folder>/.lock                       held by the broker that uses it
+    <folder>/cluster.log                 topics, options, who leads what; a checked line a change
+    <folder>/node-1/orders-0/*.log       the replicas' logs (log_files.py)
+    <folder>/coordinators/__consumer_offsets-7/   the journals of groups (journal_files.py), and of
+    <folder>/coordinators/__transaction_state-7/  transactions
+
+The store is told of every change in its order, before anything is answered. What it keeps of a
+partition is what a controller knows; the rest is in the logs themselves. A restart begins a new
+leader epoch everywhere, as Kafka's does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from crc32c import crc32c
+
+from kcore.broker import Cluster
+from kcore.broker.partitions import NOBODY, Partition
+from kcore.broker.topics import Topic
+from kcore.embedded.disk import ALWAYS, NEVER, Disk
+from kcore.embedded.journal_files import KeptJournal
+from kcore.embedded.log_files import LogFiles
+from kcore.errors import UsageError
+from kcore.timers import NEVER as NEVER_DUE
+from kcore.transports.forking import release_in_child
+
+GROUPS: Final = "__consumer_offsets"
+TRANSACTIONS: Final = "__transaction_state"
+FORMAT: Final = 1
+# Epochs of coordinators go on above those of the start before, which are not written down.
+_EPOCHS_A_START: Final = 1 << 16
+# Producer ids written as given at a time: those left of them at the end are never given.
+_PRODUCER_IDS: Final = 1_000
+
+
+class Store:
+    """What a folder has of a cluster. clock: ms, for `flush` every so many ms.
+
+    UsageError: another broker uses the folder, or it is of another kind of cluster. StorageError.
+    """
+
+    def __init__(
+        self, folder: Path, nodes: int, flush: str | int, clock: Callable[[], int]
+    ) -> None:
+        self.disk = Disk(flush)
+        self._folder = folder
+        self._nodes = nodes
+        self._clock = clock
+        self._sync_at = NEVER_DUE
+        self._topics: dict[str, dict[str, Any]] = {}  # by id: what the file says of them
+        self._ids: dict[str, str] = {}  # by name
+        self._settings: dict[str, dict[str, str]] = {}  # of nodes
+        self._starts = 0
+        self._reserved = 0  # producer ids
+        self._given = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(folder / ".lock")
+        release_in_child(self)
+
+    # Life ----------------------------------------------------------------------------------------
+
+    def load(self, cluster: Cluster, now_ms: int) -> None:
+        """Fill a cluster that has no nodes yet with what the folder has, and keep the rest, too."""
+        groups = cluster.config.coordinator.offsets_topic_num_partitions
+        transactions = cluster.config.transactions.transaction_state_log_num_partitions
+        about = {"format": FORMAT, GROUPS: groups, TRANSACTIONS: transactions}
+        for record in _records(self._path):
+            self._take(record, about)
+        self._starts += 1
+        cluster.settings.nodes.update(self._settings)
+        for topic_id, known in self._topics.items():
+            self._restore(cluster, topic_id, known, now_ms)
+        self._set_strays_aside()
+        for number in range(groups):
+            cluster.journals[number] = self._journal(GROUPS, number)
+        for number in range(transactions):
+            cluster.transaction_journals[number] = self._journal(TRANSACTIONS, number)
+        cluster.begin_producer_ids_at(self._given)
+        self._reserved = self._given
+        for topic in cluster.topics.topics():
+            key = self._ids[topic.name] = topic.topic_id.hex()
+            self._topics[key] = _described(topic)
+        lines: list[dict[str, Any]] = [
+            about,
+            {"starts": self._starts},
+            {"producer_ids": self._given},
+            {"settings": self._settings},
+        ]
+        lines += [{"topic": key} | known for key, known in self._topics.items()]
+        self.disk.replace(self._path, b"".join(map(_line, lines)))
+        cluster.replication.store = self
+
+    def close(self) -> None:
+        """Sync, unless that is never done, and let others use the folder. Idempotent."""
+        self.disk.close()
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
+
+    def forked(self) -> None:
+        """In the child of a fork: the parent goes on alone."""
+        self.disk.forked()
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
+
+    # Told by the cluster -------------------------------------------------------------------------
+
+    def topic_changed(self, topic: Topic) -> None:
+        """It was made, or has more partitions, or other options."""
+        key = topic.topic_id.hex()
+        self._ids[topic.name] = key
+        self._topics[key] = _described(topic)
+        self._write({"topic": key} | self._topics[key])
+        for partition in topic.partitions:
+            self._attach(key, partition)
+
+    def topic_deleted(self, topic: Topic) -> None:
+        """It is gone, and so are its records."""
+        key = topic.topic_id.hex()
+        del self._topics[key], self._ids[topic.name]
+        self._write({"deleted": key})
+        for partition in topic.partitions:
+            for log in partition.logs.values():
+                if isinstance(log.store, LogFiles):
+                    log.store.delete()
+                    log.store = None
+
+    def partition_changed(self, partition: Partition) -> None:
+        """Another node leads it, or others are in sync, or have replicas."""
+        key = self._ids.get(partition.topic, "")
+        known = self._topics.get(key)
+        if known is None or partition.number >= len(known["partitions"]):
+            return
+        known["partitions"][partition.number] = placed = _placed(partition)
+        self._write({"partition": [key, partition.number, placed]})
+        self._attach(key, partition)
+
+    def settings_changed(self, settings: dict[str, dict[str, str]]) -> None:
+        """Nodes have these options now."""
+        self._write({"settings": settings})
+
+    def producer_id_given(self, producer_id: int) -> None:
+        """No producer may get it again."""
+        self._given = max(self._given, producer_id + 1)
+        if self._given > self._reserved:
+            self._reserved = self._given + _PRODUCER_IDS
+            self._write({"producer_ids": self._reserved})
+
+    # Flushing ------------------------------------------------------------------------------------
+
+    @property
+    def sync_first(self) -> bool:
+        """Whether nothing may be answered before a `sync`."""
+        return self.disk.flush == ALWAYS and self.disk.dirty
+
+    def sync(self) -> None:
+        """Have everything so far last. StorageError."""
+        self._sync_at = NEVER_DUE
+        self.disk.sync()
+
+    def deadline(self) -> int:
+        """When `sync` is due; NEVER if it is not."""
+        if self.disk.flush in {ALWAYS, NEVER} or not self.disk.dirty:
+            return NEVER_DUE
+        if self._sync_at == NEVER_DUE:
+            self._sync_at = self._clock() + int(self.disk.flush)
+        return self._sync_at
+
+    # Reading -------------------------------------------------------------------------------------
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / "cluster.log"
+
+    def _take(self, record: dict[str, Any], about: dict[str, int]) -> None:
+        """What one line says."""
+        if "format" in record:
+            if record != about:
+                raise UsageError(f"{self._folder} is of another kind of broker: {record}")
+        elif "topic" in record:
+            self._topics[record.pop("topic")] = record
+        elif "partition" in record:
+            key, number, placed = record["partition"]
+            self._topics[key]["partitions"][number] = placed
+        elif "deleted" in record:
+            self._topics.pop(record["deleted"], None)
+        elif "starts" in record:
+            self._starts = record["starts"]
+        elif "settings" in record:
+            self._settings = record["settings"]
+        elif "producer_ids" in record:
+            self._given = record["producer_ids"]
+
+    def _restore(self, cluster: Cluster, topic_id: str, known: dict[str, Any], now_ms: int) -> None:
+        replicas = [placed["replicas"] for placed in known["partitions"]]
+        most = max(max(nodes) for nodes in replicas)
+        if most > self._nodes:
+            raise UsageError(f"{self._folder} has replicas of node {most}: start so many nodes")
+        topic = cluster.topics.create(
+            known["name"],
+            len(replicas),
+            known["settings"],
+            assignments=replicas,
+            topic_id=bytes.fromhex(topic_id),
+        )
+        wall_ms = cluster.wall_ms(now_ms)
+        for partition, placed in zip(topic.partitions, known["partitions"], strict=True):
+            for node_id, log in partition.logs.items():
+                files = LogFiles(self._place(topic_id, node_id, partition), self.disk)
+                batches, start_offset = files.recover()
+                log.load(batches, start_offset, wall_ms)
+                log.store = files
+            isr = [node for node in placed["isr"] if node in partition.logs]
+            # The leader that was, unless a crash took more from it than from another.
+            ends = {node: partition.logs[node].end_offset for node in isr}
+            leader = placed["leader"]
+            if ends and ends.get(leader, -1) < max(ends.values()):
+                leader = max(isr, key=lambda node: ends[node])
+            partition.isr, partition.leader_epoch = isr, placed["epoch"]
+            partition.lead(leader if leader in cluster.live else NOBODY, now_ms)
+
+    def _journal(self, name: str, number: int) -> KeptJournal:
+        folder = self._folder / "coordinators" / f"{name}-{number}"
+        journal = KeptJournal(name, number, folder, self.disk)
+        journal.epoch = self._starts * _EPOCHS_A_START
+        return journal
+
+    def _set_strays_aside(self) -> None:
+        """Folders of topics that are not known: what was half deleted, or lost its last line."""
+        known = {
+            (f"node-{node}", f"{known['name']}-{number}"): key
+            for key, known in self._topics.items()
+            for number, placed in enumerate(known["partitions"])
+            for node in placed["replicas"]
+        }
+        for folder in self._folder.glob("node-*/*"):
+            topic_id = _topic_id(folder)
+            expected = known.get((folder.parent.name, folder.name))
+            if folder.name.endswith("-stray") or expected == topic_id:
+                continue
+            with suppress(OSError):
+                folder.rename(folder.with_name(f"{folder.name}.{topic_id}-stray"))
+
+    # Writing -------------------------------------------------------------------------------------
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self.disk.append(self._path, _line(record))
+
+    def _place(self, topic_id: str, node_id: int, partition: Partition) -> Path:
+        """The folder of a replica, made if it is not there; one of another topic of this name is
+        not it.
+        """
+        folder = self._folder / f"node-{node_id}" / f"{partition.topic}-{partition.number}"
+        if folder.exists() and _topic_id(folder) != topic_id:
+            shutil.rmtree(folder)
+        if not folder.exists():
+            self.disk.make_folder(folder)
+            metadata = f"version: 0\ntopic_id: {topic_id}\n"
+            self.disk.replace(folder / "partition.metadata", metadata.encode())
+        return folder
+
+    def _attach(self, topic_id: str, partition: Partition) -> None:
+        """Have logs that are new here tell what happens to them."""
+        for node_id, log in partition.logs.items():
+            if log.store is None:
+                folder = self._place(topic_id, node_id, partition)
+                files = LogFiles(folder, self.disk)
+                files.clear()
+                files.fill(log.batches(), log.start_offset)
+                log.store = files
+
+
+def _described(topic: Topic) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "settings": dict(topic.settings),
+        "partitions": [_placed(partition) for partition in topic.partitions],
+    }
+
+
+def _placed(partition: Partition) -> dict[str, Any]:
+    return {
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "leader": partition.leader,
+        "epoch": partition.leader_epoch,
+    }
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    text = json.dumps(record, separators=(",", ":"))
+    return f"{crc32c(text.encode()):08x} {text}\n".encode()
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file up to the first one that is not whole."""
+    found: list[dict[str, Any]] = []
+    if path.exists():
+        for line in path.read_bytes().splitlines(keepends=True):
+            checksum, _, text = line.partition(b" ")
+            if not line.endswith(b"\n") or checksum != b"%08x" % crc32c(text[:-1]):
+                break
+            found.append(json.loads(text))
+    return found
+
+
+def _topic_id(folder: Path) -> str:
+    """Whose folder it is; "" if that is not known."""
+    with suppress(OSError):
+        for line in (folder / "partition.metadata").read_text().splitlines():
+            if line.startswith("topic_id: "):
+                return line.removeprefix("topic_id: ")
+    return ""
+
+
+def _lock(path: Path) -> int:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        raise UsageError(f"{path.parent} is in use by another broker") from error
+    return fd
