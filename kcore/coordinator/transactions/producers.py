@@ -101,8 +101,7 @@ def _begun(
         return known.initialized(timeout_ms, known.epoch + 1, NO_EPOCH, wall_ms)
     if known.epoch in {NO_EPOCH, asked.epoch}:
         return known.initialized(timeout_ms, known.epoch + 1, known.epoch, wall_ms)
-    last_epoch = shard.last_epoch(known.transactional_id)
-    if asked.epoch == last_epoch:
+    if asked.epoch == known.last_epoch:
         # It asks again: the answer was lost.
-        return known.initialized(timeout_ms, known.epoch, last_epoch, wall_ms)
+        return known.initialized(timeout_ms, known.epoch, known.last_epoch, wall_ms)
     return None

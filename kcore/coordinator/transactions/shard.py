@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kcore.coordinator.appends import Appends, answered
@@ -24,7 +24,6 @@ from kcore.coordinator.transactions.states import (
     TransactionState,
 )
 from kcore.coordinator.transactions.transaction import (
-    NO_EPOCH,
     NO_PRODUCER_ID,
     TV_BUMPS,
     Transaction,
@@ -86,9 +85,8 @@ class Shard:
         self.wall_offset_ms = wall_offset_ms
         self.loading = True
         self.transactions: dict[str, Transaction] = {}
-        # What no entry says, and is lost with the coordinator: epochs that a producer had before
-        # it asked for the next, what is on its way to the journal, markers that are not written.
-        self.last_epochs: dict[str, int] = {}
+        # What no entry says, and is lost with the coordinator: markers that are not written, what
+        # is on its way to the journal.
         self.marking: dict[str, set[TopicPartition]] = {}
         self._pending: dict[str, TransactionState] = {}
         self._purgatory = purgatory
@@ -154,9 +152,9 @@ class Shard:
 
         def written(error: ErrorCode, now_ms: int) -> None:
             self._pending.pop(transactional_id, None)
-            if not error and after.last_epoch != NO_EPOCH:
-                self.last_epochs[transactional_id] = after.last_epoch
-            if error and transactional_id in self.transactions:
+            if not error:
+                self._remember(after)
+            elif transactional_id in self.transactions:
                 # What its timeout found on the way is not.
                 self._arm(self.transactions[transactional_id], now_ms, RETRY_MS)
             done(answered(error), now_ms)
@@ -290,7 +288,6 @@ class Shard:
             return
         transactional_id, transaction = read
         self.marking.pop(transactional_id, None)
-        self.last_epochs.pop(transactional_id, None)
         if transaction is None:
             self.transactions.pop(transactional_id, None)
             return
@@ -298,9 +295,15 @@ class Shard:
         if not self.loading:
             self._arm(transaction, now_ms)
 
-    def last_epoch(self, transactional_id: str) -> int:
-        """The epoch before the current one, if its producer asked for that itself."""
-        return self.last_epochs.get(transactional_id, NO_EPOCH)
+    def _remember(self, after: Transaction) -> None:
+        """What no entry says of an id, and is lost with the coordinator: the epoch before the
+        current one, and before version 1 the producer id before.
+        """
+        self.transactions[after.transactional_id] = replace(
+            self.transactions[after.transactional_id],
+            last_epoch=after.last_epoch,
+            previous_producer_id=after.previous_producer_id,
+        )
 
 
 class _Again(Delayed):
