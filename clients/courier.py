@@ -92,6 +92,8 @@ class Courier:
         """Sort what the core has said; the calls that are to be made without the lock."""
         calls: list[Callable[[], object]] = []
         event = self.core.next_event()
+        if event is None:
+            return calls
         while event is not None:
             if type(event) is RecordsDelivered:
                 for waiter in event.batch.waiters:
@@ -147,9 +149,11 @@ class Courier:
         return self._closed
 
     def nudge(self) -> None:
-        """Something was begun (with the lock held): do not wait for the network meanwhile."""
-        if self._transport.waiting:
-            self._pump.wakeup()
+        """With the lock held: if something was begun, do not wait for the network meanwhile."""
+        if self.core.stirred:
+            self.core.stirred = False
+            if self._transport.waiting:
+                self._pump.wakeup()
 
     def take_error(self) -> KafkaError | None:
         """What the cluster said against us since the last time."""
@@ -181,7 +185,6 @@ class Courier:
                 self._bells[bell] = None
             else:
                 attend(bell)
-            self.nudge()
         try:
             while True:
                 left = None if until is None else max(0.0, (until - self.now_ms()) / 1000)

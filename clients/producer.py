@@ -83,6 +83,7 @@ class Producer:
         courier, core = self._courier, self._core
         with courier.lock:
             operation = core.fetch_metadata((), courier.now_ms(), timeout_ms)
+            core.stirred = True
             courier.nudge()
         ended: list[Any] = []
 
@@ -152,7 +153,6 @@ class Producer:
                 partition_key=raw_key,
             )
             if core.stirred:
-                core.stirred = False
                 courier.nudge()
         if taken is None:
             taken = self._send_later(

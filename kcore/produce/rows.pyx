@@ -235,6 +235,8 @@ cdef class Rows:
     cdef bint wide_headers
     cdef uint8_t* scratch
     cdef Py_ssize_t scratch_size
+    cdef int64_t checked_until  # rows before it have partitions that exist, if there are
+    cdef int64_t checked_count  # so many
     cdef readonly int64_t length
     cdef readonly bint has_topic
 
@@ -339,9 +341,13 @@ cdef class Rows:
         """The first row, of these, with a partition that is none of `count`, and which."""
         cdef int64_t row
         cdef int64_t number = 0
+        if end <= self.checked_until and count == self.checked_count:
+            return None  # rows are poured in several goes; each is looked at once
         for row in range(begin, end):
             if number_at(&self.partition, row, &number) and not 0 <= number < count:
                 return row, number
+        self.checked_until = end
+        self.checked_count = count
         return None
 
     cdef int64_t size_of(self, int64_t row) noexcept nogil:

@@ -118,11 +118,13 @@ class ProducerCore(ClientCore):
         tp = TopicPartition(topic, number)
         accumulator = self._accumulator
         due = len(accumulator.due)
+        starved = accumulator.starved
         taken = accumulator.append(tp, timestamp_ms, key, value, headers, now_ms)
         if taken is None:
             self.held_up = "memory"
-            self._settle(now_ms)
-            self.stirred = True
+            if not starved:  # what lingers is sent now; later attempts only wait for that
+                self._settle(now_ms)
+                self.stirred = True
             return None
         if key is None and partition is None:
             self._partitioning.note(topic, size, full=taken[0].data is not None)
@@ -159,8 +161,12 @@ class ProducerCore(ClientCore):
             raise IllegalArgumentError(
                 f"row {bad[0]}: {topic} has no partition {bad[1]}: it has {len(numbers)}, from 0"
             )
+        accumulator = self._accumulator
+        if accumulator.starved and accumulator.room_bytes < self.config.buffer_memory // 4:
+            return begin  # a little room is not worth a turn: there will be more
+        accumulator.starved = False
         feed = Feed(
-            self._accumulator,
+            accumulator,
             self._partitioning,
             delivery,
             topic,
@@ -175,7 +181,7 @@ class ProducerCore(ClientCore):
             feed.finish()
         if taken < end:
             self.held_up = "memory"
-            self._accumulator.starved = True
+            accumulator.starved = True
         self._settle(now_ms)
         self.stirred = True
         return taken
@@ -192,12 +198,13 @@ class ProducerCore(ClientCore):
             )
 
     def _partitions(self, topic: str, now_ms: int) -> list[int] | None:
-        self._interest.use(topic, now_ms)
+        new = self._interest.use(topic, now_ms)
         numbers = self._view.partitions(topic)
         if not numbers:
             self.held_up = "metadata"
-            self._settle(now_ms)
-            self.stirred = True
+            if new:
+                self._settle(now_ms)
+                self.stirred = True
             return None
         return numbers
 
@@ -211,6 +218,7 @@ class ProducerCore(ClientCore):
         else:
             self._outbox.finish(operation, None, None)
         self._settle(now_ms)
+        self.stirred = True
         return operation
 
     def partitions_for(self, topic: str, now_ms: int) -> list[int] | None:
@@ -231,6 +239,7 @@ class ProducerCore(ClientCore):
         self._closing_until = now_ms + timeout_ms
         self._accumulator.flush()
         self._settle(now_ms)
+        self.stirred = True
 
     def _go_on_closing(self, now_ms: int) -> None:
         assert self._closing_until is not None

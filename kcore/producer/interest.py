@@ -18,13 +18,14 @@ class Interest:
         self._used: dict[str, int] = {}
         self._look_at = NEVER
 
-    def use(self, topic: str, now_ms: int) -> None:
-        """A record is for this topic."""
+    def use(self, topic: str, now_ms: int) -> bool:
+        """A record is for this topic; whether it was not known before."""
         known = topic in self._used
         self._used[topic] = now_ms
         if not known:
             self._refresher.set_topics(set(self._used))
             self._look_at = min(self._look_at, now_ms + self._max_idle_ms)
+        return not known
 
     def handle_tick(self, now_ms: int) -> None:
         """Forget what has not been used for long."""
