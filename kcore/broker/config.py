@@ -25,8 +25,6 @@ FETCH_WAIT_MAX_MS: Final = 300_000
 # Errors kept for who asks.
 FAULTS_MAX: Final = 100
 
-RETENTION_CHECK_INTERVAL_MS: Final = 300_000
-
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:

@@ -29,6 +29,7 @@ from kcore.broker.batches import (
 from kcore.broker.epochs import EpochEnd, Epochs
 from kcore.broker.markers import read_marker
 from kcore.broker.options import UNLIMITED, LogConfig
+from kcore.broker.remaking import recompressed
 from kcore.broker.segments import NO_TIME, Segment
 from kcore.broker.sequences import ANY_ORIGIN, Origin, Sequences
 from kcore.broker.stores import LogStore
@@ -65,6 +66,8 @@ class PartitionLog:
 
     __slots__ = (
         "config",
+        "cuts",
+        "dirty_offset",
         "end_offset",
         "epochs",
         "high_watermark",
@@ -85,10 +88,13 @@ class PartitionLog:
         self.partition = partition
         self.config = config
         self.store: LogStore | None = None
+        self.cuts = 0  # how often something was cut off at either end
         self._begin_at(start_offset)
 
     def _begin_at(self, start_offset: int) -> None:
         self.start_offset = self.end_offset = self.high_watermark = start_offset
+        self.dirty_offset = start_offset  # up to where it has been compacted
+        self.cuts += 1
         self.size_bytes = 0
         self.segments = [Segment(start_offset, 0)]
         self.epochs = Epochs()
@@ -116,6 +122,8 @@ class PartitionLog:
         """
         batch = check_batch(self.topic, self.partition, data, self.config, wall_ms)
         assert data is not None
+        if self.config.compression_type != "producer":
+            data, batch = recompressed(data, batch, self.config)
         if batch.producer_id != NO_PRODUCER:
             first_offset = self.transactions.first_offset(batch.producer_id)
             kept_at = self.sequences.check(batch, first_offset, origin)
@@ -143,7 +151,7 @@ class PartitionLog:
         config = self.config
         segment = self.segments[-1]
         if segment.should_roll(
-            len(data), batch.max_timestamp, config.segment_bytes, config.segment_ms, wall_ms
+            len(data), batch.max_timestamp, config.segment_bytes, config.roll_ms, wall_ms
         ):
             segment = self._roll(wall_ms)
         elif not segment.ends:
@@ -196,6 +204,8 @@ class PartitionLog:
             end_offset = min(end_offset, read_header(last.batches[keep]).base_offset)
         self.size_bytes -= last.truncate(keep)
         self.end_offset = end_offset
+        self.dirty_offset = min(self.dirty_offset, end_offset)
+        self.cuts += 1
         self.high_watermark = min(self.high_watermark, self.end_offset)
         self.epochs.truncate_end(self.end_offset)
         self._relearn_producers()
@@ -238,6 +248,8 @@ class PartitionLog:
         if offset <= self.start_offset:
             return
         self.start_offset = offset
+        self.dirty_offset = max(self.dirty_offset, offset)
+        self.cuts += 1
         self.high_watermark = max(self.high_watermark, offset)
         while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
             self.size_bytes -= self.segments.pop(0).size_bytes
@@ -274,6 +286,19 @@ class PartitionLog:
                 self._roll(wall_ms)
             self.advance_start(end)
         return count
+
+    def replace(self, count: int, cleaned: list[Segment], dirty_offset: int) -> None:
+        """Put what compaction has left in the place of the first segments."""
+        old = self.segments[:count]
+        self.segments[:count] = cleaned
+        self.size_bytes += sum(one.size_bytes for one in cleaned)
+        self.size_bytes -= sum(one.size_bytes for one in old)
+        self.dirty_offset = dirty_offset
+        if self.store is not None:
+            batches = [data for segment in cleaned for data in segment.batches]
+            self.store.replaced(
+                old[0].base_offset, self.segments[len(cleaned)].base_offset, batches
+            )
 
     def _end_of_segment(self, index: int) -> int:
         after = index + 1

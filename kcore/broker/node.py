@@ -25,7 +25,7 @@ from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.broker import apis
 from kcore.broker.calls import UNANSWERED, Call
 from kcore.broker.cluster import Cluster
-from kcore.broker.config import FAULTS_MAX, RETENTION_CHECK_INTERVAL_MS
+from kcore.broker.config import FAULTS_MAX
 from kcore.broker.crowd import Crowd
 from kcore.broker.fetches import Fetches
 from kcore.broker.groups import Groups
@@ -34,6 +34,7 @@ from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.refusals import refusal
 from kcore.broker.sessions import Sessions
 from kcore.broker.transactions import Transactions
+from kcore.broker.upkeep import Upkeep
 from kcore.errors import KafkaError, ProtocolError, UsageError
 from kcore.timers import NEVER
 from kcore.wire import frames
@@ -62,8 +63,7 @@ class Node:
         self._order = count()
         self._paused = False
         self._blocked: list[tuple[Call, Message]] = []  # answers that do not pass now
-        self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
-        self._balance_at = now_ms + cluster.config.leader_imbalance_check_interval_ms
+        self._upkeep = Upkeep(cluster, node_id, now_ms)
         cluster.nodes[node_id] = self
 
     # World in ------------------------------------------------------------------------------------
@@ -134,12 +134,7 @@ class Node:
         while idle is not None:
             self._drop(idle)
             idle = self._links.idle(now_ms)
-        if now_ms >= self._retention_at:
-            self._retention_at = now_ms + RETENTION_CHECK_INTERVAL_MS
-            self._enforce_retention(now_ms)
-        if now_ms >= self._balance_at:
-            self._balance_at = now_ms + self.cluster.config.leader_imbalance_check_interval_ms
-            self.cluster.keep_balance(self.node_id, now_ms)
+        self._upkeep.expire(now_ms)
 
     def stop(self, now_ms: int) -> None:
         """The node goes down: its connections end and its groups are kept elsewhere. It may come
@@ -190,8 +185,7 @@ class Node:
         delayed = self._delayed[0][0] if self._delayed else NEVER
         return min(
             delayed,
-            self._retention_at,
-            self._balance_at,
+            self._upkeep.deadline(),
             self.fetches.deadline(),
             self.groups.deadline(),
             self.transactions.deadline(),
@@ -346,11 +340,3 @@ class Node:
         self.fetches.forget(client)
         self.groups.handle_closed(client.number)
         self.transactions.handle_closed(client.number)
-
-    def _enforce_retention(self, now_ms: int) -> None:
-        wall_ms = self.cluster.wall_ms(now_ms)
-        for topic in self.cluster.topics.topics():
-            for partition in topic.partitions:
-                log = partition.logs.get(self.node_id)
-                if log is not None:
-                    log.enforce_retention(wall_ms)

@@ -32,6 +32,9 @@ class LogConfig:
     max_message_bytes: int = 1_048_588
     cleanup_policy: tuple[str, ...] = ("delete",)
     compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
     delete_retention_ms: int = 86_400_000
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
@@ -51,6 +54,21 @@ class LogConfig:
     def delete(self) -> bool:
         """Whether old records go."""
         return "delete" in self.cleanup_policy
+
+    @property
+    def roll_ms(self) -> int:
+        """The age at which a segment is closed."""
+        if self.compact:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
+
+    @property
+    def codec(self) -> tuple[str, int | None]:
+        """The codec that batches are kept in, and its level; not with "producer"."""
+        if self.compression_type == "uncompressed":
+            return "none", None
+        level = getattr(self, f"compression_{self.compression_type}_level", None)
+        return self.compression_type, None if level == -1 else level
 
     @property
     def log_append_time(self) -> bool:

@@ -1,0 +1,65 @@
+"""A node's cleaner: which log is compacted next, and when (Java: LogCleaner).
+
+One log at a time, the dirtiest first; a step each time the node is called, so that nobody waits
+long for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from kcore.broker.compaction import clean, dirt, needs_cleaning
+
+if TYPE_CHECKING:
+    from kcore.broker.cluster import Cluster
+
+# When there was nothing to do (Kafka: log.cleaner.backoff.ms).
+BACKOFF_MS: Final = 15_000
+
+
+class Cleaner:
+    """The cleaner of one node."""
+
+    __slots__ = ("_cluster", "_node_id", "_run", "at_ms")
+
+    def __init__(self, cluster: Cluster, node_id: int, now_ms: int) -> None:
+        self._cluster = cluster
+        self._node_id = node_id
+        self._run: Iterator[None] | None = None
+        self.at_ms = now_ms + BACKOFF_MS  # when it wants to be called
+
+    def expire(self, now_ms: int, *, up: bool) -> None:
+        """Do a step, if it is time; up: whether the node is."""
+        if now_ms < self.at_ms:
+            return
+        if not up:
+            self._run = None
+            self.at_ms = now_ms + BACKOFF_MS
+            return
+        self.at_ms = now_ms
+        if self._run is None:
+            self._run = self._next(now_ms)
+            if self._run is None:
+                self.at_ms = now_ms + BACKOFF_MS
+                return
+        try:
+            next(self._run)
+        except StopIteration:
+            self._run = None
+
+    def _next(self, now_ms: int) -> Iterator[None] | None:
+        """The dirtiest log's run; None if all are clean enough."""
+        wall_ms = self._cluster.wall_ms(now_ms)
+        worst, found = 0.0, None
+        for topic in self._cluster.topics.topics():
+            if not topic.config.compact:
+                continue
+            for partition in topic.partitions:
+                log = partition.logs.get(self._node_id)
+                if log is None:
+                    continue
+                here = dirt(log, wall_ms)
+                if needs_cleaning(log, here) and here.ratio > worst:
+                    worst, found = here.ratio, clean(log, here.end_offset, wall_ms)
+        return found
