@@ -4,20 +4,46 @@ from __future__ import annotations
 
 import signal
 from contextlib import suppress
+from dataclasses import dataclass
 
 from kcore.cli.endings import DONE, RefusalError
 from kcore.embedded import EmbeddedBroker
+from kcore.errors import UsageError
 
 
-def serve(host: str, port: int, nodes: int) -> int:
-    """Serve on `port` and those that follow (0: any free ones). RefusalError if one is taken."""
-    broker = EmbeddedBroker(nodes, host=host, port=port)
+@dataclass(frozen=True)
+class ServeOptions:
+    """What was asked for. directory: where it is kept, None: nowhere."""
+
+    host: str
+    port: int
+    nodes: int = 1
+    directory: str | None = None
+    flush: str | int = "never"
+
+
+def serve(options: ServeOptions) -> int:
+    """Serve on `port` and those that follow (0: any free ones). RefusalError if that cannot be."""
+    broker = EmbeddedBroker(
+        options.nodes,
+        host=options.host,
+        port=options.port,
+        directory=options.directory,
+        flush=options.flush,
+    )
+    kept = "in memory" if options.directory is None else f"kept in {options.directory}"
     try:
         broker.start()
+    except UsageError as error:
+        raise RefusalError(str(error)) from error
     except OSError as error:
-        raise RefusalError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        what = f"cannot listen on {options.host}:{options.port}"
+        if error.filename is not None:
+            what = f"cannot use {error.filename}"
+        raise RefusalError(f"{what}: {error.strerror}") from error
     try:
-        print(f"serving on {broker.bootstrap}; in memory: Ctrl-C ends it all", flush=True)
+        ending = "ends it all" if options.directory is None else "ends it"
+        print(f"serving on {broker.bootstrap}; {kept}: Ctrl-C {ending}", flush=True)
         with suppress(KeyboardInterrupt):
             while True:
                 signal.pause()

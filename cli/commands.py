@@ -140,6 +140,14 @@ def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> 
     raise click.BadParameter(f"{text!r} is not HOST:PORT")
 
 
+def _flush(_context: click.Context, _parameter: click.Parameter, text: str) -> str | int:
+    if text in {"never", "always"}:
+        return text
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise click.BadParameter(f"{text!r} is neither never, always nor a number of ms")
+
+
 @kcore.command()
 @click.option(
     "-l",
@@ -151,11 +159,26 @@ def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> 
     help="Of the first node; the others take the ports that follow. Port 0: any free ones.",
 )
 @click.option("-n", "--nodes", type=click.IntRange(1, 100), default=1, show_default=True)
-def broker(listen: tuple[str, int], nodes: int) -> None:
-    """Serve the Kafka protocol from memory, for trying things out: nothing is kept."""
-    from kcore.cli.broker import serve  # noqa: PLC0415
+@click.option(
+    "-d",
+    "--directory",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Keep topics, records and groups there, for the next time.",
+)
+@click.option(
+    "--flush",
+    default="never",
+    show_default=True,
+    metavar="never|always|MS",
+    callback=_flush,
+    help="Sync what is kept: when the system likes, before each answer, or every so many ms.",
+)
+def broker(listen: tuple[str, int], **given: Any) -> None:
+    """Serve the Kafka protocol, for trying things out: from memory, or kept in a directory."""
+    from kcore.cli.broker import ServeOptions, serve  # noqa: PLC0415
 
-    sys.exit(endings.run(lambda: serve(*listen, nodes)))
+    sys.exit(endings.run(lambda: serve(ServeOptions(*listen, **given))))
 
 
 @kcore.command()

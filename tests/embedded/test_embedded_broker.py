@@ -175,3 +175,30 @@ def test_the_command_serves_until_it_is_interrupted():
             assert ask(sock, m.MetadataRequest(topics=[]), 9).brokers
         served.terminate()
         assert served.wait(10) in {0, 143}
+
+
+def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--directory", str(tmp_path / "kept"), "--flush", "20"]
+
+    def serve():
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    for known in ([], ["t"]):
+        with serve() as served:
+            address = served.stdout.readline().split()[2].rstrip(";")
+            host, port = address.split(":")
+            with socket.create_connection((host, int(port)), timeout=10) as sock:
+                found = ask(sock, m.MetadataRequest(topics=None), 9).topics
+                assert [topic.name for topic in found] == known
+                topic = m.CreateTopicsRequest.CreatableTopic(
+                    name="t", num_partitions=1, replication_factor=1
+                )
+                ask(sock, m.CreateTopicsRequest(topics=[topic], timeout_ms=1_000), 5)
+            with serve() as second:
+                _, said = second.communicate(timeout=20)
+                assert second.returncode == 1
+                assert "in use by another broker" in said
+            served.terminate()
+            assert served.wait(10) in {0, 143}
+            served.stderr.close()
