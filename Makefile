@@ -25,9 +25,8 @@ test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes 
 test-long: build $(VENV)/.extra-test kafka  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
 
-bench: build $(VENV)/.extra-bench kafka  ## decode and encode, then end to end beside other clients
-	@$(BIN)/pytest -q -o python_files='bench_*.py' --benchmark-only bench
-	@$(BIN)/python bench/compare.py $(ARGS)
+bench: build $(VENV)/.extra-bench kafka  ## everything that is measured, beside other clients; results, plots, tables (ten minutes)
+	@$(BIN)/python bench/all.py $(ARGS)
 
 sim: build $(VENV)/.extra-demo  ## groups under faults from seeds, judged at every step (SEED= RUNS=)
 	@$(BIN)/kcore sim --seed $(or $(SEED),1) --runs $(or $(RUNS),200) $(ARGS)

@@ -18,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent / ".cache" / "bench"
 BUILD_TIMEOUT_S = 300
+PACKED = frozenset({"gzip", "snappy", "lz4", "zstd"})
 
 
 class UnavailableError(RuntimeError):
@@ -29,16 +30,17 @@ class Contender:
     """command: makes what to run, building it if need be; UnavailableError.
 
     codecs: what it can read, None for all. share: it reads one record in so many, because a full
-    run of it would be most of the time.
+    run of it would be most of the time. reads: whether it hands over records at all.
     """
 
     command: Callable[[], list[str]]
     codecs: frozenset[str] | None = None
     share: int = 1
+    reads: bool = True
 
 
-def _python(script: str) -> Callable[[], list[str]]:
-    return lambda: [sys.executable, str(HERE / script)]
+def _python(script: str, *options: str) -> Callable[[], list[str]]:
+    return lambda: [sys.executable, str(HERE / script), *options]
 
 
 def _java() -> list[str]:
@@ -96,8 +98,10 @@ CONTENDERS = {
     "kcore-arrow": Contender(_python("readers/kcore_arrow.py")),
     "kcore-views": Contender(_python("readers/kcore_views.py")),
     "confluent": Contender(_python("readers/confluent_tuned.py")),
-    "aiokafka": Contender(_python("readers/aiokafka_getmany.py")),
-    "kafka-python": Contender(_python("readers/kafka_python.py"), share=8),
+    "aiokafka": Contender(_python("readers/aiokafka_getmany.py"), share=4),
+    "kafka-python": Contender(_python("readers/kafka_python.py"), share=16),
     "java": Contender(_java),
     "franz-go": Contender(_go),
+    "codec-library": Contender(_python("probe_codec.py"), PACKED, reads=False),
+    "codec-kcore": Contender(_python("probe_codec.py", "--by", "kcore"), PACKED, reads=False),
 }

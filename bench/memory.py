@@ -1,110 +1,72 @@
-"""What a slow reader costs in memory: `python bench/memory.py`.
+"""What a slow reader costs in memory.
 
-A consumer with a small `max_buffered_bytes` has far more in front of it than it may hold, and takes
-100 records every few milliseconds. Shown is how far its resident memory rises at most above what
-it was before the first poll, over all of the run, at 1 and at many partitions. The bound: what may
-be buffered, one answer (a node is asked for half of that at a time), and CONSTANT_MB.
+A consumer with a small budget (`max_buffered_bytes`, or what comes nearest to it) has far more in
+front of it than it may hold, and takes 100 records every few milliseconds. Told is how far its
+resident memory rises at most above what it was before the first poll, at one and at many
+partitions. kcore is held to a bound: what may be buffered, one answer, and CONSTANT_MB.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import re
-import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
-from compare import about, kafka
+from contenders import CONTENDERS, UnavailableError
+from plan import Plan
+from rounds import last_line
 from topics import Shape, fill
 
 MIB = 1024 * 1024
-CONSTANT_MB = 24  # large frames kept for the next ones, and what reading makes of objects
-PAUSE_S = 0.003
+BUDGET_BYTES = 64 * MIB
+ANSWER_MB = 8  # what kcore asks for at once
+CONSTANT_MB = 16  # large frames kept for the next ones, and what reading makes of objects
+VALUE_BYTES = 1024
+PAUSE_MS = 3
 TAKE = 100
-STATUS = Path("/proc/self/status")
-CLEAR = Path("/proc/self/clear_refs")
+SLOW = Path(__file__).resolve().parent / "readers" / "slow.py"
+CLIENTS = ("kcore", "confluent-kafka", "aiokafka", "kafka-python", "franz-go")
 
 
-def main() -> int:
-    args = arguments()
-    if args.topic:
-        read_slowly(args)
-        return 0
-    broken = 0
-    with kafka(args.bootstrap) as bootstrap:
-        for partitions in (1, args.partitions):
-            records = args.records_per_partition * args.partitions // 2 if partitions == 1 else 0
-            count = records or args.records_per_partition * partitions
-            shape = Shape(count, args.value_bytes, partitions)
-            fill(bootstrap, shape)
-            broken += not measure(args, bootstrap, shape)
-    for key, value in about().items():
-        print(f"{key}: {value}")
-    return 1 if broken else 0
+def memory(bootstrap: str, plan: Plan) -> dict[str, Any]:
+    """Every client, at one partition with a fifth of the data, and at many."""
+    each = plan.partition_bytes // VALUE_BYTES
+    cells = []
+    for partitions, count in ((1, each * plan.partitions // 5), (plan.partitions, None)):
+        shape = Shape(count or each * partitions, VALUE_BYTES, partitions)
+        fill(bootstrap, shape)
+        cells += [
+            {"client": client, "partitions": partitions, "backlog_mb": backlog_mb(shape)} | found
+            for client in CLIENTS
+            if (found := read_slowly(client, bootstrap, shape, plan.seconds))
+        ]
+    bound = BUDGET_BYTES / MIB + ANSWER_MB + CONSTANT_MB
+    return {"budget_mb": BUDGET_BYTES / MIB, "bound_mb": bound, "cells": cells}
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bootstrap", help="an existing Kafka instead of one of our own")
-    parser.add_argument("--partitions", type=int, default=500)
-    parser.add_argument("--records-per-partition", type=int, default=1024)
-    parser.add_argument("--value-bytes", type=int, default=1024)
-    parser.add_argument("--max-buffered-bytes", type=int, default=64 * MIB)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--topic", help=argparse.SUPPRESS)  # the reader's own process
-    return parser.parse_args()
+def backlog_mb(shape: Shape) -> float:
+    return shape.records * shape.value_bytes / MIB
 
 
-def measure(args: argparse.Namespace, bootstrap: str, shape: Shape) -> bool:
-    """One reader in a process of its own; whether it stayed within the bound."""
-    options = ["--bootstrap", bootstrap, "--topic", shape.topic]
-    options += ["--partitions", str(shape.partitions), "--seconds", str(args.seconds)]
-    options += ["--max-buffered-bytes", str(args.max_buffered_bytes)]
-    command = [sys.executable, __file__, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    found = json.loads(done.stdout)
-    backlog = shape.records * shape.value_bytes / MIB
-    budget = args.max_buffered_bytes / MIB
-    bound = budget * 1.5 + CONSTANT_MB
-    fine = found["growth_mb"] <= bound
-    print(
-        f"{shape.partitions} partitions, {backlog:.0f} MiB ahead, {budget:.0f} MiB may be buffered:"
-        f" {found['growth_mb']:.1f} MiB above the {found['base_mb']:.1f} before;"
-        f" {found['records']:,} records taken; bound {bound:.0f}{'' if fine else ': BROKEN'}"
-    )
-    return fine
-
-
-def read_slowly(args: argparse.Namespace) -> None:
-    from kcore import Consumer, TopicPartition
-
-    consumer = Consumer(
-        bootstrap_servers=args.bootstrap,
-        auto_offset_reset="earliest",
-        max_buffered_bytes=args.max_buffered_bytes,
-    )
-    consumer.assign([TopicPartition(args.topic, p) for p in range(args.partitions)])
-    base = memory("VmRSS")
-    CLEAR.write_text("5")  # the peak begins anew
-    records = 0
-    until = time.monotonic() + args.seconds
-    while time.monotonic() < until:
-        records += sum(map(len, consumer.poll(timeout_ms=1000, max_records=TAKE).values()))
-        time.sleep(PAUSE_S)
-    found = {"base_mb": base, "growth_mb": memory("VmHWM") - base, "records": records}
-    print(json.dumps(found))
-    consumer.close()
-
-
-def memory(what: str) -> float:
-    """A line of the process's status, in MiB."""
-    match = re.search(rf"{what}:\s+(\d+) kB", STATUS.read_text())
-    return int(match[1]) / 1024 if match else 0.0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def read_slowly(client: str, bootstrap: str, shape: Shape, seconds: float) -> dict[str, Any] | None:
+    """One reader in a process of its own; None if it cannot take part."""
+    options = {
+        "bootstrap": bootstrap,
+        "topic": shape.topic,
+        "partitions": str(shape.partitions),
+        "budget": str(BUDGET_BYTES),
+        "take": str(TAKE),
+        "pause-ms": str(PAUSE_MS),
+        "seconds": str(seconds),
+    }
+    try:
+        if client == "franz-go":
+            command = [*CONTENDERS[client].command(), "--records", "0"]
+        else:
+            command = [sys.executable, str(SLOW), "--client", client]
+    except UnavailableError as error:
+        print(f"{client} is left out: {error}", file=sys.stderr)
+        return None
+    for name, value in options.items():
+        command += [f"--{name}", value]
+    return last_line(command)

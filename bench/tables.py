@@ -1,17 +1,36 @@
-"""Figures of many runs as tables."""
+"""Results as Markdown tables: one function a section, from what its JSON has to lines of text."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from machine import Result
+from rounds import Figures, Runs
 
-Figures = dict[str, Any]  # what readers/common.py prints
-Runs = dict[str, list[Figures]]  # by contender, by round
-
-CEILING = "probe"
+# Whose ceiling is whose; objects' for all that is not named.
+CEILINGS = {
+    "kcore-arrow": ("probe-columns",),
+    "kcore-views": ("probe-views", "probe-columns"),  # views have a probe without a codec only
+}
+NAMES = {
+    "probe": "ceiling: objects",
+    "probe-columns": "ceiling: columns",
+    "probe-views": "ceiling: views",
+    "kcore": "kcore `poll()`",
+    "kcore-iterate": "kcore iteration",
+    "kcore-arrow": "kcore `poll_arrow()`",
+    "kcore-views": "kcore `poll_arrow(views)`",
+    "confluent": "confluent-kafka (tuned)",
+    "aiokafka": "aiokafka",
+    "kafka-python": "kafka-python",
+    "java": "Java consumer (2nd pass)",
+    "franz-go": "franz-go",
+    "codec-library": "the codec's library alone",
+    "codec-kcore": "the same as kcore calls it",
+}
+Lines = list[str]
 
 
 def per_record(figures: Figures, what: str) -> float:
@@ -24,12 +43,24 @@ def median(rounds: list[Figures], what: str) -> float:
     return statistics.median(per_record(figures, what) for figures in rounds)
 
 
-def ratios(runs: Runs, name: str, what: str) -> list[float]:
-    """The ceiling's time over the contender's, round by round; 1 is as fast. Empty: no ceiling."""
+def shares(runs: Runs, name: str, base: str, what: str) -> list[float]:
+    """The time of `base` over that of `name`, by round; 1 is as fast. Empty: one is absent."""
     return [
-        per_record(ceiling, what) / max(per_record(figures, what), 1e-9)
-        for ceiling, figures in zip(runs.get(CEILING, ()), runs[name], strict=False)
+        per_record(other, what) / max(per_record(figures, what), 1e-9)
+        for other, figures in zip(runs.get(base, ()), runs.get(name, ()), strict=False)
     ]
+
+
+def share(runs: Runs, name: str, base: str, what: str) -> float | None:
+    """The median of that."""
+    found = shares(runs, name, base, what)
+    return statistics.median(found) if found else None
+
+
+def ceiling_of(runs: Runs, name: str) -> str:
+    """The probe that does the same as a contender."""
+    known = [probe for probe in CEILINGS.get(name, ()) if probe in runs]
+    return known[0] if known else "probe"
 
 
 def percent(found: list[float]) -> str:
@@ -40,51 +71,222 @@ def percent(found: list[float]) -> str:
     return middle if len(found) < 3 else f"{middle} ({min(found):.0%}-{max(found):.0%})"
 
 
-def show_cell(runs: Runs, title: str, facts: dict[str, str]) -> None:
-    """One table: a row a contender."""
-    table = Table(title=f"{title}; key, value and offset of each touched")
-    table.add_column("reader")
-    for column in ("M records/s", "of probe", "CPU us/record", "of probe (CPU)", "peak RSS MB"):
-        table.add_column(column, justify="right")
-    for name, rounds in runs.items():
-        wall, cpu = median(rounds, "wall_s"), median(rounds, "cpu_s")
-        table.add_row(
-            str(rounds[0]["name"]),
-            f"{1 / wall:.2f}",
-            percent(ratios(runs, name, "wall_s")),
-            f"{cpu:.3f}",
-            percent(ratios(runs, name, "cpu_s")),
-            str(max(figures["peak_rss_mb"] for figures in rounds)),
-        )
-    _print(table, facts)
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> Lines:
+    """Markdown; the first column is to the left, all others to the right."""
+    columns = list(head)
+    rule = ["---", *["---:"] * (len(columns) - 1)]
+    return ["| " + " | ".join(map(str, row)) + " |" for row in (columns, rule, *rows)]
 
 
-def show_matrix(cells: list[dict[str, Any]], facts: dict[str, str]) -> None:
-    """A row a cell; for each contender its speed and what of the ceiling that is, wall and CPU."""
-    names = list(dict.fromkeys(name for cell in cells for name in cell["runs"]))
-    table = Table(title="M records/s (and % of the probe by wall / by CPU)")
-    for column in ("value B", "partitions", "max_poll_records", *names):
-        table.add_column(column, justify="right")
-    for cell in cells:
+def where(result: Result) -> str:
+    """One sentence: with what the figures were made."""
+    about = result["about"]
+    return (
+        f"`{about['command']}`, commit {about['commit']}, {about['machine']}, Python"
+        f" {about['python']}, {about['load']}, {about['date']} UTC."
+    )
+
+
+def compare(result: Result) -> Lines:
+    lines: Lines = []
+    for cell in result["cells"]:
         runs: Runs = cell["runs"]
-        shape = cell["shape"]
-        where = (shape["value_bytes"], shape["partitions"], cell["max_poll_records"])
-        table.add_row(*map(str, where), *(_brief(runs, name) for name in names))
-    _print(table, facts)
+        head = ("reader", "M records/s", "of its ceiling: wall (rounds)", "CPU us a record")
+        rows = []
+        for name, rounds in runs.items():
+            base = ceiling_of(runs, name)
+            rows.append(
+                (
+                    NAMES[name],
+                    f"{1 / median(rounds, 'wall_s'):.2f}",
+                    percent([] if base == name else shares(runs, name, base, "wall_s")),
+                    f"{median(rounds, 'cpu_s'):.3f}",
+                    percent([] if base == name else shares(runs, name, base, "cpu_s")),
+                    max(figures["peak_rss_mb"] for figures in rounds),
+                )
+            )
+        lines += [f"{title(cell)}:", ""]
+        lines += table((*head, "of its ceiling: CPU (rounds)", "peak RSS MB"), rows)
+    return lines
 
 
-def _brief(runs: Runs, name: str) -> str:
-    if name not in runs:
-        return "-"
-    speed = f"{1 / median(runs[name], 'wall_s'):.2f}"
-    if name == CEILING or CEILING not in runs:
-        return speed
-    wall, cpu = (statistics.median(ratios(runs, name, what)) for what in ("wall_s", "cpu_s"))
-    return f"{speed} ({wall:.0%} / {cpu:.0%})"
+def title(cell: dict[str, Any]) -> str:
+    shape = cell["shape"]
+    return (
+        f"{shape['records']:,} records of {shape['value_bytes']} B, {shape['partitions']}"
+        f" partitions, codec {shape['codec']}, up to {cell['max_poll_records']} a poll"
+    )
 
 
-def _print(table: Table, facts: dict[str, str]) -> None:
-    console = Console(width=120)
-    console.print(table)
-    for key, value in facts.items():
-        console.print(f"{key}: {value}", highlight=False)
+def codecs(result: Result) -> Lines:
+    """CPU and speed of all readers by codec."""
+    cells = {cell["shape"]["codec"]: cell["runs"] for cell in result["cells"]}
+    names = list(dict.fromkeys(name for runs in cells.values() for name in runs))
+
+    def cpu_and_speed(runs: Runs, name: str) -> str:
+        if not runs.get(name):
+            return "-"
+        return f"{median(runs[name], 'cpu_s'):.3f} / {1 / median(runs[name], 'wall_s'):.2f}"
+
+    head = ("CPU us a record / M records/s", *cells)
+    rows = [
+        (NAMES[name], *(cpu_and_speed(runs, name) for runs in cells.values())) for name in names
+    ]
+    pairs = (("kcore", "probe"), ("kcore-arrow", "probe-columns"), ("codec-kcore", "codec-library"))
+    more = [
+        (
+            f"{NAMES[name]}: of *{NAMES[base]}*, by CPU",
+            *(percent(shares(runs, name, base, "cpu_s")) for runs in cells.values()),
+        )
+        for name, base in pairs
+    ]
+    part = [
+        percent(shares(runs, "probe-columns", "codec-library", "cpu_s")) for runs in cells.values()
+    ]
+    return table(head, [*rows, *more, ("the library's part of *ceiling: columns*", *part)])
+
+
+def matrix(result: Result) -> Lines:
+    head = ["value bytes", "partitions", "ceiling"]
+    head += [f"{most:,} a poll" for most in result["max_poll_records"]]
+    rows = []
+    for cell in result["cells"]:
+        runs, shape = cell["runs"], cell["shape"]
+        row = [f"{shape['value_bytes']:,}", str(shape["partitions"])]
+        row.append(
+            f"{1 / median(runs['probe'], 'wall_s'):.2f} / {median(runs['probe'], 'cpu_s'):.3f}"
+        )
+        for most in result["max_poll_records"]:
+            name = f"kcore {most}"
+            wall, cpu = (share(runs, name, "probe", what) for what in ("wall_s", "cpu_s"))
+            figures = f"{1 / median(runs[name], 'wall_s'):.2f} / {median(runs[name], 'cpu_s'):.3f}"
+            row.append(f"{figures} ({wall:.0%}, {cpu:.0%})")
+        rows.append(row)
+    return table(head, rows)
+
+
+def partitions(result: Result) -> Lines:
+    few, many, runs = result["few"], result["many"], result["runs"]
+    rows = []
+    for name in ("kcore", "kcore-arrow", "confluent"):
+        small, large = f"{name} {few}", f"{name} {many}"
+        rows.append(
+            (
+                NAMES[name],
+                *(f"{1 / median(runs[key], 'wall_s'):.2f}" for key in (small, large)),
+                *(f"{median(runs[key], 'cpu_s'):.3f}" for key in (small, large)),
+                *(f"{cost:+.0%}" for cost in growth(result, name)),
+            )
+        )
+    head = ("reader", f"M records/s, {few}", str(many), f"CPU us a record, {few}", str(many))
+    return table((*head, "more wall", "more CPU"), rows)
+
+
+def growth(result: Result, name: str) -> tuple[float, float]:
+    """How much more many partitions cost than few, by wall and by CPU; medians of the rounds."""
+    few, many = f"{name} {result['few']}", f"{name} {result['many']}"
+    found = [share(result["runs"], few, many, what) for what in ("wall_s", "cpu_s")]
+    return (found[0] or 0.0) - 1, (found[1] or 0.0) - 1
+
+
+def single(result: Result) -> Lines:
+    rows = [
+        (
+            what,
+            f"{a_call(result, name, apart=False):.2f}",
+            f"{a_call(result, name, apart=True):.2f}",
+        )
+        for name, what in (
+            ("kcore", "kcore `poll(max_records=1)`"),
+            ("confluent", "confluent-kafka `consume(1)`"),
+        )
+    ]
+    short, long = result["short"], result["long"]
+    head = ("reader", f"CPU us a call, all of {short:,}", f"from there to {long:,}")
+    return table(head, rows)
+
+
+def a_call(result: Result, name: str, *, apart: bool) -> float:
+    """CPU microseconds a call; apart from start-up, or over the short topic with it."""
+    short, long = result["short"], result["long"]
+    small, large = (result["runs"][f"{name} {count}"] for count in (short, long))
+    if not apart:
+        return statistics.median(figures["cpu_s"] for figures in small) / short * 1e6
+    more = (one["cpu_s"] - other["cpu_s"] for one, other in zip(large, small, strict=True))
+    return statistics.median(more) / (long - short) * 1e6
+
+
+def memory(result: Result) -> Lines:
+    head = (
+        "client",
+        "partitions",
+        "MiB ahead",
+        "resident before",
+        "peak above it (MiB)",
+        "records",
+    )
+    rows = [
+        (
+            cell["client"],
+            cell["partitions"],
+            f"{cell['backlog_mb']:,.0f}",
+            f"{cell['base_mb']:.1f}",
+            f"{cell['growth_mb']:.1f}",
+            f"{cell['records']:,}",
+        )
+        for cell in result["cells"]
+    ]
+    return table(head, rows)
+
+
+def startup(result: Result) -> Lines:
+    imports, firsts = result["import_ms"], result["first_record_ms"]
+    rows = [
+        (
+            name,
+            f"{statistics.median(took):.1f}",
+            f"{statistics.median(firsts[name]):.0f}" if name in firsts else "-",
+            f"{min(firsts[name]):.0f}-{max(firsts[name]):.0f}" if name in firsts else "-",
+        )
+        for name, took in imports.items()
+    ]
+    return table(("client", "import, ms", "process to first record, ms", "(range)"), rows)
+
+
+def idle(result: Result) -> Lines:
+    rows = [
+        (client, f"{found['cpu_ms_per_s']:.2f}", f"{found['wakeups_per_s']:.1f}")
+        for client, found in result["clients"].items()
+    ]
+    return table(("client", "CPU ms a second", "wakeups a second"), rows)
+
+
+def decode(result: Result) -> Lines:
+    cells = {(cell["form"], cell["value_bytes"]): cell for cell in result["cells"]}
+    sizes = list(dict.fromkeys(size for _, size in cells))
+    rows = []
+    for form in dict.fromkeys(form for form, _ in cells):
+        found = (cells[form, size] for size in sizes)
+        rows.append(
+            (
+                form,
+                *(
+                    f"{cell['million_records_per_s']:.2f} / {cell['gigabytes_per_s']:.2f}"
+                    for cell in found
+                ),
+            )
+        )
+    return table(("M records/s / GB/s of values", *(f"{size:,} B" for size in sizes)), rows)
+
+
+TABLES: dict[str, Callable[[Result], Lines]] = {
+    "decode": decode,
+    "compare": compare,
+    "codecs": codecs,
+    "matrix": matrix,
+    "partitions": partitions,
+    "single": single,
+    "memory": memory,
+    "startup": startup,
+    "idle": idle,
+}

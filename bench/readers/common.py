@@ -20,8 +20,11 @@ from pathlib import Path
 Found = tuple[int, int, int]  # records, bytes of keys and values, sum of offsets
 
 
-def arguments() -> argparse.Namespace:
+def arguments(**choices: tuple[str, ...]) -> argparse.Namespace:
+    """The options that all have; `choices` are options of one reader, the first is its default."""
     parser = argparse.ArgumentParser()
+    for name, values in choices.items():
+        parser.add_argument(f"--{name}", choices=values, default=values[0])
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--partitions", type=int, default=4)
@@ -35,8 +38,8 @@ def both(one: Found, other: Found) -> Found:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
-def report(name: str, read: Callable[[], Found]) -> None:
-    """Time `read` and print the result."""
+def report(name: str, read: Callable[[], Found], **more: int) -> None:
+    """Time `read` and print the result, and what `more` there is to say."""
     wall, cpu, system = time.perf_counter(), time.process_time(), _system_s()
     records, size, offsets = read()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -53,6 +56,7 @@ def report(name: str, read: Callable[[], Found]) -> None:
                 "system_s": round(system, 4),
                 "peak_rss_mb": peak_rss_kb() // 1024,
             }
+            | more
         )
     )
 

@@ -1,4 +1,4 @@
-"""The end-to-end comparison, tiny, so that it does not rot."""
+"""The runs of contenders: who takes part, and that all read the same."""
 
 from __future__ import annotations
 
@@ -25,39 +25,63 @@ def test_ratios_are_taken_round_by_round():
     tables = importlib.import_module("tables")
     # The machine was three times slower in the second round, for both.
     runs = {"probe": [run(1.0), run(3.0), run(1.0)], "kcore": [run(2.0), run(6.0), run(1.25)]}
-    found = tables.ratios(runs, "kcore", "wall_s")
+    found = tables.shares(runs, "kcore", "probe", "wall_s")
     assert found == [0.5, 0.5, 0.8]
     assert tables.percent(found) == "50% (50%-80%)"
+    assert tables.share(runs, "kcore", "probe", "wall_s") == 0.5
     assert tables.median(runs["kcore"], "wall_s") == 2.0
-    assert tables.ratios({"kcore": runs["kcore"]}, "kcore", "wall_s") == []
+    assert tables.shares({"kcore": runs["kcore"]}, "kcore", "probe", "wall_s") == []
+    assert tables.share(runs, "kcore", "java", "wall_s") is None
     assert tables.percent([]) == "-"
 
 
 def test_records_of_different_numbers_compare_by_record():
     tables = importlib.import_module("tables")
     runs = {"probe": [run(1.0)], "slow": [run(1.0, records=125_000)]}
-    assert tables.ratios(runs, "slow", "wall_s") == [0.125]
+    assert tables.shares(runs, "slow", "probe", "wall_s") == [0.125]
+
+
+def test_columns_are_held_against_columns():
+    tables = importlib.import_module("tables")
+    everyone = {"probe": [], "probe-columns": [], "probe-views": []}
+    assert tables.ceiling_of(everyone, "kcore") == "probe"
+    assert tables.ceiling_of(everyone, "kcore-arrow") == "probe-columns"
+    assert tables.ceiling_of(everyone, "kcore-views") == "probe-views"
+    del everyone["probe-views"]  # with a codec
+    assert tables.ceiling_of(everyone, "kcore-views") == "probe-columns"
 
 
 def test_readers_that_read_something_else_are_found_out():
-    compare = importlib.import_module("compare")
+    rounds = importlib.import_module("rounds")
     shape = importlib.import_module("topics").Shape(records=10)
     alike = [run(1.0, records=10, bytes=5, offsets=7)]
     part = [run(1.0, records=5, bytes=1, offsets=1)]
-    compare.agree({"a": alike, "b": alike, "part": part}, shape)
+    names = ["probe", "kcore", "aiokafka", "codec-library"]
+    cases = rounds.side_by_side(names, shape)
     other = [run(1.0, records=10, bytes=5, offsets=8)]
+    # One that read a part, and one that reads no records at all, have nothing to agree on.
+    rounds.agree(dict(zip(names, (alike, alike, part, other), strict=True)), cases)
     with pytest.raises(SystemExit, match="do not agree"):
-        compare.agree({"a": alike, "b": other}, shape)
+        rounds.agree({"probe": alike, "kcore": other}, cases)
 
 
-def test_what_cannot_be_built_is_left_out(monkeypatch, capsys):
-    compare = importlib.import_module("compare")
+def test_what_cannot_take_part_is_left_out(monkeypatch, capsys):
+    rounds = importlib.import_module("rounds")
     contenders = importlib.import_module("contenders")
+    shape = importlib.import_module("topics").Shape()
     monkeypatch.setattr(contenders.shutil, "which", lambda _name: None)
     monkeypatch.setattr(contenders, "CACHE", Path("/nowhere"))
-    assert list(compare.commands_of(["probe", "franz-go"], "none")) == ["probe"]
+    cases = rounds.side_by_side(["probe", "franz-go"], shape)
+    assert list(rounds.commands_of(cases)) == ["probe"]
     assert "franz-go is left out: no go on the PATH" in capsys.readouterr().err
-    assert list(compare.commands_of(["probe-views", "kcore"], "gzip")) == ["kcore"]
+    cases = rounds.side_by_side(["probe-views", "kcore"], shape._replace(codec="gzip"))
+    assert list(rounds.commands_of(cases)) == ["kcore"]
+
+
+def test_a_contender_that_fails_ends_the_run():
+    rounds = importlib.import_module("rounds")
+    with pytest.raises(SystemExit, match="no such topic"):
+        rounds.last_line([sys.executable, "-c", "raise SystemExit('no such topic')"])
 
 
 def test_an_unknown_contender_is_refused(monkeypatch, capsys):
@@ -68,47 +92,40 @@ def test_an_unknown_contender_is_refused(monkeypatch, capsys):
     assert "kafak" in capsys.readouterr().err
 
 
-@pytest.mark.kafka
-@pytest.mark.timeout(400)
-def test_everyone_reads_a_small_topic(kafka, monkeypatch, tmp_path, capsys):
+def compared(kafka, monkeypatch, target, *options):
     compare = importlib.import_module("compare")
-    target = tmp_path / "figures.json"
-    options = ["--bootstrap", kafka.bootstrap, "--records", "2000", "--partitions", "2"]
-    options += ["--value-bytes", "20", "--rounds", "1", "--json", str(target)]
-    monkeypatch.setattr(sys, "argv", ["compare.py", *options])
+    words = ["--bootstrap", kafka.bootstrap, "--records", "2000", "--partitions", "2"]
+    words += ["--value-bytes", "20", "--rounds", "1", "--json", str(target), *options]
+    monkeypatch.setattr(sys, "argv", ["compare.py", *words])
     assert compare.main() == 0
     written = json.loads(target.read_text())
-    assert {"command", "commit", "machine", "load"} <= set(written["about"])
-    runs = written["cells"][0]["runs"]
-    assert {"probe", "kcore", "kcore-iterate", "confluent", "aiokafka", "java"} <= set(runs)
-    for name, (found,) in runs.items():
-        assert found["records"] >= (250 if name == "kafka-python" else 2000)
-        assert found["wall_s"] > 0
-    printed = capsys.readouterr().out
-    assert "kcore poll()" in printed
-    assert "Java consumer" in printed
+    assert {"command", "commit", "machine", "load", "versions"} <= set(written["about"])
+    return written["cells"][0]["runs"]
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_the_probes_read_what_kcore_reads(kafka, monkeypatch, tmp_path, codec):
+    names = "probe,probe-columns,probe-views,kcore,kcore-arrow,codec-library,codec-kcore"
+    runs = compared(kafka, monkeypatch, tmp_path / "f.json", "--codec", codec, "--only", names)
+    read = {name: found for name, (found,) in runs.items() if not name.startswith("codec")}
+    assert ("probe-views" in read) == (codec == "none")
+    assert {(found["records"], found["bytes"]) for found in read.values()} == {(2000, 56_000)}
+    if codec != "none":
+        assert runs["codec-library"][0]["bytes"] == runs["codec-kcore"][0]["bytes"] > 56_000
+        assert runs["codec-library"][0]["packed_bytes"] < 56_000
 
 
 @pytest.mark.slow
 @pytest.mark.kafka
 @pytest.mark.timeout(400)
-def test_a_tiny_matrix(kafka, monkeypatch, capsys):
-    compare = importlib.import_module("compare")
-    monkeypatch.setattr(compare, "MATRIX_VALUE_BYTES", (10,))
-    monkeypatch.setattr(compare, "MATRIX_PARTITIONS", (1, 3))
-    options = ["--bootstrap", kafka.bootstrap, "--records", "300", "--rounds", "1"]
-    monkeypatch.setattr(sys, "argv", ["compare.py", "--matrix", "--only", "probe,kcore", *options])
-    assert compare.main() == 0
-    assert capsys.readouterr().out.count("10000") == 2
-
-
-@pytest.mark.kafka
-def test_memory_is_measured(kafka, monkeypatch, capsys):
-    memory = importlib.import_module("memory")
-    options = ["--bootstrap", kafka.bootstrap, "--partitions", "3", "--seconds", "0.5"]
-    options += ["--records-per-partition", "50", "--max-buffered-bytes", str(1 << 20)]
-    monkeypatch.setattr(sys, "argv", ["memory.py", *options])
-    assert memory.main() == 0
+def test_everyone_reads_a_small_topic(kafka, monkeypatch, tmp_path, capsys):
+    runs = compared(kafka, monkeypatch, tmp_path / "figures.json")
+    assert {"probe", "kcore", "kcore-iterate", "confluent", "aiokafka", "java"} <= set(runs)
+    contenders = importlib.import_module("contenders").CONTENDERS
+    for name, (found,) in runs.items():
+        assert found["records"] >= 2000 // contenders[name].share
+        assert found["wall_s"] > 0
     printed = capsys.readouterr().out
-    assert "3 partitions" in printed
-    assert "1 MiB may be buffered" in printed
+    assert "kcore `poll()`" in printed
+    assert "Java consumer" in printed

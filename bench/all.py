@@ -1,0 +1,99 @@
+"""Everything that is measured, in one run: `python bench/all.py` (or `make bench`), ten minutes.
+
+Each section is written to `<out>/<section>.json` as soon as it is done. From those, the plots of
+docs/plots, the tables of docs/PERFORMANCE.md and the list of goals are made (`report.py`, which can
+be run alone). Sections: decode compare codecs matrix partitions single memory startup idle.
+
+    python bench/all.py --only compare,codecs     # some of it
+    python bench/all.py --resume                  # what has no results yet
+    python bench/all.py --quick --out /tmp/bench  # seconds: does it work? no figures
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import memory
+import report
+import scaling
+import startup
+from compare import CODECS
+from contenders import CONTENDERS
+from decode import decode
+from machine import RESULTS, load, save
+from plan import QUICK, Plan
+from rounds import kafka, measure, side_by_side
+from tables import TABLES
+from topics import Shape
+
+Section = Callable[[str, Plan], dict[str, Any]]
+READERS = [name for name, contender in CONTENDERS.items() if contender.reads]
+
+
+def compare(bootstrap: str, plan: Plan) -> dict[str, Any]:
+    """One topic, everyone."""
+    shape = Shape(plan.records, 100, 4)
+    runs = measure(bootstrap, side_by_side(READERS, shape), plan.rounds)
+    return {"cells": [{"shape": shape._asdict(), "max_poll_records": 500, "runs": runs}]}
+
+
+SECTIONS: dict[str, Section] = {
+    "decode": decode,
+    "compare": compare,
+    "codecs": partial(scaling.codecs, names=list(CONTENDERS), kinds=CODECS[1:]),
+    "matrix": scaling.matrix,
+    "partitions": scaling.partitions,
+    "single": scaling.single,
+    "memory": memory.memory,
+    "startup": startup.startup,
+    "idle": startup.idle,
+}
+
+
+def main() -> int:
+    args = arguments()
+    wanted = [
+        name for name in args.names if not (args.resume and (args.out / f"{name}.json").exists())
+    ]
+    plan = QUICK if args.quick else Plan()
+    if wanted:
+        with kafka(args.bootstrap) as bootstrap:
+            for name in wanted:
+                began = time.monotonic()
+                result = save(args.out / f"{name}.json", name, SECTIONS[name](bootstrap, plan))
+                print(f"\n{name}: {time.monotonic() - began:.0f} s, {load()}\n", flush=True)
+                print("\n".join(TABLES[name](result)), flush=True)
+    report.write(args.out, plots_to=args.plots, document=None if args.quick else args.document)
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bootstrap", help="an existing Kafka instead of one of our own")
+    parser.add_argument("--only", help="comma-separated sections")
+    parser.add_argument("--resume", action="store_true", help="leave out what has results")
+    parser.add_argument("--quick", action="store_true", help="next to no data, no document")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON files")
+    parser.add_argument("--plots", type=Path, help="folder of the plots (docs/plots, or in --out)")
+    parser.add_argument("--document", type=Path, default=report.DOCUMENT, help="its tables")
+    args = parser.parse_args()
+    args.names = args.only.split(",") if args.only else list(SECTIONS)
+    unknown = set(args.names) - set(SECTIONS)
+    if unknown:
+        parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
+    own = args.out.resolve() == RESULTS
+    args.plots = args.plots or (report.PLOTS if own else args.out / "plots")
+    args.document = args.document if own else None
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Where and with what figures were made, and the files that keep them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+PEERS = ("confluent-kafka", "aiokafka", "kafka-python", "pyarrow", "polars")
+CODECS = ("cramjam", "isal", "lz4", "zstandard")
+
+Result = dict[str, Any]  # "section", "about", and what the section found
+
+
+def load() -> str:
+    one, five, _ = os.getloadavg()
+    return f"load {one:.1f} over 1 min, {five:.1f} over 5"
+
+
+def about() -> dict[str, str]:
+    """Machine, commit, versions, command, load."""
+    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=10"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    return {
+        "command": " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
+        "commit": commit,
+        "machine": f"{os.cpu_count()} cores of {cpu_model()}, {platform.system()}",
+        "load": f"{load()}, at the end",
+        "python": platform.python_version(),
+        "versions": ", ".join(f"{name} {version(name)}" for name in PEERS + CODECS),
+        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+    }
+
+
+def cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
+
+
+def save(path: Path, section: str, found: dict[str, Any]) -> Result:
+    """Write what a section found, with where it was found."""
+    result = {"section": section, "about": about(), **found}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    return result

@@ -1,0 +1,39 @@
+"""How much a whole run does: for figures (about ten minutes), or to see that all of it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """records: of the topics that speed is measured with. cell_bytes: the most that one cell of the
+    matrix reads. rounds: of what the goals are about; few_rounds: of the large tables.
+
+    partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
+    long a slow reader reads and how long idling is watched (settle: how long before). starts: how
+    many processes.
+    """
+
+    records: int = 2_000_000
+    cell_bytes: int = 512 * 1024 * 1024
+    rounds: int = 5
+    few_rounds: int = 2
+    partitions: int = 500
+    partition_bytes: int = 5 * 1024 * 1024
+    seconds: float = 6
+    settle: float = 6
+    starts: int = 15
+
+
+QUICK = Plan(
+    records=3_000,
+    cell_bytes=1_000_000,
+    rounds=1,
+    few_rounds=1,
+    partitions=10,
+    partition_bytes=50_000,
+    seconds=0.4,
+    settle=1,
+    starts=2,
+)
