@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from kcore.broker import BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
 from kcore.embedded import inside
-from kcore.embedded.durable import DurableNode
-from kcore.embedded.store import Store
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
@@ -22,6 +20,9 @@ from kcore.transports.memory import MemoryNetwork, MemorySelector, MemoryTranspo
 from kcore.transports.serve import Server, ServingCore
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kcore.embedded.store import Store
 
 # More nodes in one thread than this are a mistake.
 NODES_MAX: Final = 100
@@ -75,6 +76,8 @@ class EmbeddedBroker:
         self._cluster: Cluster | None = None
         self._server: Server | None = None
         self._passed_ms = 0  # by which the brokers' clock is ahead
+        self._cut: list[tuple[int, int]] = []  # between nodes, until restore_links
+        self._late: list[int] = []
 
     # Life ----------------------------------------------------------------------------------------
 
@@ -84,6 +87,7 @@ class EmbeddedBroker:
         """
         if self._server is not None:
             raise UsageError("this broker serves already")
+        self._cut, self._late = [], []
         with ExitStack() as begun:
             listeners = self._listen(begun)
             cluster, nodes = self._make_nodes(listeners, begun)
@@ -105,6 +109,10 @@ class EmbeddedBroker:
         cluster = Cluster(self._config, addresses, self._rng, wall_offset_ms=wall_offset_ms)
         if self._directory is None:
             return cluster, [Node(cluster, address.node_id, now_ms) for address in addresses]
+        # Only for who keeps something: a broker in a test is up sooner without.
+        from kcore.embedded.durable import DurableNode  # noqa: PLC0415
+        from kcore.embedded.store import Store  # noqa: PLC0415
+
         self._store = store = Store(self._directory, self._count, self._flush, self._now_ms)
         begun.callback(store.close)
         store.load(cluster, now_ms)
@@ -264,19 +272,45 @@ class EmbeddedBroker:
         all) until `restore_links`. Connections stay: nobody is told, and nothing is lost, as TCP
         has it: what was sent meanwhile arrives afterwards, if its sender has waited.
         """
-        self._add_link(LinkFault(None, self._known(node), client))
+        self._add_link(LinkFault(None, node, client))
 
     def delay_link(
         self, delay_ms: int, *, node: int | None = None, client: str | None = None
     ) -> None:
         """Serve every request that passes between these so much later, until `restore_links`."""
-        self._add_link(LinkFault(delay_ms, self._known(node), client))
+        self._add_link(LinkFault(delay_ms, node, client))
+
+    def drop_replication(self, node: int, other: int) -> None:
+        """Let nothing pass between two nodes until `restore_links`: replicas fall behind, and out
+        of sync after `replica_lag_time_max_ms`.
+        """
+        pair = (self._known(node), self._known(other))
+        cluster, server = self._running()
+        self._cut.append(pair)
+        server.call(lambda now_ms: cluster.replication.cut(*pair, now_ms))
+
+    def delay_replication(self, node: int, delay_ms: int) -> None:
+        """Let a node's replicas get everything so much later, until `restore_links`. Who produces
+        with acks=all waits for them.
+        """
+        if delay_ms < 0:
+            raise UsageError(f"delay_ms={delay_ms}")
+        cluster, server = self._running()
+        known = self._known(node)
+        self._late.append(known)
+        server.call(lambda now_ms: cluster.replication.set_lag(known, delay_ms, now_ms))
 
     def restore_links(self) -> None:
         """Everything passes again; what was held up arrives now."""
         cluster, server = self._running()
+        cut, self._cut = self._cut, []
+        late, self._late = self._late, []
 
         def restore(now_ms: int) -> None:
+            for pair in cut:
+                cluster.replication.heal(*pair, now_ms)
+            for node_id in late:
+                cluster.replication.set_lag(node_id, 0, now_ms)
             cluster.mishaps.mend_links()
             for node in cluster.nodes.values():
                 node.release(now_ms)
@@ -338,14 +372,18 @@ class EmbeddedBroker:
 
     def pause(self, node: int) -> None:
         """Let a node stand still, as a process that is stopped: its connections stay open and new
-        ones are accepted, but nobody answers on them. LookupError if it is not up.
+        ones are accepted, but nobody answers on them. It still leads what it led, as nobody takes
+        that away from it, and gets nothing from other nodes. LookupError if it is not up.
         """
         cluster, server = self._running()
 
-        def pause(_now_ms: int) -> None:
+        def pause(now_ms: int) -> None:
             if node not in cluster.live:
                 raise LookupError(f"node {node} is not up")
             cluster.nodes[node].pause()
+            for other in cluster.nodes:
+                if other != node:
+                    cluster.replication.cut(node, other, now_ms)
 
         server.call(pause)
 
@@ -357,17 +395,22 @@ class EmbeddedBroker:
             if node not in cluster.live:
                 raise LookupError(f"node {node} is not up")
             cluster.nodes[node].resume(now_ms)
+            for other in cluster.nodes:
+                if other != node:
+                    cluster.replication.heal(node, other, now_ms)
             server.look_again()
 
         server.call(resume)
 
-    def _known(self, node: int | None) -> int | None:
+    def _known(self, node: int) -> int:
         """The node, if it is one: LookupError."""
-        if node is not None and node not in self._running()[0].nodes:
+        if node not in self._running()[0].nodes:
             raise LookupError(f"there is no node {node}")
         return node
 
     def _add_link(self, fault: LinkFault) -> None:
+        if fault.node_id is not None:
+            self._known(fault.node_id)
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add_link(fault))
 

@@ -1,5 +1,6 @@
 """Nodes that stand still, links that are slow or let nothing pass: as a client sees them."""
 
+import threading
 import time
 
 import pytest
@@ -106,7 +107,10 @@ def test_a_slow_link_is_slow(cluster):
 
 def test_a_session_ends_while_its_member_is_cut_off(cluster):
     options = {"group_id": "g", "session_timeout_ms": 45_000, "heartbeat_interval_ms": 50}
-    with consumer(cluster, "left", **options) as left, consumer(cluster, "right", **options) as right:
+    with (
+        consumer(cluster, "left", **options) as left,
+        consumer(cluster, "right", **options) as right,
+    ):
         for each in (left, right):
             each.subscribe(["t"])
         end = time.monotonic() + DEADLINE_S
@@ -132,3 +136,47 @@ def test_what_is_asked_of_a_node_that_is_not_there_is_refused(cluster):
     with pytest.raises(LookupError):
         cluster.drop_link(node=9)
     cluster.revive(3)
+
+
+def test_a_producer_waits_for_replicas_that_are_late(cluster):
+    cluster.delay_replication(2, 150)
+    began = time.monotonic()
+    cluster.produce("t", [(None, b"v")], 0)
+    assert time.monotonic() - began >= 0.15
+    cluster.restore_links()
+    with reader(cluster) as made:
+        assert read(made, 1) == {b"v"}
+
+
+def test_replicas_that_are_cut_off_fall_out_of_sync_and_come_back(cluster):
+    def isr():
+        return sorted(cluster._cluster.topics.get("t").partitions[0].isr)
+
+    leader = cluster._cluster.topics.get("t").partitions[0].leader
+    others = [node for node in (1, 2, 3) if node != leader]
+    cluster.drop_replication(leader, others[0])
+    writer = threading.Thread(target=cluster.produce, args=("t", [(None, b"v")], 0))
+    writer.start()
+    end = time.monotonic() + DEADLINE_S
+    while len(isr()) == 3 and time.monotonic() < end:
+        cluster.let_time_pass(10_000)
+    writer.join(DEADLINE_S)
+    assert isr() == sorted([leader, others[1]])
+    cluster.restore_links()
+    assert isr() == [1, 2, 3]
+    cluster.kill(leader)
+    with reader(cluster) as made:
+        assert read(made, 1) == {b"v"}
+
+
+def test_a_paused_node_gets_nothing_from_others_until_it_is_resumed(cluster):
+    partition = cluster._cluster.topics.get("t").partitions[0]
+    other = next(node for node in (1, 2, 3) if node != partition.leader)
+    cluster.pause(other)
+    writer = threading.Thread(target=cluster.produce, args=("t", [(None, b"v")], 0))
+    writer.start()
+    writer.join(0.2)
+    assert writer.is_alive()
+    cluster.resume(other)
+    writer.join(DEADLINE_S)
+    assert partition.logs[other].end_offset == 1
