@@ -30,7 +30,8 @@ FAULTS_MAX: Final = 100
 class BrokerConfig:
     """Options of all nodes of one cluster.
 
-    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3).
+    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3). log_bytes_max:
+    of all logs together; beyond it, producers are answered as if a disk were full.
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -39,6 +40,7 @@ class BrokerConfig:
     num_partitions: int = 1
     default_replication_factor: int = 1
     replica_lag_time_max_ms: int = 30_000
+    log_bytes_max: int = 4_294_967_296
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_ms: int = 300_000
     max_request_bytes: int = MAX_FRAME_BYTES
@@ -67,5 +69,7 @@ class BrokerConfig:
             value = getattr(self, name)
             if not 1 <= value <= highest:
                 raise KafkaConfigurationError(f"{name}={value} is not within 1 to {highest}")
+        if self.log_bytes_max < 1:
+            raise KafkaConfigurationError(f"log_bytes_max={self.log_bytes_max} is not positive")
         if self.release < (2, 1):
             raise KafkaConfigurationError(f"release={self.release} is before (2, 1)")

@@ -88,6 +88,8 @@ class Partition:
 
     def append(self, data: memoryview | None, now_ms: int, origin: Origin = ANY_ORIGIN) -> Appended:
         """Keep the one batch a producer sent. RefusedError if it may not be kept."""
+        if data is not None:
+            self.home.check_room(len(data), now_ms)
         appended = self.log.append(data, self.leader_epoch, self.home.wall_ms(now_ms), origin)
         if appended.batch is not None and appended.data is not None:
             self._spread(appended.data, appended.batch, now_ms)

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from kcore.broker.batches import RefusedError
 from kcore.timers import NEVER
+from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.broker.cluster import Cluster
     from kcore.broker.partitions import Partition
     from kcore.broker.stores import ClusterStore
+
+# How often the logs are measured when they are full.
+_MEASURE_INTERVAL_MS: Final = 1_000
 
 
 class Replication:
@@ -32,6 +37,9 @@ class Replication:
         }
         self._order = count()
         self.lag_max_ms = cluster.config.replica_lag_time_max_ms
+        self._bytes_max = cluster.config.log_bytes_max
+        self._bytes = 0  # in all logs, or more: what has gone is noticed when it is too much
+        self._measured_ms = -_MEASURE_INTERVAL_MS
         self.store: ClusterStore | None = None  # who keeps the cluster elsewhere, too
 
     # Asked by partitions -------------------------------------------------------------------------
@@ -39,6 +47,28 @@ class Replication:
     def wall_ms(self, now_ms: int) -> int:
         """The time of day."""
         return now_ms + self._cluster.wall_offset_ms
+
+    def check_room(self, size: int, now_ms: int) -> None:
+        """RefusedError, as of a full disk, if so many bytes more would be too much."""
+        self._bytes += size
+        if self._bytes <= self._bytes_max:
+            return
+        if now_ms - self._measured_ms >= _MEASURE_INTERVAL_MS:
+            self._measured_ms = now_ms
+            self._bytes = size + self._measured()
+        if self._bytes > self._bytes_max:
+            self._bytes -= size
+            raise RefusedError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"the logs have {self._bytes_max} bytes at most"
+            )
+
+    def _measured(self) -> int:
+        """The bytes in all logs; replicas of a partition share theirs."""
+        return sum(
+            max(log.size_bytes for log in partition.logs.values())
+            for topic in self._cluster.topics.topics()
+            for partition in topic.partitions
+        )
 
     def is_live(self, node_id: int) -> bool:
         """Whether a node is up."""
