@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -88,8 +89,10 @@ def run(command: list[str], bootstrap: str, case: Case) -> Figures:
 
 def last_line(command: list[str]) -> Figures:
     """The JSON that a command prints at its end."""
+    # pyarrow brings numpy, whose OpenBLAS would start threads that spin for a while.
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False
+        command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False, env=env
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")

@@ -94,14 +94,14 @@ def compare(result: Result) -> Lines:
         head = ("reader", "M records/s", "of its ceiling: wall (rounds)", "CPU us a record")
         rows = []
         for name, rounds in runs.items():
-            base = ceiling_of(runs, name)
+            base = "" if name.startswith("probe") else ceiling_of(runs, name)
             rows.append(
                 (
                     NAMES[name],
                     f"{1 / median(rounds, 'wall_s'):.2f}",
-                    percent([] if base == name else shares(runs, name, base, "wall_s")),
+                    percent(shares(runs, name, base, "wall_s")),
                     f"{median(rounds, 'cpu_s'):.3f}",
-                    percent([] if base == name else shares(runs, name, base, "cpu_s")),
+                    percent(shares(runs, name, base, "cpu_s")),
                     max(figures["peak_rss_mb"] for figures in rounds),
                 )
             )
