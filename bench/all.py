@@ -6,7 +6,7 @@ be run alone). Sections: decode compare codecs matrix partitions single memory s
 
     python bench/all.py --only compare,codecs     # some of it
     python bench/all.py --resume                  # what has no results yet
-    python bench/all.py --quick --out /tmp/bench  # seconds: does it work? no figures
+    python bench/all.py --quick --out build/bench # a minute: does it work? no figures
 """
 
 from __future__ import annotations

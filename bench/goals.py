@@ -116,6 +116,10 @@ def memory(result: Result) -> Iterator[Goal]:
         mb = cell["growth_mb"] * mib / 1e6
         goal = f"memory: {cell['partitions']} partitions, peak growth"
         yield goal, "<= 70 MB", f"{mb:.0f} MB", mb <= 70
+        bound = result["bound_mb"]
+        goal = f"memory: {cell['partitions']} partitions, budget + one answer + a constant"
+        found = f"{cell['growth_mb']:.0f} MiB"
+        yield goal, f"<= {bound:.0f} MiB", found, cell["growth_mb"] <= bound
 
 
 def startup(result: Result) -> Iterator[Goal]:

@@ -30,7 +30,7 @@ def about() -> dict[str, str]:
     git = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=10"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     return {
-        "command": " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
+        "command": command(),
         "commit": commit,
         "machine": f"{os.cpu_count()} cores of {cpu_model()}, {platform.system()}",
         "load": f"{load()}, at the end",
@@ -38,6 +38,18 @@ def about() -> dict[str, str]:
         "versions": ", ".join(f"{name} {version(name)}" for name in PEERS + CODECS),
         "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
     }
+
+
+def command() -> str:
+    """How this program was called, without where it writes to: that changes no figure."""
+    words = iter(sys.argv[1:])
+    kept = [f"python bench/{Path(sys.argv[0]).name}"]
+    for word in words:
+        if word in {"--out", "--json", "--plots", "--document", "--bootstrap"}:
+            next(words, None)
+        else:
+            kept.append(word)
+    return " ".join(kept)
 
 
 def cpu_model() -> str:

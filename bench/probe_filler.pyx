@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The decoder of the probes with columns: offset, key and value of v2 batches in arrays of Arrow's layout.
+"""Decoder of the probes with columns: offset, key, value of v2 batches in Arrow's layout.
 
 `Copies` has keys and values as plain `binary`: their bytes are copied together, as whoever wants
 that layout has to. `Views` has them as `binary_view`: places in the bytes as they were received.

@@ -221,3 +221,10 @@ def test_the_whole_run_and_its_resumption(kafka, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "argv", [*words, "--resume"])
     assert everything.main() == 0
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.json")} == times
+
+
+def test_the_command_is_told_without_paths(monkeypatch):
+    machine = importlib.import_module("machine")
+    words = ["somewhere/all.py", "--only", "idle", "--out", "elsewhere", "--resume"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert machine.command() == "python bench/all.py --only idle --resume"
