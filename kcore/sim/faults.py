@@ -56,6 +56,9 @@ _MEMBERS_MAX: Final = 12  # of a small run, however many come
 _PARTITIONS_MAX: Final = 24
 _TOPICS_MAX: Final = 5
 
+# Changes that a group of static members may not see.
+_UNSEEN: Final = {Fault.GROW, Fault.TOPIC, Fault.RESUBSCRIBE}
+
 Act = Callable[[World, Chance], None]
 
 
@@ -80,13 +83,14 @@ def heal(world: World) -> None:
         member.hurry()
         member.resume_process()
         member.resume_partitions()
-    if world.plan.static_share and {Fault.GROW, Fault.TOPIC} & world.plan.faults.keys():
+    if world.plan.static_share and _UNSEEN & world.plan.faults.keys():
         world.at(world.now_ms + 2 * world.plan.session_timeout_ms, _nudge, world)
 
 
 def _nudge(world: World) -> None:
-    """Ask for rebalances where static members may have come back as leaders: they are not told to
-    assign (KIP-814), so that partitions which came meanwhile are nobody's until somebody asks.
+    """Ask for rebalances where static members may have come back: none begins by that (KIP-345),
+    and a leader is not told to assign (KIP-814), so that partitions and subscriptions that came
+    meanwhile are nobody's until somebody asks.
     """
     for member in list(world.living()):
         member.rejoin()

@@ -7,8 +7,8 @@ looks into a coordinator only to see whether its books agree with each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcore.events import PartitionsAssigned
 from kcore.sim.ledger import Asked, Ledger
@@ -25,6 +25,7 @@ from kcore.wire.messages import (
 )
 
 if TYPE_CHECKING:
+    from kcore.coordinator.group import Group
     from kcore.sim.members import Member
     from kcore.sim.network import Wire
     from kcore.sim.watch import Watch
@@ -36,6 +37,10 @@ _GENERATIONS_KEPT: Final = 50
 _TOPIC_IDS_VERSION: Final = 10
 
 
+# A group where it is kept now; None: it is kept nowhere.
+GroupOf = Callable[[str], "Group | None"]
+
+
 class GroupBook:
     """What is known of one group from outside."""
 
@@ -43,13 +48,15 @@ class GroupBook:
         self.generation = -1  # the newest that anybody was told of, by this coordinator
         self.kept_generation = -1  # the newest whose assignment was given out: it is in the journal
         self.owners: dict[int, dict[TopicPartition, str]] = {}
+        self.leaders: dict[int, str] = {}
 
 
 class Judge:
     """All rules but those about the end (see `settle`)."""
 
-    def __init__(self, ledger: Ledger, trace: Trace) -> None:
+    def __init__(self, ledger: Ledger, trace: Trace, group_of: GroupOf) -> None:
         self._trace = trace
+        self.group_of = group_of
         self.logs = Logs()
         self.offsets = Offsets()
         self.groups: dict[str, GroupBook] = {}
@@ -165,8 +172,11 @@ class Judge:
 
     def coordinators_moved(self) -> None:
         """Another node keeps the groups: of a generation that was not assigned it knows nothing."""
+        self.groups_touched = True
         for book in self.groups.values():
             book.generation = book.kept_generation
+            for generation in [one for one in book.leaders if one > book.generation]:
+                del book.leaders[generation]
 
     # The wire ------------------------------------------------------------------------------------
 
@@ -182,7 +192,7 @@ class Judge:
         request: Any = asked.message
         self.groups_touched = True
         if isinstance(answer, JoinGroupResponse) and not answer.error_code:
-            self._joined(request.group_id, answer)
+            self._joined(wire, request.group_id, answer)
         elif isinstance(answer, SyncGroupResponse) and not answer.error_code:
             assert isinstance(request, SyncGroupRequest)
             book = self.groups[request.group_id]
@@ -191,8 +201,18 @@ class Judge:
         elif isinstance(answer, OffsetCommitResponse):
             self._committed(wire, request, answer, asked.version)
 
-    def _joined(self, group_id: str, answer: JoinGroupResponse) -> None:
+    def _joined(self, wire: Wire, group_id: str, answer: JoinGroupResponse) -> None:
         book = self.groups[group_id]
+        if answer.leader == answer.member_id:
+            identity = self._member_of(wire).identity
+            leader = book.leaders.setdefault(answer.generation_id, identity)
+            if leader != identity:
+                raise ViolationError(
+                    Rule.COHERENT,
+                    f"{leader} and {identity} lead generation {answer.generation_id} of {group_id}",
+                )
+            while len(book.leaders) > _GENERATIONS_KEPT:
+                del book.leaders[next(iter(book.leaders))]
         if answer.generation_id > book.generation:
             book.generation = answer.generation_id
             self._trace.event(What.GENERATION, group_id, generation=answer.generation_id)
@@ -225,14 +245,23 @@ class Judge:
                 f"{wire.client.name} of generation {generation} has committed in generation"
                 f" {book.generation} of {request.group_id}",
             )
+        group = self.group_of(request.group_id)
+        if group is None or request.member_id not in group.members:
+            raise ViolationError(
+                Rule.COMMIT_FENCED,
+                f"{wire.client.name} has committed, and is no member of {request.group_id}",
+            )
         name, group_id, stray = wire.client.name, request.group_id, not wire.client_open
         for tp, offset in taken.items():
             self.offsets.confirmed(name, group_id, generation, tp, offset, stray=stray)
         spans = {f"{tp.topic}-{tp.partition}": offset for tp, offset in taken.items()}
         self._trace.event(What.COMMITTED, wire.client.name, offsets=spans)
 
+    def _member_of(self, wire: Wire) -> Member:
+        return cast("Member", wire.client)  # nobody else joins or commits
+
     def _hands_of(self, wire: Wire) -> Hands:
-        return self.hands[wire.client]  # type: ignore[index] # only members commit
+        return self.hands[self._member_of(wire)]
 
     def _offsets_of(self, request: OffsetCommitRequest, version: int) -> dict[TopicPartition, int]:
         by_id = version >= _TOPIC_IDS_VERSION

@@ -38,6 +38,9 @@ _CLOSE_MS: Final = 5_000
 # How long a listener may take with one step of a rebalance.
 _LISTENER_MS: Final = 400
 
+# How soon an application that is stuck looks whether it still is.
+_LOOK_AGAIN_MS: Final = 500
+
 # How an application polls that has nothing else to do.
 _QUICK_POLL_MS: Final = 250
 _MANY_RECORDS: Final = 500
@@ -207,7 +210,7 @@ class Member:
             return
         now_ms = self.stage.now()
         if self.paused or now_ms < self.slow_until_ms:
-            self.stage.at(max(self.slow_until_ms, now_ms + 100), self._turn)
+            self.stage.at(now_ms + _LOOK_AGAIN_MS, self._turn)
             return
         if not self._steps_to_acknowledge:
             self._poll()

@@ -7,6 +7,7 @@ from collections import deque
 from kcore.actions import Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
 from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.group import Group
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.stage import Stage
@@ -198,6 +199,14 @@ class Brokers:
         self.cluster.move_leader(topic, tp.partition, peer.node_id, peer.local_ms)
         self.drain()
         return True
+
+    def group_of(self, group_id: str) -> Group | None:
+        """A group where it is kept; None if it is kept nowhere."""
+        for peer in self.peers.values():
+            group = peer.node.groups.coordinator.group(group_id)
+            if group is not None:
+                return group
+        return None
 
     # Life ----------------------------------------------------------------------------------------
 

@@ -46,6 +46,9 @@ _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
 # Brokers that know static members (KIP-345).
 _STATIC_SINCE: Final = (2, 3)
 
+# What comes on top of timeouts: backoffs, looks at metadata, records that are still to be read.
+_SLACK_MS: Final = 12_000
+
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
 
@@ -55,7 +58,7 @@ class Plan:
     """One run; times in ms, `faults` are the mean times between two of a kind.
 
     partitions: of each topic to begin with. duration_ms: how long faults last. settle_ms: how long
-    it may take until everything is well after that.
+    it may take until everything is well after that; None: `settle_within_ms`.
     """
 
     seed: int
@@ -65,7 +68,7 @@ class Plan:
     partitions: int = 3
     groups: int = 1
     duration_ms: int = 20_000
-    settle_ms: int = 90_000
+    settle_ms: int | None = None
     faults: dict[Fault, int] = field(default_factory=dict)
     latency_ms: tuple[int, int] = (0, 3)
     split_share: float = 0.0  # of what is sent, that which arrives in pieces
@@ -87,6 +90,16 @@ class Plan:
     poll_every_ms: tuple[int, int] = (100, 900)
     rebalance_delay_ms: int = 0
     release: tuple[int, int] = (4, 3)
+
+    @property
+    def settle_within_ms(self) -> int:
+        """How long it may take until everything is well: members that are gone are found out by
+        their sessions, whoever does not join by the rebalance timeout, dead links by requests.
+        """
+        if self.settle_ms is not None:
+            return self.settle_ms
+        sessions_ms = 2 * self.session_timeout_ms + self.rebalance_delay_ms
+        return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + _SLACK_MS
 
     def lines(self) -> list[str]:
         """The plan in words, a few to a line."""

@@ -167,6 +167,10 @@ def _judge_group(group: Group) -> None:
         and group.state is not GroupState.PREPARING_REBALANCE,
         "a request is parked in a stable group": group.state is GroupState.STABLE
         and joins + syncs > 0,
+        "everybody has joined, and nobody is told": group.state is GroupState.PREPARING_REBALANCE
+        and not group.initial_delay()
+        and bool(members)
+        and group.all_joined(),
         "a sync is parked before joins are over": group.state is GroupState.PREPARING_REBALANCE
         and syncs > 0,
     }

@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from kcore.actions import Connect
+from kcore.coordinator.group import Group
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.judge import Judge
@@ -44,7 +45,7 @@ class World:
         self._chance = chance
         ledger = Ledger(plan, self.trace)
         self.ledger = ledger
-        self.judge = Judge(ledger, self.trace)
+        self.judge = Judge(ledger, self.trace, self._group_of)
         self.network = Network(
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )
@@ -104,6 +105,9 @@ class World:
 
     def _find(self, action: Connect) -> NodeSide:
         return self.brokers.find(action)
+
+    def _group_of(self, group_id: str) -> Group | None:
+        return self.brokers.group_of(group_id)
 
     def _draw_slot(self, number: int) -> Habits:
         """One place in a group; processes come and go in it."""
