@@ -70,6 +70,11 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.SHARE_FETCH: (-1, -1, -1, -1, -1, -1, -1, -1, 1, 2, 2),
     ApiKey.SHARE_ACKNOWLEDGE: (-1, -1, -1, -1, -1, -1, -1, -1, 1, 2, 2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (-1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0),
+    ApiKey.ALTER_CONFIGS: (1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+    ApiKey.DESCRIBE_LOG_DIRS: (1, 1, 2, 2, 4, 4, 4, 4, 4, 4, 5),
+    ApiKey.ELECT_LEADERS: (-1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (-1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (-1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
 }
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
         AddPartitionsToTxnRequest,
         AddPartitionsToTxnResponse,
     )
+    from kcore.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+    from kcore.wire.messages.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+        AlterPartitionReassignmentsResponse,
+    )
     from kcore.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
     from kcore.wire.messages.consumer_group_describe import (
         ConsumerGroupDescribeRequest,
@@ -41,6 +46,10 @@ if TYPE_CHECKING:
     from kcore.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
     from kcore.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
     from kcore.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+    from kcore.wire.messages.describe_log_dirs import (
+        DescribeLogDirsRequest,
+        DescribeLogDirsResponse,
+    )
     from kcore.wire.messages.describe_producers import (
         DescribeProducersRequest,
         DescribeProducersResponse,
@@ -53,6 +62,7 @@ if TYPE_CHECKING:
         DescribeTransactionsRequest,
         DescribeTransactionsResponse,
     )
+    from kcore.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
     from kcore.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kcore.wire.messages.fetch import FetchRequest, FetchResponse
     from kcore.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -77,6 +87,10 @@ if TYPE_CHECKING:
     from kcore.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
     from kcore.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
     from kcore.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+    from kcore.wire.messages.list_partition_reassignments import (
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsResponse,
+    )
     from kcore.wire.messages.list_transactions import (
         ListTransactionsRequest,
         ListTransactionsResponse,
@@ -122,6 +136,10 @@ __all__ = [
     "AddOffsetsToTxnResponse",
     "AddPartitionsToTxnRequest",
     "AddPartitionsToTxnResponse",
+    "AlterConfigsRequest",
+    "AlterConfigsResponse",
+    "AlterPartitionReassignmentsRequest",
+    "AlterPartitionReassignmentsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "ConsumerGroupDescribeRequest",
@@ -146,12 +164,16 @@ __all__ = [
     "DescribeConfigsResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
     "DescribeProducersRequest",
     "DescribeProducersResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
     "DescribeTransactionsRequest",
     "DescribeTransactionsResponse",
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
     "EndTxnRequest",
     "EndTxnResponse",
     "FetchRequest",
@@ -176,6 +198,8 @@ __all__ = [
     "ListGroupsResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
+    "ListPartitionReassignmentsRequest",
+    "ListPartitionReassignmentsResponse",
     "ListTransactionsRequest",
     "ListTransactionsResponse",
     "Message",
@@ -223,6 +247,10 @@ _HOMES = {
     "AddOffsetsToTxnResponse": "add_offsets_to_txn",
     "AddPartitionsToTxnRequest": "add_partitions_to_txn",
     "AddPartitionsToTxnResponse": "add_partitions_to_txn",
+    "AlterConfigsRequest": "alter_configs",
+    "AlterConfigsResponse": "alter_configs",
+    "AlterPartitionReassignmentsRequest": "alter_partition_reassignments",
+    "AlterPartitionReassignmentsResponse": "alter_partition_reassignments",
     "ApiVersionsRequest": "api_versions",
     "ApiVersionsResponse": "api_versions",
     "ConsumerGroupDescribeRequest": "consumer_group_describe",
@@ -247,12 +275,16 @@ _HOMES = {
     "DescribeConfigsResponse": "describe_configs",
     "DescribeGroupsRequest": "describe_groups",
     "DescribeGroupsResponse": "describe_groups",
+    "DescribeLogDirsRequest": "describe_log_dirs",
+    "DescribeLogDirsResponse": "describe_log_dirs",
     "DescribeProducersRequest": "describe_producers",
     "DescribeProducersResponse": "describe_producers",
     "DescribeTopicPartitionsRequest": "describe_topic_partitions",
     "DescribeTopicPartitionsResponse": "describe_topic_partitions",
     "DescribeTransactionsRequest": "describe_transactions",
     "DescribeTransactionsResponse": "describe_transactions",
+    "ElectLeadersRequest": "elect_leaders",
+    "ElectLeadersResponse": "elect_leaders",
     "EndTxnRequest": "end_txn",
     "EndTxnResponse": "end_txn",
     "FetchRequest": "fetch",
@@ -277,6 +309,8 @@ _HOMES = {
     "ListGroupsResponse": "list_groups",
     "ListOffsetsRequest": "list_offsets",
     "ListOffsetsResponse": "list_offsets",
+    "ListPartitionReassignmentsRequest": "list_partition_reassignments",
+    "ListPartitionReassignmentsResponse": "list_partition_reassignments",
     "ListTransactionsRequest": "list_transactions",
     "ListTransactionsResponse": "list_transactions",
     "MetadataRequest": "metadata",
