@@ -102,8 +102,6 @@ def check_batch(
         )
     if batch.attributes & CONTROL:
         raise RefusedError(ErrorCode.INVALID_RECORD, "control records are the brokers' own")
-    if batch.attributes & TRANSACTIONAL and batch.producer_id == NO_PRODUCER:
-        raise RefusedError(ErrorCode.INVALID_RECORD, "a transaction without a producer")
     if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
         raise RefusedError(
             ErrorCode.INVALID_RECORD,

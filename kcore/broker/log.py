@@ -126,10 +126,10 @@ class PartitionLog:
             data, batch = recompressed(data, batch, self.config)
         if batch.producer_id != NO_PRODUCER:
             first_offset = self.transactions.first_offset(batch.producer_id)
-            kept_at = self.sequences.check(batch, first_offset, origin)
-            if kept_at is not None:
-                end_offset = kept_at + batch.last_offset_delta + 1
-                return Appended(kept_at, end_offset, None, None, _UNKNOWN)
+            kept = self.sequences.check(batch, first_offset, origin)
+            if kept is not None:
+                end_offset = kept.base_offset + batch.last_offset_delta + 1
+                return Appended(kept.base_offset, end_offset, None, None, kept.timestamp)
         return self.add(data, batch, leader_epoch, wall_ms)
 
     def add(

@@ -43,10 +43,13 @@ class Origin:
 ANY_ORIGIN: Final = Origin()
 
 
-class _Kept(NamedTuple):
+class Kept(NamedTuple):
+    """A batch that is in the log: its sequences, where it is, its largest timestamp in ms."""
+
     first: int
     last: int
     base_offset: int
+    timestamp: int
 
 
 class ProducerState:
@@ -60,7 +63,7 @@ class ProducerState:
         self.epoch = epoch
         self.coordinator_epoch = -1
         self.last_timestamp = NO_TIMESTAMP
-        self.batches: deque[_Kept] = deque(maxlen=REMEMBERED_BATCHES)
+        self.batches: deque[Kept] = deque(maxlen=REMEMBERED_BATCHES)
 
     def raise_to(self, epoch: int) -> None:
         """Sequences begin anew with each epoch."""
@@ -123,8 +126,8 @@ class Sequences:
             while len(self._verifying) > PRODUCERS_MAX:
                 self._verifying.popitem(last=False)
 
-    def check(self, batch: Batch, first_offset: int | None, origin: Origin) -> int | None:
-        """None: the batch comes next. A number: it is kept already, at this base offset.
+    def check(self, batch: Batch, first_offset: int | None, origin: Origin) -> Kept | None:
+        """None: the batch comes next; else it is kept already, and this is where.
 
         first_offset: where its producer's transaction begins, None if there is none. RefusedError:
         a producer that has been replaced, a gap, or a batch that is in no transaction.
@@ -133,7 +136,7 @@ class Sequences:
         if known is not None and batch.producer_epoch == known.epoch:
             for kept in known.batches:
                 if (kept.first, kept.last) == (batch.base_sequence, batch.last_sequence):
-                    return kept.base_offset
+                    return kept
         if known is not None:
             _check_epoch(batch, known)
         transactional = bool(batch.attributes & TRANSACTIONAL)
@@ -208,7 +211,9 @@ class Sequences:
     def add(self, batch: Batch, base_offset: int) -> None:
         """The batch has been kept."""
         known = self._touch(batch)
-        known.batches.append(_Kept(batch.base_sequence, batch.last_sequence, base_offset))
+        known.batches.append(
+            Kept(batch.base_sequence, batch.last_sequence, base_offset, batch.max_timestamp)
+        )
         if batch.attributes & TRANSACTIONAL:
             self._verifying.pop(batch.producer_id, None)
 

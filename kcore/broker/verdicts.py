@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kcore.broker.batches import HEADER_SIZE, TRANSACTIONAL, Batch, RefusedError, read_header
+from kcore.broker.batches import (
+    HEADER_SIZE,
+    NO_PRODUCER,
+    TRANSACTIONAL,
+    Batch,
+    RefusedError,
+    read_header,
+)
 from kcore.broker.calls import Call
 from kcore.broker.sequences import Origin
 from kcore.broker.topics import Topic
@@ -27,6 +34,10 @@ _RETRIED: Final = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
+
+
+class ToldError(RefusedError):
+    """The words are for the client, too."""
 
 
 class Verdicts:
@@ -64,6 +75,8 @@ def judge(call: Call, request: ProduceRequest) -> Verdicts:
     batches = _transactional(call, request)
     if not batches:
         return verdicts
+    # One without a producer says that it is in a transaction and is kept as if it were in none.
+    batches = [one for one in batches if one[2].producer_id != NO_PRODUCER]
     producers = {(batch.producer_id, batch.producer_epoch) for _, _, batch in batches}
     if request.transactional_id is None:
         verdicts.refuse_all(
@@ -74,7 +87,7 @@ def judge(call: Call, request: ProduceRequest) -> Verdicts:
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             "Transactional records contained more than one producer ID",
         )
-    elif kind is Support.ADDS or release >= VERIFIES_SINCE:
+    elif batches and (kind is Support.ADDS or release >= VERIFIES_SINCE):
         _verify(call, request.transactional_id, batches, kind, verdicts)
     return verdicts
 
@@ -136,10 +149,10 @@ def _verify(
 
 def _refusal(error: ErrorCode, kind: Support) -> RefusedError:
     if error is ErrorCode.INVALID_TXN_STATE:
-        return RefusedError(error, "Partition was not added to the transaction")
+        return ToldError(error, "Partition was not added to the transaction")
     waits = error is ErrorCode.CONCURRENT_TRANSACTIONS and kind is not Support.ADDS
     if waits or error in _RETRIED:
-        return RefusedError(
+        return ToldError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             "Unable to verify the partition has been added to the transaction."
             f" Underlying error: {error.name}",

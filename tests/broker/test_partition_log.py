@@ -162,14 +162,12 @@ def patched(at, raw, data=None):
         (patched(57, struct.pack(">i", -1)), ErrorCode.INVALID_RECORD),
         (marker_batch(9, 0, Marker(committed=True, coordinator_epoch=0), 0),
          ErrorCode.INVALID_RECORD),
-        (batch(b"a", transactional=True),
-         ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1), ErrorCode.INVALID_RECORD),
         (batch(b"a" * 1_048_600), ErrorCode.MESSAGE_TOO_LARGE),
     ],
     ids=[
         *("empty", "cut", "two", "magic 1", "length", "crc", "count", "no records"),
-        *("control", "transactional without producer", "no sequence", "large"),
+        *("control", "no sequence", "large"),
     ],
 )  # fmt: skip
 def test_what_may_not_be_kept_is_refused_and_leaves_nothing(log, data, code):

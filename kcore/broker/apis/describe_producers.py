@@ -30,7 +30,7 @@ def _describe(call: Call, topic: Topic | None, number: int) -> Described:
     try:
         log = call.node.cluster.lead(call.node.node_id, topic, number).log
     except RefusedError as refused:
-        return Described(partition_index=number, error_code=refused.code, error_message=refused.why)
+        return Described(partition_index=number, error_code=refused.code, error_message=None)
     result = Described(partition_index=number, error_message=None)
     for producer_id, known in log.sequences:
         first_offset = log.transactions.first_offset(producer_id)

@@ -80,8 +80,8 @@ def _append(
             raise RefusedError(error, "no such topic")
         if acks not in {-1, 0, 1}:
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
-        partition = call.node.cluster.lead(call.node.node_id, topic, part.index)
         verdicts.check(topic, part.index)
+        partition = call.node.cluster.lead(call.node.node_id, topic, part.index)
         records = None if part.records is None else memoryview(part.records)
         if acks == _ALL:
             partition.check_min_isr()
