@@ -27,6 +27,9 @@ _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _CRC: Final = struct.Struct(">I")
 _TIMESTAMP: Final = struct.Struct(">q")
 _PREFIX_SIZE: Final = 12  # base offset and length
+_LENGTH_MIN: Final = 14  # of the smallest batch there ever was (Java: LegacyRecord)
+_LENGTH: Final = struct.Struct(">i")
+_MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _CHECKED_AT: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
@@ -80,6 +83,35 @@ def read_header(data: bytes | bytearray | memoryview) -> Batch:
     return Batch._make(_HEADER.unpack_from(data))
 
 
+def only_batch(data: bytes | bytearray | memoryview | None) -> memoryview:
+    """The one batch that a producer sends for a partition; what is left of a further one that was
+    cut off is passed over. RefusedError (Java: ProduceRequest.validateRecords).
+    """
+    view = memoryview(data or b"")
+    if len(view) < _PREFIX_SIZE:
+        raise RefusedError(ErrorCode.INVALID_RECORD, "no record batch")
+    size = _size_at(view, 0)
+    if len(view) < HEADER_SIZE or size > len(view):
+        raise RefusedError(ErrorCode.INVALID_RECORD, "no complete record batch")
+    magic = view[_MAGIC_AT]
+    if magic > _MAGIC:
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of format {magic}")
+    if magic < _MAGIC:
+        raise RefusedError(ErrorCode.INVALID_RECORD, f"a batch of format {magic}, not 2")
+    rest = len(view) - size
+    if rest >= _PREFIX_SIZE and _size_at(view, size) <= rest:
+        raise RefusedError(ErrorCode.INVALID_RECORD, "more than one record batch")
+    return view[:size]
+
+
+def _size_at(view: memoryview, at: int) -> int:
+    """Of the batch that begins there, its prefix included."""
+    (length,) = _LENGTH.unpack_from(view, at + 8)
+    if length < _LENGTH_MIN:
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length} bytes")
+    return int(length) + _PREFIX_SIZE
+
+
 def check_batch(
     topic: str, partition: int, data: memoryview | None, config: LogConfig, wall_ms: int
 ) -> Batch:
@@ -88,18 +120,17 @@ def check_batch(
     Every record is looked at (Java: LogValidator); of a batch whose codec cannot be read here, only
     the header and the checksum.
     """
-    if data is None or len(data) < HEADER_SIZE:
-        raise RefusedError(ErrorCode.INVALID_RECORD, "no complete record batch")
+    data = only_batch(data)
     batch = read_header(data)
-    if batch.magic != _MAGIC:
-        raise RefusedError(ErrorCode.INVALID_RECORD, f"a batch of format {batch.magic}, not 2")
-    if batch.length != len(data) - _PREFIX_SIZE:
-        raise RefusedError(ErrorCode.INVALID_RECORD, "not exactly one record batch")
+    if batch.base_offset:
+        raise RefusedError(ErrorCode.INVALID_RECORD, f"a batch that begins at {batch.base_offset}")
     if len(data) > config.max_message_bytes:
         raise RefusedError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"{len(data)} bytes are more than {config.max_message_bytes}",
         )
+    if batch.crc != crc32c.crc32c(data[_CHECKED_AT:]):
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"{topic}-{partition}: a checksum is wrong")
     if batch.attributes & CONTROL:
         raise RefusedError(ErrorCode.INVALID_RECORD, "control records are the brokers' own")
     if batch.record_count < 1 or batch.last_offset_delta != batch.record_count - 1:
@@ -117,7 +148,7 @@ def _check_records(
 ) -> Batch:
     """The header, with what the records say where it says something else."""
     try:
-        found = survey(data)
+        found = survey(data, check_crc=False)
     except MissingPackageError:
         return batch
     except ValueError as error:

@@ -47,8 +47,10 @@ class Epochs:
     def end_of(self, epoch: int, log_end: int) -> EpochEnd:
         """KIP-101, KIP-279: the end of the largest epoch that is not above `epoch`."""
         after = bisect_right(self._entries, epoch, key=_epoch)
+        if epoch < 0:
+            return EpochEnd(UNKNOWN, UNKNOWN)
         if after == len(self._entries):
-            if self.latest < epoch or epoch < 0:
+            if self.latest < epoch:
                 return EpochEnd(UNKNOWN, UNKNOWN)
             return EpochEnd(epoch, log_end)
         end_offset = self._entries[after][1]

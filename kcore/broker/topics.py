@@ -22,6 +22,24 @@ _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _NAMES_COLLIDE: Final = str.maketrans(".", "_")  # in the names of Kafka's metrics
 
 
+def check_name(name: str) -> None:
+    """RefusedError if no topic can have this name (Java: common.internals.Topic.validate)."""
+    wrong = None
+    if not name:
+        wrong = "the empty string is not allowed"
+    elif name in {".", ".."}:
+        wrong = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_CHARS:
+        wrong = f"it is longer than the max allowed length {MAX_NAME_CHARS}"
+    elif not _LEGAL_NAME.fullmatch(name):
+        wrong = (
+            f"'{name}' contains one or more characters other than"
+            " ASCII alphanumerics, '.', '_' and '-'"
+        )
+    if wrong is not None:
+        raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
+
+
 class Topic:
     """One topic. `settings`: what it was told, as text, under Kafka's names."""
 
@@ -126,20 +144,7 @@ class Catalog:
             store.topic_changed(topic)
 
     def _check_name(self, name: str) -> None:
-        wrong = None
-        if not name:
-            wrong = "the empty string is not allowed"
-        elif name in {".", ".."}:
-            wrong = f"'{name}' is not allowed"
-        elif len(name) > MAX_NAME_CHARS:
-            wrong = f"it is longer than the max allowed length {MAX_NAME_CHARS}"
-        elif not _LEGAL_NAME.fullmatch(name):
-            wrong = (
-                f"'{name}' contains one or more characters other than"
-                " ASCII alphanumerics, '.', '_' and '-'"
-            )
-        if wrong is not None:
-            raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
+        check_name(name)
         if name in self._by_name:
             raise RefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self._collisions.get(name.translate(_NAMES_COLLIDE))

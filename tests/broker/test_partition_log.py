@@ -3,6 +3,7 @@
 import struct
 from contextlib import contextmanager
 
+import crc32c
 import pytest
 from broker_world import WALL_MS, batch
 
@@ -149,6 +150,10 @@ def patched(at, raw, data=None):
     return bytes(data)
 
 
+def sealed(data):
+    return data[:17] + struct.pack(">I", crc32c.crc32c(data[21:])) + data[21:]
+
+
 @pytest.mark.parametrize(
     ("data", "code"),
     [
@@ -158,8 +163,11 @@ def patched(at, raw, data=None):
         (patched(16, b"\1"), ErrorCode.INVALID_RECORD),
         (patched(61, b"\0"), ErrorCode.CORRUPT_MESSAGE),
         (patched(17, b"\0\0\0\0"), ErrorCode.CORRUPT_MESSAGE),
-        (patched(57, struct.pack(">i", 1)), ErrorCode.INVALID_RECORD),
-        (patched(57, struct.pack(">i", -1)), ErrorCode.INVALID_RECORD),
+        (sealed(patched(57, struct.pack(">i", 1))), ErrorCode.INVALID_RECORD),
+        (sealed(patched(57, struct.pack(">i", -1))), ErrorCode.INVALID_RECORD),
+        (batch(b"a", base_offset=5), ErrorCode.INVALID_RECORD),
+        (patched(8, struct.pack(">i", 13)), ErrorCode.CORRUPT_MESSAGE),
+        (patched(16, b"\3"), ErrorCode.CORRUPT_MESSAGE),
         (marker_batch(9, 0, Marker(committed=True, coordinator_epoch=0), 0),
          ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1), ErrorCode.INVALID_RECORD),
@@ -167,6 +175,7 @@ def patched(at, raw, data=None):
     ],
     ids=[
         *("empty", "cut", "two", "magic 1", "length", "crc", "count", "no records"),
+        *("base offset", "short", "magic 3"),
         *("control", "no sequence", "large"),
     ],
 )  # fmt: skip

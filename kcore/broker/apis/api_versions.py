@@ -5,6 +5,7 @@ Left out: features (KIP-584) other than `transaction.version`.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kcore.broker.calls import Call
@@ -15,19 +16,35 @@ from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 _FEATURE: Final = "transaction.version"
 _LEVEL_0_VERSION: Final = 4
+_NAMES_VERSION: Final = 3
+# KIP-511, for name and version of the client.
+_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
-def handle(call: Call, _request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
     """All of them."""
-    return _response(call, ErrorCode.NONE)
+    names = request.client_software_name, request.client_software_version
+    if call.version >= _NAMES_VERSION and not all(map(_NAME.fullmatch, names)):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return _response(call)
 
 
 def unsupported(call: Call) -> ApiVersionsResponse:
-    """KIP-511: to be sent in v0, which every client can read; with the ranges, so that it knows."""
-    return _response(call, ErrorCode.UNSUPPORTED_VERSION)
+    """KIP-511: to be sent in v0, which every client can read; with the versions of this very API,
+    so that it knows.
+    """
+    lowest, highest = call.node.versions[ApiKey.API_VERSIONS]
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        api_keys=[
+            ApiVersionsResponse.ApiVersion(
+                api_key=ApiKey.API_VERSIONS, min_version=lowest, max_version=highest
+            )
+        ],
+    )
 
 
-def _response(call: Call, error: ErrorCode) -> ApiVersionsResponse:
+def _response(call: Call) -> ApiVersionsResponse:
     entries = [
         ApiVersionsResponse.ApiVersion(
             api_key=key,
@@ -38,18 +55,16 @@ def _response(call: Call, error: ErrorCode) -> ApiVersionsResponse:
         )
         for key, (lowest, highest) in sorted(call.node.versions.items())
     ]
-    response = ApiVersionsResponse(error_code=error, api_keys=entries)
+    response = ApiVersionsResponse(api_keys=entries)
     level = call.node.transactions.version
     if level is not None:
         response.finalized_features_epoch = 0
-        response.supported_features = [
-            # Before version 4 clients do not take a lowest level of 0 (KAFKA-17011).
-            ApiVersionsResponse.SupportedFeatureKey(
-                name=_FEATURE,
-                min_version=0 if call.version >= _LEVEL_0_VERSION else 1,
-                max_version=TV_BUMPS,
-            )
-        ]
+        if call.version >= _LEVEL_0_VERSION:  # before, clients took no lowest level of 0
+            response.supported_features = [
+                ApiVersionsResponse.SupportedFeatureKey(
+                    name=_FEATURE, min_version=0, max_version=TV_BUMPS
+                )
+            ]
         if level:
             response.finalized_features = [
                 ApiVersionsResponse.FinalizedFeatureKey(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
@@ -16,18 +19,28 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         wanted: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
     else:
         wanted = [(entry.name, entry.topic_id) for entry in request.topics]
-    results = [_delete(call, name, topic_id) for name, topic_id in wanted]
+    times = Counter(wanted)
+    results = []
+    for name, topic_id in times:
+        result = DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=topic_id)
+        try:
+            if times[name, topic_id] > 1:
+                raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
+            _delete(call, result)
+        except RefusedError as refused:
+            result.error_code = refused.code
+            result.error_message = refused.why
+        results.append(result)
     return DeleteTopicsResponse(responses=results)
 
 
-def _delete(
-    call: Call, name: str | None, topic_id: bytes
-) -> DeleteTopicsResponse.DeletableTopicResult:
+def _delete(call: Call, result: DeleteTopicsResponse.DeletableTopicResult) -> None:
+    """Delete what the result is about."""
+    if (result.name is None) is (result.topic_id == ZERO_UUID):
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "neither a name nor an id, or both")
     cluster = call.node.cluster
-    topic, error = cluster.find(name, topic_id, by_id=name is None)
-    if topic is not None:
-        cluster.delete(topic, call.now_ms)
-        name, topic_id = topic.name, topic.topic_id
-    elif error == ErrorCode.UNKNOWN_TOPIC_ID and topic_id == ZERO_UUID:
-        error = ErrorCode.INVALID_REQUEST
-    return DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=topic_id, error_code=error)
+    topic, error = cluster.find(result.name, result.topic_id, by_id=result.name is None)
+    if topic is None:
+        raise RefusedError(error, "no such topic")
+    cluster.delete(topic, call.now_ms)
+    result.name, result.topic_id = topic.name, topic.topic_id

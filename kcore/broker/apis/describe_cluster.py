@@ -6,7 +6,7 @@ from kcore.broker.calls import Call
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeClusterRequest, DescribeClusterResponse
 
-_BROKERS = 1
+_BROKERS, _CONTROLLERS = 1, 2
 
 
 def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
@@ -14,7 +14,9 @@ def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterRespon
     cluster = call.node.cluster
     if request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE
+            if request.endpoint_type == _CONTROLLERS
+            else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             error_message="these endpoints are brokers",
             cluster_id=cluster.config.cluster_id,
         )

@@ -130,7 +130,7 @@ class _Fetch:
         empty = True
         for key, wanted in self._opened.parts.items():
             limit = min(left, wanted.max_bytes)
-            result, size = self._read(wanted, limit, at_least_one=empty and left > 0)
+            result, size = self._read(wanted, limit, at_least_one=empty)
             left -= size
             empty = empty and not size
             results.append((key, wanted, result))
@@ -178,7 +178,7 @@ class _Fetch:
     def _refuse(self, result: Result, wanted: Wanted, code: ErrorCode) -> None:
         result.error_code = code
         result.high_watermark = _UNKNOWN
-        result.aborted_transactions = None
+        result.aborted_transactions = [] if self._find(wanted) is None else None
         if code in HINTED and self._call.version >= _HINTS_VERSION:
             leader, epoch = self._hints.leader(self._topic(wanted), wanted.number)
             result.current_leader = FetchResponse.LeaderIdAndEpoch(

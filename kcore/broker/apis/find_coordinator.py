@@ -40,4 +40,6 @@ def _find(call: Call, key: str, key_type: int) -> Found:
     cluster = call.node.cluster
     find = cluster.coordinator_of if key_type == _GROUP else cluster.transaction_coordinator_of
     node = cluster.addresses[find(key)]
-    return Found(key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=None)
+    # So a Kafka says in these versions; later ones have no text.
+    fine = "NONE" if call.version < _MANY_VERSION else None
+    return Found(key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=fine)

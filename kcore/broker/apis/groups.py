@@ -7,10 +7,20 @@ v0-5, DescribeGroups v0-6, ListGroups v0-5, DeleteGroups v0-2, OffsetDelete v0.
 from __future__ import annotations
 
 from kcore.broker.calls import PARKED, Call
+from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
+from kcore.wire.messages import SyncGroupRequest, SyncGroupResponse
+
+_NAMED_PROTOCOL_VERSION = 5
 
 
-def handle(call: Call, request: Message) -> str:
+def handle(call: Call, request: Message) -> Message | str:
     """The coordinator answers, now or later."""
+    if (
+        isinstance(request, SyncGroupRequest)
+        and call.version >= _NAMED_PROTOCOL_VERSION
+        and None in {request.protocol_type, request.protocol_name}
+    ):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     call.node.groups.request(call, request)
     return PARKED

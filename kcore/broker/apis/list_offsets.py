@@ -5,6 +5,7 @@ Left out: what is in tiered storage (there is none: -4 is the earliest, -5 and -
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from kcore.broker.batches import RefusedError
@@ -29,17 +30,25 @@ _READ_COMMITTED: Final = 1
 _SPECIAL: Final = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, -5: 9, -6: 11}
 
 
+_Found = ListOffsetsResponse.ListOffsetsPartitionResponse
+
+
 def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One offset a partition."""
     response = ListOffsetsResponse()
     committed = request.isolation_level == _READ_COMMITTED
     for entry in request.topics:
         topic = call.node.cluster.topics.get(entry.name)
+        times = Counter(wanted.partition_index for wanted in entry.partitions)
+        once = {wanted.partition_index: wanted for wanted in entry.partitions}
         response.topics.append(
             ListOffsetsResponse.ListOffsetsTopicResponse(
                 name=entry.name,
                 partitions=[
-                    _offset(call, topic, wanted, committed=committed) for wanted in entry.partitions
+                    _offset(call, topic, wanted, committed=committed)
+                    if times[number] == 1
+                    else _Found(partition_index=number, error_code=ErrorCode.INVALID_REQUEST)
+                    for number, wanted in once.items()
                 ],
             )
         )

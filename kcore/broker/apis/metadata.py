@@ -9,7 +9,7 @@ from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.partitions import NOBODY, Partition
-from kcore.broker.topics import Topic
+from kcore.broker.topics import Topic, check_name
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import MetadataRequest, MetadataResponse
@@ -34,6 +34,10 @@ def handle(call: Call, request: MetadataRequest) -> MetadataResponse:
     if request.topics is None or (call.version == 0 and not request.topics):
         response.topics = [_found(cluster, topic) for topic in cluster.topics.topics()]
         return response
+    if call.version < _NULL_NAMES_VERSION and any(
+        entry.topic_id != ZERO_UUID for entry in request.topics
+    ):
+        return _too_early(request)  # these versions have ids, and a Kafka takes none
     asked = {(entry.name, entry.topic_id): None for entry in request.topics}
     for name, topic_id in asked:
         if name is None or (not name and topic_id != ZERO_UUID):
@@ -43,6 +47,17 @@ def handle(call: Call, request: MetadataRequest) -> MetadataResponse:
                 _by_name(cluster, name, may_create=request.allow_auto_topic_creation)
             )
     return response
+
+
+def _too_early(request: MetadataRequest) -> MetadataResponse:
+    return MetadataResponse(
+        topics=[
+            MetadataResponse.MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST, name=entry.name or "", topic_id=entry.topic_id
+            )
+            for entry in request.topics or ()
+        ]
+    )
 
 
 def _by_id(
@@ -62,6 +77,7 @@ def _by_name(
     cluster: Cluster, name: str, *, may_create: bool
 ) -> MetadataResponse.MetadataResponseTopic:
     try:
+        check_name(name)
         topic = cluster.ensure(name) if may_create else cluster.topics.get(name)
     except RefusedError as refused:
         return MetadataResponse.MetadataResponseTopic(error_code=refused.code, name=name)

@@ -7,14 +7,14 @@ the transaction coordinator knows of it (KIP-890); from v12 on it is told so by 
 
 from __future__ import annotations
 
-from kcore.broker.batches import RefusedError
+from kcore.broker.batches import RefusedError, only_batch
 from kcore.broker.calls import PARKED, UNANSWERED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
 from kcore.broker.fetches import Waiting
 from kcore.broker.hints import Hints
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
-from kcore.broker.verdicts import Verdicts, judge
+from kcore.broker.verdicts import ToldError, Verdicts, judge
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ProduceRequest, ProduceResponse
 
@@ -22,6 +22,17 @@ _TOPIC_IDS_VERSION = 13
 _HINTS_VERSION = 10
 _NO_ANSWER = 0
 _ALL = -1
+
+# Refused before the log was asked, so that nothing is known of it (Java:
+# ReplicaManager.appendRecordsToLeader).
+_UNASKED = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+}
 
 
 def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
@@ -75,14 +86,15 @@ def _append(
     unreplicated: list[_Unreplicated],
 ) -> ProduceResponse.PartitionProduceResponse:
     result = ProduceResponse.PartitionProduceResponse(index=part.index, base_offset=-1)
+    partition = None
     try:
         if error:
             raise RefusedError(error, "no such topic")
+        records = only_batch(part.records)
         if acks not in {-1, 0, 1}:
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
         verdicts.check(topic, part.index)
         partition = call.node.cluster.lead(call.node.node_id, topic, part.index)
-        records = None if part.records is None else memoryview(part.records)
         if acks == _ALL:
             partition.check_min_isr()
         appended = partition.append(records, call.now_ms, verdicts.origin)
@@ -93,7 +105,10 @@ def _append(
             unreplicated.append(_Unreplicated(partition, appended.end_offset, result))
     except RefusedError as refused:
         result.error_code = refused.code
-        result.error_message = refused.why
+        if partition is not None and refused.code not in _UNASKED:
+            result.log_start_offset = partition.log.start_offset
+        if refused.records or isinstance(refused, ToldError):  # else a Kafka says no more
+            result.error_message = refused.why
         result.record_errors = [
             ProduceResponse.BatchIndexAndErrorMessage(
                 batch_index=index, batch_index_error_message=why

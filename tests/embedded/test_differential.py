@@ -1,0 +1,64 @@
+"""The same requests against a real Kafka and the embedded broker: the same answers, field by field.
+
+Ids that brokers draw are numbered as they come up, and texts for people count as text; all else is
+compared as it is. What is meant to differ stands in MEANT, and in docs/SKIPPED.md.
+"""
+
+import itertools
+
+import pytest
+import scenarios_groups  # noqa: F401 - it adds its scenarios
+import scenarios_transactions  # noqa: F401 - as before
+from differences import compare
+from raw_client import Peer
+from scenarios_data import SCENARIOS
+
+from kcore.broker import BrokerConfig
+from kcore.coordinator import CoordinatorConfig
+from kcore.embedded import EmbeddedBroker
+
+_tags = itertools.count(1)
+
+# Scenario -> what may differ in it (a part of the line that says so), and why.
+MEANT = {
+    "produce_refused": {
+        "short length.responses[0].partition_responses[0].error_message": "no text is given",
+        "magic 3.responses[0].partition_responses[0].error_message": "no text is given",
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    """Told the same as tests/support/real_kafka.py tells a Kafka."""
+    config = BrokerConfig(
+        auto_create_topics=False,
+        coordinator=CoordinatorConfig(
+            group_initial_rebalance_delay_ms=0,
+            group_min_session_timeout_ms=1_000,
+            offsets_topic_num_partitions=4,
+        ),
+    )
+    with EmbeddedBroker(config=config) as broker:
+        yield broker
+        assert not broker.faults
+
+
+def told(scenario, address, tag):
+    peer = Peer(address, tag)
+    try:
+        scenario(peer)
+    finally:
+        peer.close()
+    return peer.said
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_the_same_is_said(scenario, kafka, embedded):
+    tag = f"d{next(_tags)}"
+    theirs = told(scenario, kafka.bootstrap, tag)
+    ours = told(scenario, embedded.addresses[0], tag)
+    meant = MEANT.get(scenario.__name__, {})
+    found = [line for line in compare(ours, theirs) if not any(known in line for known in meant)]
+    assert not found, "\n".join(found)
