@@ -1,7 +1,7 @@
 """What the nodes of one process have in common: topics, addresses, producer ids, journals.
 
-It is the controller, too: who leads what, and which nodes are up, is decided here at once, and every
-node that is up knows it. The logs are each replica's own (`partitions.py`).
+It is the controller, too: who leads what, and which nodes are up, is decided here at once, and
+every node that is up knows it. The logs are each replica's own (`partitions.py`).
 """
 
 from __future__ import annotations
@@ -122,6 +122,16 @@ class Cluster:
                 partition.tick(now_ms)
         self.elect(now_ms)
 
+    def partition(self, name: str, number: int) -> Partition:
+        """A partition, whoever leads it. RefusedError if there is none."""
+        topic = self.topics.get(name)
+        if topic is None or not 0 <= number < len(topic.partitions):
+            raise RefusedError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                "This server does not host this topic-partition.",
+            )
+        return topic.partitions[number]
+
     def lead(
         self, node_id: int, topic: Topic | None, number: int, current_epoch: int = -1
     ) -> Partition:
@@ -147,14 +157,17 @@ class Cluster:
         told. A node that has no replica gets the leader's. A node that is not in sync loses what it
         lacks.
         """
-        partition = topic.partitions[number]
+        self.move_leader_of(topic.partitions[number], node_id, now_ms)
+
+    def move_leader_of(self, partition: Partition, node_id: int, now_ms: int) -> None:
+        """The same."""
         old = partition.leader
         if node_id in partition.logs:
             partition.lead(node_id, now_ms)
         else:
             partition.replace(node_id, now_ms)
         if old != NOBODY:
-            self.nodes[old].fetches.recheck([(topic.name, number)])
+            self.nodes[old].fetches.recheck([(partition.topic, partition.number)])
 
     # Nodes ---------------------------------------------------------------------------------------
 

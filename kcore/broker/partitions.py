@@ -48,6 +48,7 @@ class Partition:
     """One partition. `log` is the leader's; while nobody leads, the last leader's."""
 
     __slots__ = (
+        "adding",
         "home",
         "isr",
         "late",
@@ -60,6 +61,7 @@ class Partition:
         "replicas",
         "scheduled_ms",
         "synced",
+        "target",
         "topic",
     )
 
@@ -79,6 +81,8 @@ class Partition:
         self.synced: list[PartitionLog] = []
         self.late: dict[int, Late] = {}
         self.scheduled_ms = NEVER
+        self.target: list[int] | None = None  # the replicas it is to have, see reassignment.py
+        self.adding: list[int] = []
         self.noted: tuple[int, ...] = ()  # what the store was told last
         if len(replicas) > 1:
             self.isr = [one for one in replicas if home.is_live(one)] or [replicas[0]]
@@ -217,7 +221,7 @@ class Partition:
         """Do what is due: followers take over batches, join the ISR or fall out of it."""
         if self.leader == NOBODY:
             return
-        isr, moved = len(self.isr), False
+        isr, moved = list(self.isr), False
         for node_id, late in list(self.late.items()):
             if late.due_ms <= now_ms:
                 start_offset = self.logs[node_id].start_offset
@@ -226,11 +230,13 @@ class Partition:
         for node_id, late in self.late.items():
             if self._shrinks_ms(node_id, late) <= now_ms:
                 self.isr.remove(node_id)
-        if self.advance() or moved or len(self.isr) != isr:
+        if self.advance() or moved or self.isr != isr:
             self.home.changed(self)
-        if len(self.isr) != isr:
+        if self.isr != isr:
             self._note()
         self._schedule()
+        if self.target is not None:
+            self.home.reassigned(self, now_ms)
 
     def _shrinks_ms(self, node_id: int, late: Late) -> int:
         """When a follower is out of sync."""

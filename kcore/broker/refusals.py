@@ -24,6 +24,7 @@ _MEANING: Final = {
     "index": "number",
     "partition": "number",
     "partition_index": "number",
+    "partition_id": "number",
     "resource_type": "number",
     "topic_id": "id",
     "group_instance_id": "instance",
@@ -33,6 +34,7 @@ _MEANING: Final = {
 _ASKED: Final = (
     *("topics", "topic_data", "partitions", "partition_data", "groups", "resources"),
     *("topic_names", "coordinator_keys", "groups_names", "members", "partition_indexes"),
+    "topic_partitions",
     *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
 _ERRORS: Final = ("error_code", "partition_error_code")

@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from kcore.broker import reassignment
 from kcore.broker.batches import RefusedError
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
@@ -98,6 +99,10 @@ class Replication:
         node = self._cluster.nodes.get(partition.leader)
         if node is not None:
             node.fetches.recheck([(partition.topic, partition.number)])
+
+    def reassigned(self, partition: Partition, now_ms: int) -> None:
+        """A replica that is added may have come into sync."""
+        reassignment.finish_if_done(partition, now_ms)
 
     # Time ----------------------------------------------------------------------------------------
 

@@ -209,9 +209,18 @@ class Settings:
         _check_count(wanted)
 
 
-def changed(
-    known: Mapping[str, str],
+def replaced(
     operations: Iterable[tuple[str, int, str | None]],
+    _known: Mapping[str, str],
+    kinds: Mapping[str, str],
+) -> dict[str, str]:
+    """Settings of which only these are left; as in `changed`."""
+    return changed(operations, {}, kinds)
+
+
+def changed(
+    operations: Iterable[tuple[str, int, str | None]],
+    known: Mapping[str, str],
     kinds: Mapping[str, str],
 ) -> dict[str, str]:
     """Settings after incremental operations (KIP-339): name, operation, text. RefusedError.

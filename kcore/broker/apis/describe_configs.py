@@ -5,17 +5,12 @@ Left out: documentation, groups, client metrics.
 
 from __future__ import annotations
 
-from typing import Final
-
+from kcore.broker.alter import BROKER, TOPIC, check_node_id
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.settings import EVERY_NODE, Described
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
-
-# Java: ConfigResource.Type.
-TOPIC: Final = 2
-BROKER: Final = 4
 
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Option = DescribeConfigsResponse.DescribeConfigsResourceResult
@@ -82,19 +77,3 @@ def _options(call: Call, kind: int, name: str) -> list[Described]:
         return cluster.settings.of_every_node()
     check_node_id(call, name)
     return cluster.settings.of_node(call.node.node_id)
-
-
-def check_node_id(call: Call, name: str) -> None:
-    """RefusedError if a broker's options are asked for at another one."""
-    here = call.node.node_id
-    try:
-        node_id = int(name)
-    except ValueError:
-        raise RefusedError(
-            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name[:1_000]}"
-        ) from None
-    if node_id != here:
-        raise RefusedError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {here} or empty string, but received {node_id}",
-        )

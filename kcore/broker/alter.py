@@ -1,0 +1,75 @@
+"""Changing the options of a topic or a node: what AlterConfigs and its incremental form share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kcore.broker.batches import RefusedError
+from kcore.broker.calls import Call
+from kcore.broker.options import OPTIONS, SYNONYMS
+from kcore.broker.settings import EVERY_NODE, checked_topic
+from kcore.wire.codes import ErrorCode
+
+# Java: ConfigResource.Type.
+TOPIC: Final = 2
+BROKER: Final = 4
+
+_TOPIC_KINDS: Final = {name: name for name in OPTIONS}
+
+# Makes new settings of the known ones; the second argument says what they are in `OPTIONS`.
+Change = Callable[[Mapping[str, str], Mapping[str, str]], dict[str, str]]
+
+
+def alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -> None:
+    """RefusedError if it cannot be."""
+    if kind == TOPIC:
+        _alter_topic(call, name, change, dry_run=dry_run)
+    elif kind == BROKER:
+        _alter_node(call, name, change, dry_run=dry_run)
+    else:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def _alter_topic(call: Call, name: str, change: Change, *, dry_run: bool) -> None:
+    cluster = call.node.cluster
+    if not name:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    topic = cluster.topics.get(name)
+    if topic is None:
+        raise RefusedError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+        )
+    own = change(topic.settings, _TOPIC_KINDS)
+    checked_topic(own)
+    if not dry_run:
+        cluster.topics.configure(topic, own)
+        cluster.configured([topic], call.now_ms)
+
+
+def _alter_node(call: Call, name: str, change: Change, *, dry_run: bool) -> None:
+    cluster = call.node.cluster
+    if name != EVERY_NODE:
+        check_node_id(call, name)
+    wanted = change(cluster.settings.nodes.get(name, {}), SYNONYMS)
+    cluster.settings.check_node(wanted)
+    if not dry_run:
+        cluster.settings.nodes[name] = wanted
+        cluster.topics.reconfigure()
+        cluster.configured(cluster.topics.topics(), call.now_ms)
+
+
+def check_node_id(call: Call, name: str) -> None:
+    """RefusedError if a broker's options are asked for at another one."""
+    here = call.node.node_id
+    try:
+        node_id = int(name)
+    except ValueError:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name[:1_000]}"
+        ) from None
+    if node_id != here:
+        raise RefusedError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {here} or empty string, but received {node_id}",
+        )

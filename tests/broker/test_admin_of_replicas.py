@@ -1,0 +1,212 @@
+"""Leaders elected on demand, replicas moved, logs measured, options replaced."""
+
+import pytest
+from broker_world import World, batch, only, produce
+
+from kcore.wire import messages as m
+from kcore.wire.codes import ErrorCode
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+@pytest.fixture
+def world():
+    made = World(nodes=4)
+    yield made
+    assert not made.faults
+
+
+@pytest.fixture
+def partition(world):
+    return world.topic("t", assignments=[[1, 2]]).partitions[0]
+
+
+def put(world, partition, acks=-1):
+    client = world.client(partition.leader)
+    return only(client.ask(produce(batch(b"a"), acks=acks), 9)).error_code
+
+
+# ElectLeaders ------------------------------------------------------------------------------------
+
+
+def elect(client, kind, *numbers, version=2):
+    cls = m.ElectLeadersRequest
+    wanted = [cls.TopicPartitions(topic="t", partitions=list(numbers))] if numbers else None
+    answer = client.ask(cls(election_type=kind, topic_partitions=wanted), version)
+    assert answer.error_code == 0
+    return {
+        result.partition_id: result.error_code
+        for topic in answer.replica_election_results
+        for result in topic.partition_result
+    }
+
+
+def test_the_preferred_leader_is_elected_when_asked_for(world, partition):
+    client = world.client(3)
+    assert elect(client, PREFERRED, 0) == {0: ErrorCode.ELECTION_NOT_NEEDED}
+    world.cluster.stop_node(1, world.now_ms)
+    assert elect(client, PREFERRED, 0) == {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+    world.cluster.start_node(1, world.now_ms)
+    assert elect(client, PREFERRED, 0) == {0: 0}
+    assert (partition.leader, partition.leader_epoch) == (1, 2)
+    assert elect(client, PREFERRED, 7) == {7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_of_all_partitions_those_that_need_no_election_are_not_spoken_of(world, partition):
+    client = world.client(3)
+    assert elect(client, PREFERRED) == {}
+    world.cluster.move_leader_of(partition, 2, world.now_ms)
+    assert elect(client, PREFERRED) == {0: 0}
+
+
+def test_any_replica_is_elected_when_asked_for(world, partition):
+    client = world.client(3)
+    assert elect(client, UNCLEAN, 0) == {0: ErrorCode.ELECTION_NOT_NEEDED}
+    world.cluster.stop_node(2, world.now_ms)
+    put(world, partition)
+    world.cluster.stop_node(1, world.now_ms)
+    assert elect(client, UNCLEAN, 0) == {0: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
+    world.cluster.start_node(2, world.now_ms)
+    assert partition.leader == -1
+    assert elect(client, UNCLEAN, 0) == {0: 0}
+    assert (partition.leader, partition.log.end_offset) == (2, 0)
+
+
+def test_an_election_of_an_unknown_kind_is_refused(world):
+    answer = world.client().ask(m.ElectLeadersRequest(election_type=9, topic_partitions=None))
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+
+# Reassignments -----------------------------------------------------------------------------------
+
+
+def reassign(client, nodes, number=0, *, may_resize=True):
+    cls = m.AlterPartitionReassignmentsRequest
+    wanted = cls.ReassignablePartition(partition_index=number, replicas=nodes)
+    entry = cls.ReassignableTopic(name="t", partitions=[wanted])
+    answer = client.ask(cls(topics=[entry], allow_replication_factor_change=may_resize))
+    return answer.responses[0].partitions[0].error_code
+
+
+def under_way(client):
+    answer = client.ask(m.ListPartitionReassignmentsRequest())
+    return [
+        (one.partition_index, one.replicas, one.adding_replicas, one.removing_replicas)
+        for topic in answer.topics
+        for one in topic.partitions
+    ]
+
+
+def test_replicas_move_to_other_nodes(world, partition):
+    put(world, partition)
+    assert reassign(world.client(1), [3, 4]) == 0
+    assert (partition.replicas, sorted(partition.logs), partition.leader) == ([3, 4], [3, 4], 3)
+    assert sorted(partition.isr) == [3, 4]
+    assert [log.end_offset for log in partition.logs.values()] == [1, 1]
+    assert put(world, partition) == 0
+    assert under_way(world.client(1)) == []
+
+
+def test_a_leader_that_stays_goes_on(world, partition):
+    assert reassign(world.client(1), [1, 3, 4]) == 0
+    assert (partition.leader, partition.leader_epoch, partition.isr) == (1, 0, [1, 3, 4])
+
+
+def test_the_old_replicas_stay_until_the_new_ones_have_everything(world, partition):
+    world.cluster.replication.set_lag(3, 100, world.now_ms)
+    put(world, partition)
+    client = world.client(1)
+    assert reassign(client, [3]) == 0
+    assert under_way(client) == [(0, [3, 1, 2], [3], [1, 2])]
+    assert partition.leader == 1
+    assert put(world, partition) == 0
+    world.run(100)
+    assert (partition.leader, partition.replicas, partition.log.end_offset) == (3, [3], 2)
+    assert under_way(client) == []
+
+
+def test_a_reassignment_can_be_called_off(world, partition):
+    world.cluster.replication.set_lag(3, 100, world.now_ms)
+    client = world.client(1)
+    assert reassign(client, None) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    reassign(client, [3])
+    assert reassign(client, None) == 0
+    world.run(1_000)
+    assert (partition.replicas, sorted(partition.logs), partition.leader) == ([1, 2], [1, 2], 1)
+
+
+def test_a_dead_node_is_waited_for(world, partition):
+    world.cluster.stop_node(3, world.now_ms)
+    assert reassign(world.client(1), [3]) == 0
+    world.run(60_000)
+    assert partition.leader == 1
+    world.cluster.start_node(3, world.now_ms)
+    assert (partition.leader, partition.replicas) == (3, [3])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "number", "code"),
+    [
+        ([], 0, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([1, 1], 0, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([9], 0, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([1], 5, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_reassignments_that_cannot_be(world, partition, nodes, number, code):
+    assert reassign(world.client(1), nodes, number) == code
+    assert partition.target is None
+
+
+def test_the_number_of_replicas_stays_if_so_told(world, partition):
+    client = world.client(1)
+    code = reassign(client, [3], may_resize=False)
+    assert code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert reassign(client, [3, 4], may_resize=False) == 0
+    assert partition.replicas == [3, 4]
+
+
+# DescribeLogDirs ---------------------------------------------------------------------------------
+
+
+def test_logs_are_measured(world, partition):
+    put(world, partition)
+    world.cluster.replication.cut(1, 2, world.now_ms)
+    world.run(30_000)
+    put(world, partition, acks=1)
+    world.run(30_000)
+    size = len(batch(b"a"))
+    for node_id, expected in ((1, (2 * size, 0)), (2, (size, 1)), (3, None)):
+        (place,) = world.client(node_id).ask(m.DescribeLogDirsRequest(topics=None)).results
+        found = [
+            (one.partition_size, one.offset_lag)
+            for topic in place.topics
+            for one in topic.partitions
+        ]
+        assert found == ([] if expected is None else [expected])
+    cls = m.DescribeLogDirsRequest
+    wanted = cls.DescribableLogDirTopic(topic="t", partitions=[5])
+    assert world.client(1).ask(cls(topics=[wanted])).results[0].topics == []
+
+
+# AlterConfigs ------------------------------------------------------------------------------------
+
+
+def test_options_are_replaced_as_a_whole(world):
+    topic = world.topic("c", settings={"retention.ms": "5", "segment.ms": "7"})
+    cls = m.AlterConfigsRequest
+
+    def alter(name, value):
+        wanted = cls.AlterConfigsResource(
+            resource_type=2,
+            resource_name="c",
+            configs=[cls.AlterableConfig(name=name, value=value)],
+        )
+        return world.client().ask(cls(resources=[wanted])).responses[0].error_code
+
+    assert alter("retention.ms", "6") == 0
+    assert topic.settings == {"retention.ms": "6"}
+    assert (topic.config.retention_ms, topic.config.segment_ms) == (6, 604_800_000)
+    assert alter("retention.ms", "x") == ErrorCode.INVALID_CONFIG
+    assert alter("retention.ms", None) == ErrorCode.INVALID_REQUEST
+    assert topic.settings == {"retention.ms": "6"}
