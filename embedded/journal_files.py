@@ -58,14 +58,14 @@ class KeptJournal(Journal):
             self._rewrite()
 
     def _write(self, items: Sequence[Item]) -> None:
-        for data in encode_items(items, self._next_offset):
+        for data in encode_items(items, self._next_offset, self.epoch):
             self._files.appended(data)
             self._size += len(data)
         self._next_offset += len(items)
 
     def _rewrite(self) -> None:
         """What the journal says, in the place of all that it was told."""
-        batches = list(encode_items(self.entries(), 0))
+        batches = list(encode_items(self.entries(), 0, self.epoch))
         self._files.replaced(0, self._next_offset, batches)
         self._live = self._size = sum(map(len, batches))
 
@@ -76,10 +76,13 @@ class KeptJournal(Journal):
             super().append(items)
             self._size += len(data)
             self._next_offset = int.from_bytes(data[:8], "big") + len(items)
+            self.epoch = int.from_bytes(data[12:16], "big", signed=True)
         self._live = self._size
 
 
-def encode_items(items: Iterable[Item], offset: int) -> Iterator[bytes]:
+def encode_items(
+    items: Iterable[Item], offset: int, leader_epoch: int = 0
+) -> Iterator[bytes]:
     """Batches of journal entries from this offset on: one for those that belong together."""
     for (producer_id, epoch, decision), run in groupby(items, _kind):
         if decision is not None:
@@ -88,6 +91,7 @@ def encode_items(items: Iterable[Item], offset: int) -> Iterator[bytes]:
                 yield encode_batch(
                     [(0, key, _MARKER_VALUE.pack(0, 0))],
                     base_offset=offset,
+                    leader_epoch=leader_epoch,
                     producer_id=producer_id,
                     producer_epoch=epoch,
                     transactional=True,
@@ -99,6 +103,7 @@ def encode_items(items: Iterable[Item], offset: int) -> Iterator[bytes]:
         yield encode_batch(
             records,
             base_offset=offset,
+            leader_epoch=leader_epoch,
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=0 if producer_id != NO_PRODUCER else -1,

@@ -177,7 +177,8 @@ class Transactions:
     def _written(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> bool:
         markers = unwritten.markers
         if tp.topic == OFFSETS_TOPIC:
-            return not end_offsets(self._cluster, tp.partition, markers, now_ms)
+            error = end_offsets(self._cluster, tp.partition, markers, now_ms)
+            return not error or error in _OVERTAKEN
         topic = self._cluster.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return True

@@ -1,4 +1,4 @@
-"""What a node does from time to time: retention, compaction, preferred leaders."""
+"""What a node does from time to time: retention, old producers, compaction, preferred leaders."""
 
 from __future__ import annotations
 
@@ -46,8 +46,12 @@ class Upkeep:
 
     def _enforce_retention(self, now_ms: int) -> None:
         wall_ms = self._cluster.wall_ms(now_ms)
+        oldest_ms = wall_ms - self._cluster.config.producer_id_expiration_ms
         for topic in self._cluster.topics.topics():
             for partition in topic.partitions:
                 log = partition.logs.get(self._node_id)
-                if log is not None and log.enforce_retention(wall_ms):
+                if log is None:
+                    continue
+                log.sequences.expire(oldest_ms, log.transactions)
+                if log.enforce_retention(wall_ms):
                     self._cluster.replication.changed(partition)

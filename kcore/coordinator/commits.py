@@ -10,6 +10,7 @@ from kcore.coordinator.context import Context, Topics
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.journal import Entry, offset_entry
 from kcore.coordinator.membership import Membership
+from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.states import GroupState
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
@@ -55,8 +56,9 @@ class Wanted(NamedTuple):
 class Commits:
     """Handles commits to the groups of a partition."""
 
-    def __init__(self, context: Context, membership: Membership) -> None:
+    def __init__(self, context: Context, membership: Membership, offsets: Offsets) -> None:
         self._context = context
+        self._offsets = offsets
         self._membership = membership
 
     def commit(self, ticket: Ticket, request: OffsetCommitRequest, now_ms: int) -> None:
@@ -95,6 +97,8 @@ class Commits:
         )
         if request.producer_id < 0 and not error:
             error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        if request.producer_epoch < self._offsets.epoch_of(request.producer_id) and not error:
+            error = ErrorCode.INVALID_PRODUCER_EPOCH
 
         def entry(one: Wanted) -> Entry:
             value = self._value(one.asked, now_ms)

@@ -207,6 +207,8 @@ class GroupCoordinator:
         The owner sees that through by the append; an error means that none was made.
         """
         shard, error = self._shard_at(partition)
+        if shard is not None and producer_epoch < shard.offsets.epoch_of(producer_id):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         if shard is not None:
             marker = Marker(producer_id, producer_epoch, committed)
             shard.context.write([marker], lambda _error, _now_ms: None, now_ms)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kcore.structs import TopicPartition
 from kcore.wire.messages import OffsetCommitValue
+
+# Producers of transactions remembered, so that those that have been replaced can be told.
+PRODUCERS_MAX: Final = 10_000
 
 
 class StoredOffset(NamedTuple):
@@ -22,12 +26,13 @@ Stored = dict[TopicPartition, StoredOffset]
 class Offsets:
     """The offsets of a partition's groups."""
 
-    __slots__ = ("_open", "_pending", "_stored")
+    __slots__ = ("_epochs", "_open", "_pending", "_stored")
 
     def __init__(self) -> None:
         self._stored: dict[str, Stored] = {}
         self._pending: dict[int, dict[str, Stored]] = {}  # producer id -> group -> offsets
         self._open: dict[str, dict[TopicPartition, set[int]]] = {}  # group -> who has it pending
+        self._epochs: OrderedDict[int, int] = OrderedDict()  # of producers, used longest ago first
 
     # Questions -----------------------------------------------------------------------------------
 
@@ -48,6 +53,10 @@ class Offsets:
         """Whether any offset of the group is pending."""
         return group_id in self._open
 
+    def epoch_of(self, producer_id: int) -> int:
+        """The latest epoch in which a producer wrote here, or was fenced; -1 if it did not."""
+        return self._epochs.get(producer_id, -1)
+
     def touched(self, group_id: str) -> list[TopicPartition]:
         """What a delete of the group has to take: stored or pending, in a steady order."""
         return sorted({*self._stored.get(group_id, ()), *self._open.get(group_id, ())})
@@ -60,6 +69,13 @@ class Offsets:
                     yield group_id, tp
 
     # Replay --------------------------------------------------------------------------------------
+
+    def replay_epoch(self, producer_id: int, epoch: int) -> None:
+        """A producer wrote, or its transaction ended, in this epoch."""
+        self._epochs[producer_id] = max(epoch, self._epochs.get(producer_id, -1))
+        self._epochs.move_to_end(producer_id)
+        while len(self._epochs) > PRODUCERS_MAX:
+            self._epochs.popitem(last=False)
 
     def replay(
         self,

@@ -12,7 +12,7 @@ from kcore.coordinator.context import Context
 from kcore.coordinator.fetches import Fetches
 from kcore.coordinator.group import Group
 from kcore.coordinator.joining import Joining, dismiss
-from kcore.coordinator.journal import Append, Item, Marker, read_entry
+from kcore.coordinator.journal import NO_PRODUCER, Append, Item, Marker, read_entry
 from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
@@ -41,7 +41,7 @@ class Shard:
         self.rebalance = Rebalance(context)
         self.joining = Joining(context, self.rebalance)
         self.membership = Membership(context, self.rebalance)
-        self.commits = Commits(context, self.membership)
+        self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)
         self.cleaning = Cleaning(context, self.offsets)
 
@@ -79,12 +79,15 @@ class Shard:
     def _replay(self, item: Item, position: int, now_ms: int) -> None:
         """An entry is in the journal: what it says holds. Nothing else makes it hold."""
         if isinstance(item, Marker):
+            self.offsets.replay_epoch(item.producer_id, item.producer_epoch)
             self.offsets.replay_marker(item.producer_id, item.committed)
             return
         read = read_entry(item)
         if read is None:
             return
         key, value = read
+        if item.producer_id != NO_PRODUCER:
+            self.offsets.replay_epoch(item.producer_id, item.producer_epoch)
         if isinstance(key, OffsetCommitKey):
             tp = TopicPartition(key.topic, key.partition)
             if value is not None and key.group not in self.groups:

@@ -264,13 +264,14 @@ class World:
         member_id: str = "",
         generation: int = -1,
         group: str = "g",
+        epoch: int = 0,
     ) -> int:
         R = m.TxnOffsetCommitRequest
         request = R(
             transactional_id="t",
             group_id=group,
             producer_id=producer,
-            producer_epoch=0,
+            producer_epoch=epoch,
             member_id=member_id,
             generation_id=generation,
             topics=[
@@ -287,8 +288,11 @@ class World:
         )
         return self.send(request, 4)
 
-    def mark(self, producer: int, committed: bool) -> None:
-        assert not self.coordinator.end_transaction(P0, producer, 0, committed, self.now)
+    def mark(
+        self, producer: int, committed: bool, epoch: int = 0, error: ErrorCode = ErrorCode.NONE
+    ) -> None:
+        got = self.coordinator.end_transaction(P0, producer, epoch, committed, self.now)
+        assert got == error
         self.drain()
 
     def fetch(self, *wanted: tuple[str, int], stable: bool = False, group: str = "g") -> Any:

@@ -409,3 +409,31 @@ def test_what_a_transaction_writes_names_its_producer():
     (entry,) = w.journal
     assert isinstance(entry, Entry)
     assert (entry.producer_id, entry.producer_epoch) == (7, 0)
+
+
+def test_a_producer_that_was_replaced_is_fenced():
+    """Before Kafka 3.6 nothing but the log of the offsets itself stopped it."""
+    w = World()
+
+    def commit(offset, epoch):
+        token = w.txn_commit({T0: offset}, 7, epoch=epoch)
+        return w.replies[token].topics[0].partitions[0].error_code
+
+    assert commit(5, 1) == 0
+    w.mark(7, committed=False, epoch=2)
+    assert [commit(6, 1), commit(6, 0)] == [E.INVALID_PRODUCER_EPOCH] * 2
+    w.mark(7, committed=True, epoch=1, error=E.INVALID_PRODUCER_EPOCH)
+    assert commit(7, 2) == 0
+    w = World(loaded=w.journal)
+    assert commit(8, 1) == E.INVALID_PRODUCER_EPOCH
+    w.mark(7, committed=True, epoch=3)
+    assert w.fetch(T0) == {T0: (7, 0)}
+
+
+def test_producers_are_not_remembered_without_bound(monkeypatch):
+    monkeypatch.setattr("kcore.coordinator.offsets.PRODUCERS_MAX", 2)
+    w = World()
+    for producer in (1, 2, 3):
+        w.txn_commit({T0: 5}, producer, epoch=1)
+    token = w.txn_commit({T0: 5}, 1)
+    assert w.replies[token].topics[0].partitions[0].error_code == 0
