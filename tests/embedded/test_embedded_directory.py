@@ -235,6 +235,97 @@ def test_a_transaction_is_decided_over_a_restart(start):
         assert [found for _, _, found in read(broker, "t", **committed)] == [b"yes", b"open"]
 
 
+def log_bytes(tmp_path):
+    return sum(path.stat().st_size for path in (tmp_path / "kept" / "node-1").glob("*/*.log"))
+
+
+def test_what_compaction_has_left_is_what_is_kept(start, tmp_path):
+    settings = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "1048576",
+        "segment.ms": "1000",
+        "min.cleanable.dirty.ratio": "0.01",
+    }
+    with start() as broker:
+        broker.create_topic("t", settings=settings)
+        for number in range(50):
+            broker.produce("t", [(b"key-%d" % (number % 3), b"%d" % number + b" " * 1_000)])
+            broker.let_time_pass(2_000)
+        end = time.monotonic() + DEADLINE_S
+        while log_bytes(tmp_path) > 10_000:  # of 50,000
+            assert time.monotonic() < end
+            broker.let_time_pass(60_000)
+            time.sleep(0.02)
+        left = read(broker, "t")
+        assert len(left) < 10
+        assert left[-1][1] == 49
+    with start() as broker:
+        assert read(broker, "t") == left
+        assert not broker.faults
+
+
+def test_what_retention_has_taken_is_gone_from_the_folder(start, tmp_path):
+    with start() as broker:
+        broker.create_topic("t", settings={"retention.ms": "60000", "segment.ms": "1000"})
+        broker.produce("t", [(None, b"old" * 1_000)])
+        broker.let_time_pass(3_600_000)
+        end = time.monotonic() + DEADLINE_S
+        while log_bytes(tmp_path):
+            assert time.monotonic() < end
+            broker.let_time_pass(60_000)
+            time.sleep(0.02)
+        assert broker.end_offsets("t") == [1]
+    with start() as broker:
+        assert broker.end_offsets("t") == [1]
+        broker.produce("t", [(None, b"new")])
+        assert [(offset, value) for _, offset, value in read(broker, "t")] == [(1, b"new")]
+
+
+class PowerCut:
+    """What a machine has on its disk: of a file, what was there when it was synced last.
+
+    A file that was put in the place of another is there whole, as it is synced before; one that
+    was made is not there until its folder is synced.
+    """
+
+    def __init__(self, folder, monkeypatch):
+        self._folder = folder
+        self._sizes = {}
+        sync = os.fdatasync
+
+        def note(fd):
+            sync(fd)
+            self._sizes[os.readlink(f"/proc/self/fd/{fd}")] = os.fstat(fd).st_size
+
+        monkeypatch.setattr("os.fdatasync", note)
+
+    def cut(self, to):
+        """A copy of the folder as it is after it."""
+        shutil.rmtree(to, ignore_errors=True)
+        shutil.copytree(self._folder, to)
+        for path in to.rglob("*"):
+            original = str(self._folder / path.relative_to(to))
+            if path.is_file() and path.suffix == ".log" and path.name != "cluster.log":
+                os.truncate(path, self._sizes.get(original, 0))
+
+
+def test_a_power_cut_takes_nothing_that_was_answered_if_it_is_always_flushed(tmp_path, monkeypatch):
+    power = PowerCut(tmp_path / "kept", monkeypatch)
+    with EmbeddedBroker(3, directory=tmp_path / "kept", flush="always") as broker:
+        broker.create_topic("t", 2, replication_factor=3)
+        for number in range(20):
+            broker.produce("t", [(None, b"v%d" % number)], number % 2)
+            with kcore.Consumer(bootstrap_servers=broker.bootstrap, group_id="g") as one:
+                one.commit({TopicPartition("t", 0): kcore.OffsetAndMetadata(number, "", -1)})
+            if number % 5 == 4:
+                power.cut(tmp_path / "after")
+                with EmbeddedBroker(3, directory=tmp_path / "after") as again:
+                    values = {value for _, _, value in read(again, "t")}
+                    assert values == {b"v%d" % each for each in range(number + 1)}
+                    with kcore.Consumer(bootstrap_servers=again.bootstrap, group_id="g") as one:
+                        assert one.committed(TopicPartition("t", 0)) == number
+
+
 def test_one_folder_is_for_one_broker(start, tmp_path):
     with start() as broker:
         broker.create_topic("t")

@@ -267,3 +267,21 @@ def test_a_journal_that_is_mostly_old_is_written_anew(tmp_path, disk, monkeypatc
     size = sum(path.stat().st_size for path in (tmp_path / "j").iterdir())
     assert size < 5_000
     assert KeptJournal("j", 0, tmp_path / "j", disk).entries() == journal.entries()
+
+
+def test_a_journal_cut_at_every_byte_is_a_prefix_of_what_it_was(tmp_path, disk):
+    journal = KeptJournal("j", 0, tmp_path / "whole", disk)
+    states, sizes = [[]], [0]
+    path = tmp_path / "whole" / f"{0:020d}.log"
+    pending, marker = entry(3, b"x", 9), Marker(9, 0, committed=True)
+    for items in ([entry(1), entry(2)], [entry(1, None)], [pending], [marker]):
+        journal.append(items)
+        states.append(journal.entries())
+        sizes.append(path.stat().st_size)
+    whole = path.read_bytes()
+    for cut in range(len(whole) + 1):
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        (folder / path.name).write_bytes(whole[:cut])
+        again = KeptJournal("j", 0, folder, disk)
+        assert again.entries() == states[sum(size <= cut for size in sizes) - 1]
