@@ -31,6 +31,7 @@ BANDS: list[set[str]] = [
     {"sim"},
     {"transports"},
     {"clients", "embedded"},
+    {"pipeline"},
     {"cli"},
 ]
 # The broker's rooms are a side of their own: beside the client's, and neither imports the other.
@@ -40,7 +41,7 @@ CLIENT_SIDE = {
 }
 BROKER_SIDE = {"coordinator", "broker"}
 RANK = {room: rank for rank, band in enumerate(BANDS) for room in band}
-BESIDE = ("transports", "clients", "embedded", "cli")  # of the package, but not in kcore/
+BESIDE = ("transports", "clients", "embedded", "pipeline", "cli")  # of the package, but not in kcore/
 
 # What a core that does no I/O and reads no clock has no use for.
 IO_MODULES = {

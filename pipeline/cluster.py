@@ -1,0 +1,138 @@
+"""What the driver asks the cluster: which partitions there are, and where they begin and end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from kcore import Consumer
+from kcore.pipeline import offsets as json_offsets
+from kcore.pipeline.errors import PlanError
+from kcore.pipeline.offsets import EARLIEST, LATEST, Offsets, listed
+from kcore.pipeline.options import At, Bound, SourceOptions
+from kcore.structs import TopicPartition
+
+
+class Cluster:
+    """Asks with one consumer, which reads nothing. Made when first asked; `close` when done."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._consumer: Consumer | None = None
+
+    def _ask(self) -> Consumer:
+        if self._consumer is None:
+            client = dict(self._options.client)
+            client["client_id"] = f"{client.get('client_id', 'kcore')}-driver"
+            self._consumer = Consumer(**client)
+        return self._consumer
+
+    def close(self) -> None:
+        """Disconnect."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    # Partitions ----------------------------------------------------------------------------------
+
+    def partitions(self) -> set[TopicPartition]:
+        """Those that the options ask for, as they are now. PlanError: some do not exist."""
+        options = self._options
+        consumer = self._ask()
+        if options.pattern is not None:
+            pattern = re.compile(options.pattern)
+            topics: Iterable[str] = [
+                name for name in consumer.topics() if pattern.fullmatch(name) is not None
+            ]
+        elif options.topics:
+            topics = options.topics
+        else:
+            topics = {tp.topic for tp in options.partitions}
+        found: set[TopicPartition] = set()
+        missing: list[str] = []
+        for topic in topics:
+            numbers = consumer.partitions_for_topic(topic)
+            found |= {TopicPartition(topic, number) for number in numbers}
+            if not numbers:
+                missing.append(topic)
+        if missing:
+            raise PlanError(
+                f"there is no topic {', '.join(sorted(missing))}: create it, or leave it out"
+            )
+        if options.partitions:
+            gone = set(options.partitions) - found
+            if gone:
+                raise PlanError(
+                    f"option 'assign' names partitions that do not exist: {listed(gone)}"
+                )
+            return set(options.partitions)
+        return found
+
+    # Offsets -------------------------------------------------------------------------------------
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The first offset of each."""
+        return dict(self._ask().beginning_offsets(list(partitions)))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The offset behind the last record of each (with read_committed: the last stable one)."""
+        return dict(self._ask().end_offsets(list(partitions)))
+
+    def resolve(self, bound: Bound, partitions: set[TopicPartition]) -> Offsets:
+        """The offset that a bound means in each partition. PlanError: it means none."""
+        if bound.at is At.EARLIEST:
+            return self.earliest(partitions)
+        if bound.at is At.LATEST:
+            return self.latest(partitions)
+        if bound.at is At.TIME:
+            return self._by_time(bound, dict.fromkeys(partitions, bound.time_ms))
+        self._check_cover(bound, partitions)
+        if bound.at is At.TIMES:
+            return self._by_time(bound, bound.numbers)
+        return self._by_offset(bound)
+
+    def _check_cover(self, bound: Bound, partitions: set[TopicPartition]) -> None:
+        unknown = bound.numbers.keys() - partitions
+        if unknown:
+            raise PlanError(
+                f"option {bound.option!r} names partitions that are not read: {listed(unknown)}"
+            )
+        missing = partitions - bound.numbers.keys()
+        if missing:
+            hint = ""
+            if bound.at is At.OFFSETS:
+                hint = "; -1 stands for the latest, -2 for the earliest offset"
+            raise PlanError(
+                f"option {bound.option!r} has to name every partition; {listed(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing{hint}"
+            )
+
+    def _by_offset(self, bound: Bound) -> Offsets:
+        found = dict(bound.numbers)
+        first = self.earliest(found)
+        last = self.latest(found)
+        for tp, offset in bound.numbers.items():
+            if offset == EARLIEST:
+                found[tp] = first[tp]
+            elif offset == LATEST:
+                found[tp] = last[tp]
+        return found
+
+    def _by_time(self, bound: Bound, times: Offsets) -> Offsets:
+        consumer = self._ask()
+        answers: dict[TopicPartition, Any] = dict(consumer.offsets_for_times(times))
+        late = [tp for tp in times if answers.get(tp) is None]
+        if late and bound.strict:
+            raise PlanError(
+                f"option {bound.option!r}: {listed(late)} has no record at or after the time "
+                f"({times[min(late)]} ms); startingOffsetsByTimestampStrategy=latest begins at the "
+                "end there"
+            )
+        ends = self.latest(late) if late else {}
+        return {tp: ends[tp] if tp in ends else answers[tp].offset for tp in times}
+
+
+def describe(offsets: Offsets) -> str:
+    """For logs."""
+    return str(json_offsets.to_mapping(offsets))

@@ -1,0 +1,146 @@
+"""Consumers kept between tasks: one for each partition and set of options, lent to one at a time.
+
+A consumer that comes back goes on where it was: what it had fetched beyond the last range is the
+beginning of the next. Those nobody asks for are closed after a while (Spark's own source: the
+consumer pool, spark.kafka.consumer.cache.timeout).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from kcore import Consumer
+from kcore.pipeline.options import SourceOptions
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+IDLE_S: Final = 300.0
+KEPT_MAX: Final = 64
+_MAX_BUFFERED_BYTES: Final = 33_554_432
+
+
+class Lease:
+    """A consumer of one partition, and what it has read too much of."""
+
+    def __init__(self, key: tuple[Any, ...], options: SourceOptions, tp: TopicPartition) -> None:
+        self.key = key
+        self.used_at = time.monotonic()
+        self._tp = tp
+        self._headers = options.include_headers
+        client = {"max_buffered_bytes": _MAX_BUFFERED_BYTES, **options.client}
+        client["client_id"] = f"{client.get('client_id', 'kcore')}-{tp.topic}-{tp.partition}"
+        self._consumer = Consumer(**client)
+        self._consumer.assign([tp])
+        self._position = -1  # what the next record would be, rest and all
+        self._rest: RecordBatch | None = None
+
+    def seek(self, offset: int) -> None:
+        """Go on reading here."""
+        if offset != self._position:
+            self._rest = None
+            self._consumer.seek(self._tp, offset)
+            self._position = offset
+
+    def poll(self, timeout_ms: int) -> RecordBatch | None:
+        """The next records; None: none came."""
+        from pyarrow import record_batch  # noqa: PLC0415 - only in workers
+
+        if self._rest is not None:
+            rest, self._rest = self._rest, None
+            return rest
+        found = self._consumer.poll_arrow(timeout_ms, include_headers=self._headers)
+        batch: RecordBatch = record_batch(found)
+        return batch if batch.num_rows else None
+
+    def cut(self, batch: RecordBatch, end: int) -> tuple[RecordBatch, int]:
+        """What of a batch is before an offset, and the offset behind it; the rest is kept."""
+        column = batch.column("offset").to_numpy(zero_copy_only=True)
+        count = int(column.searchsorted(end))
+        if count < batch.num_rows:
+            self._rest = batch.slice(count)
+            self._position = end
+            return batch.slice(0, count), end
+        self._position = int(column[-1]) + 1
+        return batch, self._position
+
+    def position(self) -> int:
+        """Where reading is: beyond gaps, too."""
+        if self._rest is None:
+            self._position = max(self._position, int(self._consumer.position(self._tp) or 0))
+        return self._position
+
+    def limits(self) -> tuple[int, int]:
+        """The first offset of the log and the one behind its last."""
+        first = self._consumer.beginning_offsets([self._tp])[self._tp]
+        return first, self._consumer.end_offsets([self._tp])[self._tp]
+
+    def health(self) -> str:
+        """What the consumer says of the partition."""
+        return str(self._consumer.health().get(self._tp, "not assigned"))
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._consumer.close(autocommit=False)
+
+
+class Leases:
+    """Those that are not lent now. Safe for threads; a forked child begins with none."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Any, ...], list[Lease]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def take(self, options: SourceOptions, tp: TopicPartition) -> Lease:
+        """A consumer of this partition, kept or made."""
+        key = (tp, options.include_headers, *sorted((k, str(v)) for k, v in options.client.items()))
+        with self._lock:
+            if self._pid != os.getpid():  # the parent's connections are not ours
+                self._pid = os.getpid()
+                self._kept.clear()
+            late = self._drop_idle()
+            kept = self._kept.get(key)
+            lease = kept.pop() if kept else None
+        for one in late:
+            one.close()
+        return Lease(key, options, tp) if lease is None else lease
+
+    def give_back(self, lease: Lease, *, usable: bool) -> None:
+        """A consumer is free again; unusable: nobody knows what it was at."""
+        if not usable:
+            lease.close()
+            return
+        lease.used_at = time.monotonic()
+        with self._lock:
+            self._kept.setdefault(lease.key, []).append(lease)
+            self._kept.move_to_end(lease.key)
+            late = self._drop_idle()
+        for one in late:
+            one.close()
+
+    def _drop_idle(self) -> list[Lease]:
+        before = time.monotonic() - IDLE_S
+        late: list[Lease] = []
+        count = sum(map(len, self._kept.values()))
+        for key in [*self._kept]:
+            kept = self._kept[key]
+            while kept and (kept[0].used_at < before or count > KEPT_MAX):
+                late.append(kept.pop(0))
+                count -= 1
+            if not kept:
+                del self._kept[key]
+        return late
+
+    def close(self) -> None:
+        """Close all that are not lent."""
+        with self._lock:
+            kept = [lease for leases in self._kept.values() for lease in leases]
+            self._kept.clear()
+        for lease in kept:
+            lease.close()

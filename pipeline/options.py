@@ -1,0 +1,324 @@
+"""The options of the source and of the sink: those of Spark's own `kafka` format, by their names.
+
+Names count in any case, as everywhere in Spark. Everything under `kafka.` goes to the client; a few
+of those are ours to decide and are refused by name. What is not known is refused, too, with the
+nearest name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Final
+
+from kcore.errors import KafkaConfigurationError
+from kcore.pipeline import offsets as json_offsets
+from kcore.pipeline.errors import OptionError
+from kcore.pipeline.offsets import Offsets
+from kcore.pipeline.security import client_options
+from kcore.structs import TopicPartition
+
+_STRATEGIES: Final = ("subscribe", "subscribePattern", "assign")
+_FORBIDDEN: Final[Mapping[str, str]] = {
+    "auto.offset.reset": "the source never resets: say where to begin with startingOffsets",
+    "key.deserializer": "keys are binary: cast or decode the column",
+    "value.deserializer": "values are binary: cast or decode the column",
+    "enable.auto.commit": "offsets are kept in the checkpoint, not committed",
+    "interceptor.classes": "it is an option of the JVM's client",
+}
+_FORBIDDEN_SINK: Final[Mapping[str, str]] = {
+    "key.serializer": "keys are binary or string columns",
+    "value.serializer": "values are binary or string columns",
+}
+_TIME = re.compile(r"(\d+)\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE)
+_TIME_UNITS: Final = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class At(Enum):
+    """Where reading begins or ends."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    OFFSETS = "offsets"  # by partition
+    TIME = "time"  # the same for all
+    TIMES = "times"  # by partition
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A place in every partition. numbers: offsets, or times in ms. strict: a time without a record
+    at or after it is an error, else the end.
+    """
+
+    at: At
+    option: str
+    numbers: Offsets = field(default_factory=dict)
+    time_ms: int = 0
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options, checked. client: what a kcore Consumer is made with; not in any repr, because it
+    may hold passwords.
+    """
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[TopicPartition, ...] = ()
+    starting: Bound = Bound(At.LATEST, "startingOffsets")
+    ending: Bound = Bound(At.LATEST, "endingOffsets")
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_ms: int = 900_000
+    fail_on_data_loss: bool = True
+    include_headers: bool = False
+    group_id_prefix: str = "kcore-pipeline"
+    poll_timeout_ms: int = 120_000
+    client: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+_SOURCE_NAMES: Final = (
+    *_STRATEGIES,
+    "startingOffsets",
+    "startingOffsetsByTimestamp",
+    "startingTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingOffsets",
+    "endingOffsetsByTimestamp",
+    "endingTimestamp",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "failOnDataLoss",
+    "includeHeaders",
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+_STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+_BATCH_ONLY: Final = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
+
+
+class _Given:
+    """What was given, by Spark's names, all of them known."""
+
+    def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+        by_lower = {name.lower(): name for name in known}
+        self.kafka: dict[str, str] = {}
+        self.values: dict[str, str] = {}
+        for option, value in options.items():
+            lower = option.lower()
+            if lower.startswith("kafka."):
+                self.kafka[lower.removeprefix("kafka.")] = value
+            elif lower in by_lower:
+                self.values[by_lower[lower]] = value
+            else:
+                raise _unknown(option, known)
+
+    def get(self, name: str) -> str | None:
+        return self.values.get(name)
+
+    def number(self, name: str, minimum: int) -> int | None:
+        text = self.values.get(name)
+        if text is None:
+            return None
+        if not re.fullmatch(r"\s*\d+\s*", text) or int(text) < minimum:
+            raise OptionError(name, f"{text!r} is no whole number from {minimum}")
+        return int(text)
+
+    def truth(self, name: str, default: bool) -> bool:
+        text = self.values.get(name)
+        if text is None:
+            return default
+        if text.strip().lower() not in ("true", "false"):
+            raise OptionError(name, f"{text!r} is neither true nor false")
+        return text.strip().lower() == "true"
+
+
+def _unknown(option: str, known: tuple[str, ...]) -> OptionError:
+    near = get_close_matches(option.lower(), [name.lower() for name in known], n=1, cutoff=0.6)
+    hint = ""
+    if near:
+        hint = f"; did you mean {next(name for name in known if name.lower() == near[0])!r}?"
+    elif "." in option:
+        hint = f"; options of the Kafka client begin with 'kafka.': did you mean 'kafka.{option}'?"
+    return OptionError(option, f"is not known{hint}")
+
+
+def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+    """Read and check; OptionError names the option and what to do."""
+    given = _Given(options, _SOURCE_NAMES)
+    wrong, kind = (_BATCH_ONLY, "batch") if streaming else (_STREAM_ONLY, "streaming")
+    for name in wrong:
+        if given.get(name) is not None:
+            raise OptionError(name, f"only means something for {kind} queries")
+    topics, pattern, partitions = _strategy(given)
+    at_least = given.number("minOffsetsPerTrigger", 1)
+    at_most = given.number("maxOffsetsPerTrigger", 1)
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise OptionError(
+            "minOffsetsPerTrigger", f"{at_least} is above maxOffsetsPerTrigger={at_most}"
+        )
+    prefix = given.get("groupIdPrefix") or "kcore-pipeline"
+    return SourceOptions(
+        topics=topics,
+        pattern=pattern,
+        partitions=partitions,
+        starting=_bound(given, "starting", At.LATEST if streaming else At.EARLIEST, streaming),
+        ending=_bound(given, "ending", At.LATEST, streaming),
+        min_partitions=given.number("minPartitions", 1),
+        max_records_per_partition=given.number("maxRecordsPerPartition", 1),
+        max_offsets_per_trigger=at_most,
+        min_offsets_per_trigger=at_least,
+        max_trigger_delay_ms=_duration(given, "maxTriggerDelay", 900_000),
+        fail_on_data_loss=given.truth("failOnDataLoss", True),
+        include_headers=given.truth("includeHeaders", False),
+        group_id_prefix=prefix,
+        poll_timeout_ms=given.number("kafkaConsumer.pollTimeoutMs", 1) or 120_000,
+        client=_consumer(given.kafka, prefix),
+    )
+
+
+def _strategy(
+    given: _Given,
+) -> tuple[tuple[str, ...], str | None, tuple[TopicPartition, ...]]:
+    chosen = [name for name in _STRATEGIES if given.get(name) is not None]
+    if len(chosen) != 1:
+        found = " and ".join(chosen) if chosen else "none of them"
+        raise OptionError(
+            chosen[1] if chosen else "subscribe",
+            f"exactly one of {', '.join(_STRATEGIES)} is needed; there is {found}",
+        )
+    name = chosen[0]
+    text = given.get(name) or ""
+    if name == "assign":
+        return (), None, tuple(json_offsets.parse_assign(name, text))
+    if name == "subscribePattern":
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise OptionError(name, f"{text!r} is no regular expression: {error}") from None
+        if not text.strip():
+            raise OptionError(name, "is empty")
+        return (), text.strip(), ()
+    topics = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not topics:
+        raise OptionError(name, "names no topic: give one, or several with commas between")
+    return topics, None, ()
+
+
+def _bound(given: _Given, side: str, default: At, streaming: bool) -> Bound:
+    """Spark's order: one time for all, times by partition, offsets."""
+    strategy = (given.get("startingOffsetsByTimestampStrategy") or "error").strip().lower()
+    if strategy not in ("error", "latest"):
+        raise OptionError(
+            "startingOffsetsByTimestampStrategy", f"{strategy!r} is neither 'error' nor 'latest'"
+        )
+    strict = side == "starting" and strategy == "error"
+    name = f"{side}Timestamp"
+    if given.get(name) is not None:
+        return Bound(At.TIME, name, time_ms=given.number(name, 0) or 0, strict=strict)
+    name = f"{side}OffsetsByTimestamp"
+    text = given.get(name)
+    if text is not None:
+        times = json_offsets.parse(name, text, what="time in ms", minimum=0)
+        return Bound(At.TIMES, name, times, strict=strict)
+    name = f"{side}Offsets"
+    text = given.get(name)
+    if text is None:
+        return Bound(default, name)
+    word = text.strip().lower()
+    wrong = "earliest" if side == "ending" else "latest" if not streaming else ""
+    if word == wrong:
+        raise OptionError(name, f"{word!r} would read nothing: the range would be empty")
+    if word in ("earliest", "latest"):
+        return Bound(At(word), name)
+    found = json_offsets.parse(
+        name, text, what="offset (-1 latest, -2 earliest)", minimum=json_offsets.EARLIEST
+    )
+    forbidden = json_offsets.EARLIEST if side == "ending" else json_offsets.LATEST
+    for tp, offset in found.items():
+        if offset == forbidden and (side == "ending" or not streaming):
+            meaning = "earliest" if side == "ending" else "latest"
+            raise OptionError(
+                name, f"{tp.topic}-{tp.partition}: {offset} ({meaning}) would read nothing"
+            )
+    return Bound(At.OFFSETS, name, found)
+
+
+def _duration(given: _Given, name: str, default: int) -> int:
+    text = given.get(name)
+    if text is None:
+        return default
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise OptionError(name, f"{text!r} is no duration, such as 30s or 15m")
+    unit = (match[2] or "").lower()
+    return int(match[1]) * _TIME_UNITS["ms" if unit == "ms" else unit[:1]]
+
+
+def _consumer(kafka: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    """What a Consumer of ours is made with."""
+    _refuse(kafka, _FORBIDDEN)
+    from kcore.consumer.config import ConsumerConfig  # noqa: PLC0415 - only to be checked by
+
+    client = client_options(kafka)
+    client.setdefault("group_id", f"{prefix}-reader")
+    client |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
+    _try(lambda: ConsumerConfig.from_options(client))
+    return client
+
+
+def _refuse(kafka: Mapping[str, str], forbidden: Mapping[str, str]) -> None:
+    for name, why in forbidden.items():
+        if name in kafka:
+            raise OptionError(f"kafka.{name}", f"cannot be set: {why}")
+    if "bootstrap.servers" not in kafka:
+        raise OptionError("kafka.bootstrap.servers", "is needed: host:port, with commas between")
+
+
+def _try(make: Any) -> None:
+    """A client's own words, under Spark's name of the option."""
+    try:
+        make()
+    except KafkaConfigurationError as error:
+        option = (error.option or "").replace("_", ".")
+        raise OptionError(f"kafka.{option}", str(error)) from None
+
+
+# The sink --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """The options, checked. topic: of rows that name none. client: what a Producer is made with."""
+
+    topic: str | None = None
+    include_headers: bool = False
+    client: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def sink_options(options: Mapping[str, str]) -> SinkOptions:
+    """Read and check; OptionError names the option and what to do."""
+    given = _Given(options, ("topic", "includeHeaders", "checkpointLocation"))
+    _refuse(given.kafka, _FORBIDDEN_SINK)
+    from kcore.producer.config import ProducerConfig  # noqa: PLC0415 - only to be checked by
+
+    client = client_options(given.kafka)
+    client.setdefault("batch_size", 131_072)
+    client.setdefault("linger_ms", 20)
+    _try(lambda: ProducerConfig.from_options(client))
+    return SinkOptions(
+        topic=given.get("topic"),
+        include_headers=given.truth("includeHeaders", False),
+        client=client,
+    )

@@ -1,0 +1,100 @@
+"""Ranges of offsets: split by size for tasks, and cut to what a micro-batch may take.
+
+The rules and the rounding are those of Spark's own source (KafkaOffsetRangeCalculator,
+KafkaMicroBatchStream.rateLimit), so that the same options give the same ranges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kcore.pipeline.offsets import Offsets
+from kcore.structs import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Records of one partition from `begin` up to, not including, `end`."""
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def size(self) -> int:
+        """Offsets in it; records may be fewer."""
+        return self.end - self.begin
+
+
+def split(
+    ranges: Iterable[OffsetRange],
+    *,
+    min_partitions: int | None = None,
+    max_records: int | None = None,
+) -> list[OffsetRange]:
+    """Ranges for tasks; empty ones are left out.
+
+    max_records: of a range. min_partitions: how many there should be at least; larger ranges are
+    cut into more pieces than smaller ones.
+    """
+    wanted = [one for one in ranges if one.size > 0]
+    if max_records is not None:
+        wanted = [piece for one in wanted for piece in _cut(one, -(-one.size // max_records))]
+    if min_partitions is None or len(wanted) >= min_partitions:
+        return wanted
+    total = sum(one.size for one in wanted)
+    # Those that an even share leaves whole are left out of the sum for the others.
+    whole = {one for one in wanted if _parts(one.size, total, min_partitions) == 1}
+    rest = total - sum(one.size for one in whole)
+    places = max(min_partitions - len(whole), 1)
+    return [
+        piece
+        for one in wanted
+        for piece in _cut(one, 1 if one in whole else _parts(one.size, rest, places))
+    ]
+
+
+def _parts(size: int, total: int, places: int) -> int:
+    return max(math.floor(size / total * places + 0.5), 1)
+
+
+def _cut(one: OffsetRange, parts: int) -> list[OffsetRange]:
+    """`parts` pieces of about the same size, none of them empty."""
+    pieces: list[OffsetRange] = []
+    begin = one.begin
+    for left in range(parts, 0, -1):
+        size = (one.end - begin) // left
+        end = one.end if left == 1 else begin + size
+        if end > begin:
+            pieces.append(OffsetRange(one.topic, one.partition, begin, end))
+        begin = end
+    return pieces
+
+
+def limit_offsets(begin: Offsets, end: Offsets, limit: int) -> Offsets:
+    """Where a micro-batch ends that takes about `limit` offsets, from each partition in proportion
+    to what it has.
+    """
+    sizes = {tp: end[tp] - begin[tp] for tp in end if tp in begin and end[tp] > begin[tp]}
+    total = sum(sizes.values())
+    if total < 1:
+        return end
+    found: Offsets = {}
+    for tp, until in end.items():
+        size = sizes.get(tp)
+        if size is None:
+            found[tp] = until
+            continue
+        share = limit * (size / total)
+        # Slow partitions must move, too: less than one record is one.
+        taken = math.ceil(share) if share < 1 else math.floor(share)
+        found[tp] = min(begin[tp] + taken, until)
+    return found

@@ -1,0 +1,265 @@
+"""The data source `kcore`: schema, options and meaning of Spark's own `kafka` source, and no jar.
+
+The driver plans ranges of offsets; a task reads one of them as Arrow record batches (reading.py).
+Source: PySpark's Python data source API (pyspark.sql.datasource, 4.2 for admission control).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kcore.pipeline import offsets as json_offsets
+from kcore.pipeline.admission import Admission
+from kcore.pipeline.cluster import Cluster
+from kcore.pipeline.errors import DataLossError, PlanError
+from kcore.pipeline.offsets import Offsets, listed
+from kcore.pipeline.options import SourceOptions, sink_options, source_options
+from kcore.pipeline.planning import OffsetRange, limit_offsets, split
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql.types import StructType
+
+log = logging.getLogger("kcore.pipeline")
+
+_COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "timestampType INT"
+)
+_HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+
+
+class KcoreDataSource(DataSource):
+    """Reads and writes Kafka topics, in batches and as a stream: `format("kcore")`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "kcore"
+
+    def schema(self) -> str:
+        """The columns of Spark's Kafka source."""
+        wanted = {name.lower(): value for name, value in self.options.items()}
+        headers = wanted.get("includeheaders", "false").strip().lower() == "true"
+        return _COLUMNS + (_HEADERS if headers else "")
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is fixed
+        """For a batch query. OptionError."""
+        return KcoreReader(source_options(self.options, streaming=False))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        """For a streaming query. OptionError."""
+        return KcoreStreamReader(source_options(self.options, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        """For a batch write. OptionError, ColumnError."""
+        from kcore.pipeline.sink import KcoreWriter, check_mode  # noqa: PLC0415
+
+        check_mode(overwrite=overwrite)
+        return KcoreWriter(sink_options(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002, N802
+        """For a streaming write. OptionError, ColumnError."""
+        from kcore.pipeline.sink import KcoreStreamWriter  # noqa: PLC0415
+
+        return KcoreStreamWriter(sink_options(self.options), schema)
+
+
+class RangePartition(InputPartition):
+    """One task's range."""
+
+    def __init__(self, wanted: OffsetRange) -> None:
+        super().__init__(None)
+        self.wanted = wanted
+
+    def __repr__(self) -> str:
+        one = self.wanted
+        return f"{one.topic}-{one.partition}[{one.begin}, {one.end})"
+
+
+def _ranges(begin: Offsets, end: Offsets) -> list[OffsetRange]:
+    return [OffsetRange(*tp, begin[tp], end[tp]) for tp in sorted(end) if tp in begin]
+
+
+def _tasks(options: SourceOptions, ranges: list[OffsetRange]) -> list[RangePartition]:
+    pieces = split(
+        ranges,
+        min_partitions=options.min_partitions,
+        max_records=options.max_records_per_partition,
+    )
+    return [RangePartition(piece) for piece in pieces]
+
+
+def _read(options: SourceOptions, partition: InputPartition) -> Iterator[RecordBatch]:
+    from kcore.pipeline.reading import read_range  # noqa: PLC0415 - only in workers
+
+    assert isinstance(partition, RangePartition)
+    return read_range(options, partition.wanted)
+
+
+class KcoreReader(DataSourceReader):
+    """A batch query."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The ranges between both bounds. PlanError: they cannot be."""
+        cluster = Cluster(self.options)
+        try:
+            found = cluster.partitions()
+            begin = cluster.resolve(self.options.starting, found)
+            end = cluster.resolve(self.options.ending, found)
+        finally:
+            cluster.close()
+        wrong = {tp for tp in found if begin[tp] > end[tp]}
+        if wrong:
+            first = min(wrong)
+            raise PlanError(
+                f"{self.options.starting.option} is behind {self.options.ending.option} in "
+                f"{listed(wrong)}: {first.topic}-{first.partition} would be read from "
+                f"{begin[first]} to {end[first]}"
+            )
+        return _tasks(self.options, _ranges(begin, end))
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:  # type: ignore[override]
+        """A task's records."""
+        return _read(self.options, partition)
+
+
+class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A streaming query: each micro-batch is a set of ranges from the last one's end."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self._cluster: Cluster | None = None
+        self._latest: Offsets | None = None
+        self._target: Offsets | None = None  # of Trigger.AvailableNow
+        self._admission = Admission(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tasks get the options; connections stay with the driver.
+        return {**self.__dict__, "_cluster": None, "_latest": None, "_target": None}
+
+    def _ask(self) -> Cluster:
+        if self._cluster is None:
+            self._cluster = Cluster(self.options)
+        return self._cluster
+
+    # Offsets -------------------------------------------------------------------------------------
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
+        """Where a new query begins."""
+        cluster = self._ask()
+        found = cluster.resolve(self.options.starting, cluster.partitions())
+        return json_offsets.to_mapping(found)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """What maxOffsetsPerTrigger says; minOffsetsPerTrigger is seen to in `latestOffset`."""
+        if self.options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self.options.max_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(  # type: ignore[override] # noqa: N802
+        self, start: Mapping[str, Any], limit: ReadLimit
+    ) -> dict[str, Any]:
+        """Where the next micro-batch ends: `start` if there is to be none yet."""
+        begin = json_offsets.from_mapping(start)
+        latest = self._target
+        if latest is None:
+            latest = self._fetch_latest(begin)
+        self._latest = latest
+        full = self._with_new(begin, latest)
+        now_ms = time.monotonic_ns() // 1_000_000
+        if self._target is None and not self._admission.admits(full, latest, now_ms):
+            return dict(start)
+        end = latest
+        if isinstance(limit, ReadMaxRows):
+            end = limit_offsets(full, latest, limit.max_rows)
+        if any(end[tp] > full.get(tp, end[tp]) for tp in end):
+            self._admission.took(now_ms)
+        return json_offsets.to_mapping(end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """The latest offsets as last seen."""
+        return None if self._latest is None else json_offsets.to_mapping(self._latest)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Nothing that comes after this moment is read."""
+        self._target = self._fetch_latest({})
+
+    def _fetch_latest(self, begin: Offsets) -> Offsets:
+        """The ends now. A log that ends before a position has lost records; that position stays."""
+        cluster = self._ask()
+        latest = cluster.latest(cluster.partitions())
+        for tp, offset in begin.items():
+            end = latest.get(tp)
+            if end is None or end < offset:
+                gone = "is gone" if end is None else f"ends at {end}"
+                self._report_loss(
+                    f"{tp.topic}-{tp.partition} {gone}, and was read up to {offset}: the topic was "
+                    "deleted or made anew, or its log was truncated",
+                    tp,
+                    0 if end is None else end,
+                    offset,
+                )
+        return latest
+
+    def _with_new(self, begin: Offsets, latest: Offsets) -> Offsets:
+        """`begin` with the partitions that are new since: they are read from their first offset."""
+        added = latest.keys() - begin.keys()
+        if not added:
+            return begin
+        first = self._ask().earliest(added)
+        for tp in sorted(added):
+            if first[tp] > 0:
+                self._report_loss(
+                    f"{tp.topic}-{tp.partition} is new to this query, and begins at {first[tp]} "
+                    "instead of 0: records of it may be gone",
+                    tp,
+                    0,
+                    first[tp],
+                )
+        return {**begin, **first}
+
+    def _report_loss(self, text: str, tp: TopicPartition, begin: int, end: int) -> None:
+        if self.options.fail_on_data_loss:
+            raise DataLossError(text, tp, begin, end)
+        log.warning("%s; going on, as failOnDataLoss is false", text)
+
+    # Tasks ---------------------------------------------------------------------------------------
+
+    def partitions(  # type: ignore[override]
+        self, start: Mapping[str, Any], end: Mapping[str, Any]
+    ) -> Sequence[InputPartition]:
+        """The ranges of a micro-batch."""
+        until = json_offsets.from_mapping(end)
+        begin = self._with_new(json_offsets.from_mapping(start), until)
+        ranges = [one for one in _ranges(begin, until) if one.size > 0]
+        return _tasks(self.options, ranges)
+
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:  # type: ignore[override]
+        """A task's records."""
+        return _read(self.options, partition)
+
+    def stop(self) -> None:
+        """The query has ended."""
+        if self._cluster is not None:
+            self._cluster.close()
