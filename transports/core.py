@@ -59,8 +59,12 @@ class Core(Protocol):
         known.
         """
 
-    def receive_advance(self, link: int, n: int, now_ms: int) -> None:
-        """The first `n` bytes of the buffer lent are filled; the loan ends."""
+    def receive_advance(self, link: int, n: int, now_ms: int) -> int | None:
+        """The first `n` bytes of the buffer lent are filled; the loan ends.
+
+        A core may say how many more bytes of the link have to come before anything can come of
+        them: then nothing has changed. 0 or None: something may have.
+        """
 
     def next_action(self) -> Action | None:
         """The next Connect, Send or Disconnect; None when there is nothing to do."""

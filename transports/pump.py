@@ -44,6 +44,11 @@ from kcore.transports.waker import Waker
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
 # turn.
 READS_PER_STEP: Final = 8
+# Of a frame under way, the kernel reports no less than this, or what is missing: an answer of some
+# MB would otherwise wake us for every few segments, and each time the caches begin anew.
+LOW_WATER_BYTES: Final = 256 * 1024
+# Where less is missing, telling the kernel costs more than it saves.
+_LOW_WATER_MIN: Final = 64 * 1024
 # poll(2) takes an int of ms; a wait cut short by this is only one more turn of the loop.
 WAIT_MS_MAX: Final = 0x3FFF_FFFF
 # Names whose addresses are remembered while the core walks through them.
@@ -56,7 +61,19 @@ _NOT_READABLE: Final = ~READABLE
 class _Link:
     """A connection of the core: its socket and what is not written yet."""
 
-    __slots__ = ("connected", "fd", "host", "more", "number", "out", "raw", "since", "sock", "tls")
+    __slots__ = (
+        "connected",
+        "fd",
+        "host",
+        "low_water",
+        "more",
+        "number",
+        "out",
+        "raw",
+        "since",
+        "sock",
+        "tls",
+    )
 
     def __init__(self, connect: Connect, sock: socket.socket, more: bool, since: int) -> None:
         self.number = connect.link
@@ -68,6 +85,7 @@ class _Link:
         self.connected = False
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
+        self.low_water = 1  # bytes from which on the kernel calls it readable
         self.out: deque[memoryview] = deque()
 
     @property
@@ -133,8 +151,8 @@ class Pump:
         until = NEVER if timeout_ms is None else now + max(timeout_ms, 0)
         self._obey()
         fed = self._feed_inputs(now)
+        deadline = core.deadline()
         while True:
-            deadline = core.deadline()
             wait_ms = 0 if fed or self._unread else _time_to(min(deadline, until), now)
             ready = self.transport.wait(wait_ms)
             now = self.now_ms()
@@ -152,6 +170,8 @@ class Pump:
                 return Step.FED
             if now >= until:
                 return Step.IDLE
+            if deadline <= now:
+                deadline = core.deadline()  # it moves by being fed, or by passing
 
     def drain(self) -> None:
         """Obey the core and return at once: no wait, nothing is read. For what a verb has made due.
@@ -381,6 +401,7 @@ class Pump:
         """
         core, number, flags = self.core, link.number, self._io_flags
         fed = False
+        missing: int | None = 0
         for _ in range(READS_PER_STEP):
             if link.number not in self._links:
                 break  # the core, or a failed write, ended it
@@ -401,14 +422,26 @@ class Pump:
                 break
             filled = count == len(room)
             del room  # the loan ends: the core may resize what is behind it
-            core.receive_advance(number, count, now)
-            self._obey()
-            fed = True
+            missing = core.receive_advance(number, count, now)
+            if not missing:
+                self._obey()
+                fed = True
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
-        if link.tls is not None and number in self._links:
-            self._note_unread(link, link.tls)
+        if number in self._links:
+            self._await_more(link, missing or 0)
         return fed
+
+    def _await_more(self, link: _Link, missing: int) -> None:
+        """See to it that the next wait ends when there is something to read."""
+        if link.tls is not None:
+            self._note_unread(link, link.tls)
+            return
+        wanted = min(missing, LOW_WATER_BYTES) if missing >= _LOW_WATER_MIN else 1
+        if wanted != link.low_water:
+            link.low_water = wanted
+            with suppress(OSError):  # where it cannot be set, wake-ups are as they were
+                link.raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
 
     def _note_unread(self, link: _Link, tls: TlsSocket) -> None:
         """What the kernel cannot know: bytes already decrypted, and ciphertext of TLS's own."""

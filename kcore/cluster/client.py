@@ -63,11 +63,17 @@ class ClientCore:
         """
         return self._links.receive_buffer(link)
 
-    def receive_advance(self, link: int, size: int, now_ms: int) -> None:
-        """End the loan: `size` bytes were written."""
-        self._links.receive_advance(link, size, now_ms)
+    def receive_advance(self, link: int, size: int, now_ms: int) -> int:
+        """End the loan: `size` bytes were written.
+
+        How many more have to come before anything can come of them: they are part of a frame, and
+        nothing has changed. 0: something may have.
+        """
+        missing = self._links.receive_advance(link, size, now_ms)
         if self._links.completed or self._links.changes != self._seen_changes:
             self._settle(now_ms)
+            return 0
+        return missing
 
     def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
         """Bytes of `link` that were received elsewhere."""

@@ -315,13 +315,17 @@ class Links:
         assert entry.link is not None
         return entry.link.receive_buffer()
 
-    def receive_advance(self, link: int, size: int, now_ms: int) -> None:
-        """End the loan with `size` bytes written."""
+    def receive_advance(self, link: int, size: int, now_ms: int) -> int:
+        """End the loan with `size` bytes written; how many are missing for anything to come of
+        them.
+        """
         entry = self._by_number.get(link)
-        if entry is not None and entry.link is not None:
-            entry.link.receive_advance(size, now_ms)
-            if not entry.proven or entry.link.ended:
-                self._look(entry, now_ms)
+        if entry is None or entry.link is None:
+            return 0
+        missing = entry.link.receive_advance(size, now_ms)
+        if not missing and (not entry.proven or entry.link.ended):
+            self._look(entry, now_ms)
+        return missing
 
     def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
         """Bytes of a link that were received elsewhere."""

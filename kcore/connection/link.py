@@ -293,12 +293,18 @@ class Link:
         """Where the next bytes belong: the rest of the open frame, or a scratch."""
         return self._reader.buffer()
 
-    def receive_advance(self, size: int, now_ms: int) -> None:
-        """`size` bytes were put into the buffer lent last."""
+    def receive_advance(self, size: int, now_ms: int) -> int:
+        """`size` bytes were put into the buffer lent last. How many more it takes for anything to
+        come of them; 0 if something may have.
+        """
         try:
-            self._take(self._reader.advance(size), now_ms)
+            arrived = self._reader.advance(size)
+            if not arrived:
+                return self._reader.missing_bytes
+            self._take(arrived, now_ms)
         except (ProtocolError, AuthenticationFailedError) as error:
             self._fail(error)
+        return 0
 
     def handle_data(self, data: bytes, now_ms: int) -> None:
         """Bytes that arrived elsewhere (in-memory transports, tests)."""

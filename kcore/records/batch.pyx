@@ -6,18 +6,14 @@ Columns stay columns until something is asked for; a record is made when it is l
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kcore.records.columns cimport Columns, Run, Strings
-from kcore.records.record cimport ConsumerRecord, Origin
+from kcore.records.record cimport ConsumerRecord, Origin, make_record
 
 from collections.abc import Sequence
 
 from kcore.records.arrow import ArrowBatch
-
-cdef extern from "Python.h":
-    void PyObject_GC_UnTrack(PyObject* ob)
 
 
 cdef tuple range_of(index, int64_t start, int64_t stop):
@@ -210,26 +206,25 @@ cdef class PartitionBatch:
 
     cdef ConsumerRecord record(self, int64_t row, Origin origin):
         cdef Columns columns = self.columns
-        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
-        cdef int32_t size = 0
-        cdef const uint8_t* at
-        PyObject_GC_UnTrack(<PyObject*> record)  # nothing in it can be part of a cycle
-        record.origin = origin
-        record.offset = columns.offsets[row]
-        record.timestamp_ms = columns.timestamps[row]
-        record.key_size = record.value_size = -1
-        at = columns.find(&columns.keys, row, &size)
-        if at != NULL:
-            record.key_size = size
-            record.key = PyBytes_FromStringAndSize(<const char*> at, size)
-        at = columns.find(&columns.values, row, &size)
-        if at != NULL:
-            record.value_size = size
-            record.value = PyBytes_FromStringAndSize(<const char*> at, size)
-        at = columns.find(&columns.headers, row, &size) if columns.has_headers() else NULL
-        if at != NULL:
-            record.raw_headers = PyBytes_FromStringAndSize(<const char*> at, size)
-        return record
+        cdef int32_t key_size = 0
+        cdef int32_t value_size = 0
+        cdef int32_t headers_size = 0
+        cdef const uint8_t* key = columns.find(&columns.keys, row, &key_size)
+        cdef const uint8_t* value = columns.find(&columns.values, row, &value_size)
+        cdef const uint8_t* headers = NULL
+        if columns.has_headers():
+            headers = columns.find(&columns.headers, row, &headers_size)
+        return make_record(
+            origin,
+            columns.offsets[row],
+            columns.timestamps[row],
+            key,
+            key_size if key != NULL else -1,
+            value,
+            value_size if value != NULL else -1,
+            headers,
+            headers_size if headers != NULL else -1,
+        )
 
 
 cdef PartitionBatch batch_of(

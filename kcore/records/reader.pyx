@@ -31,7 +31,7 @@ from kcore.records.layout cimport (
 from kcore.records.legacy cimport Message, Unfolded
 from kcore.records.loan cimport Loan
 from kcore.records.markers cimport read_control
-from kcore.records.record cimport ConsumerRecord, Origin, deserialized, new_origin
+from kcore.records.record cimport ConsumerRecord, Origin, deserialized, make_record, new_origin
 from kcore.records.walk cimport Walked, walk
 
 from collections.abc import Callable
@@ -47,7 +47,6 @@ from kcore.records.markers import ABORT
 from kcore.records.record import Header
 
 cdef extern from "Python.h":
-    void PyObject_GC_UnTrack(PyObject* ob)
     object PyMemoryView_FromMemory(char* mem, Py_ssize_t size, int flags)
     int PyBUF_READ
 
@@ -586,25 +585,17 @@ cdef class RecordReader:
         return 0
 
     cdef inline ConsumerRecord make(self, RecordView* view, int64_t offset):
-        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
-        # Nothing in it can be part of a cycle, so the collector need not look at it.
-        PyObject_GC_UnTrack(<PyObject*> record)
-        record.origin = self.origin if self.checksums is None else self.origin_of_message()
-        record.offset = offset
-        if self.append_time:
-            record.timestamp_ms = self.base_timestamp
-        else:  # may wrap around, as in Java, and must not be undefined
-            record.timestamp_ms = <int64_t> (
-                <uint64_t> self.base_timestamp + <uint64_t> view.timestamp_delta
-            )
-        record.key_size = view.key_size
-        record.value_size = view.value_size
-        if view.key_size >= 0:
-            record.key = PyBytes_FromStringAndSize(<const char*> view.key, view.key_size)
-        if view.value_size >= 0:
-            record.value = PyBytes_FromStringAndSize(<const char*> view.value, view.value_size)
-        if view.header_count:
-            record.raw_headers = PyBytes_FromStringAndSize(
-                <const char*> view.headers, view.end - view.headers
-            )
-        return record
+        cdef int64_t timestamp_ms = self.base_timestamp
+        if not self.append_time:  # may wrap around, as in Java, and must not be undefined
+            timestamp_ms = <int64_t> (<uint64_t> timestamp_ms + <uint64_t> view.timestamp_delta)
+        return make_record(
+            self.origin if self.checksums is None else self.origin_of_message(),
+            offset,
+            timestamp_ms,
+            view.key,
+            view.key_size,
+            view.value,
+            view.value_size,
+            view.headers,
+            view.end - view.headers if view.header_count else -1,
+        )

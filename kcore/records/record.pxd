@@ -1,6 +1,6 @@
 """What the reader fills in: see record.pyx."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 
 cdef class Origin:
@@ -20,11 +20,22 @@ cdef class ConsumerRecord:
     cdef int64_t timestamp_ms
     cdef int32_t key_size
     cdef int32_t value_size
+    cdef bint is_leaf  # see leaf.h, which knows this layout
 
-    cdef tuple fields(self)
 
 
 cdef list read_headers(bytes raw)
+cdef ConsumerRecord make_record(
+    Origin origin,
+    int64_t offset,
+    int64_t timestamp_ms,
+    const uint8_t* key,
+    int32_t key_size,
+    const uint8_t* value,
+    int32_t value_size,
+    const uint8_t* headers,
+    Py_ssize_t headers_size,
+)
 cdef ConsumerRecord deserialized(ConsumerRecord raw, key_deserializer, value_deserializer)
 cdef Origin new_origin(
     str topic, int32_t partition, int32_t leader_epoch, int timestamp_type, object checksum

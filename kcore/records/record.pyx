@@ -30,6 +30,20 @@ cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* type)
     object PyDescr_NewMember(PyTypeObject* type, PyMemberDef* member)
 
+cdef extern from "leaf.h":
+    int adopt_leaves(object type) except -1
+    object make_leaf(
+        object origin,
+        int64_t offset,
+        int64_t timestamp_ms,
+        const uint8_t* key,
+        int32_t key_size,
+        const uint8_t* value,
+        int32_t value_size,
+        const uint8_t* headers,
+        Py_ssize_t headers_size,
+    )
+
 cdef extern from "structmember.h":
     ctypedef struct PyMemberDef:
         const char* name
@@ -132,8 +146,29 @@ cdef int64_t header_bytes(bytes raw):
     return total
 
 
+cdef tuple fields_of(ConsumerRecord record):
+    """All fields, in order."""
+    if type(record.origin) is not Origin:
+        return <tuple> record.origin
+    cdef Origin origin = record.origin
+    return (
+        origin.topic,
+        origin.partition,
+        origin.leader_epoch,
+        record.offset,
+        record.timestamp_ms,
+        origin.timestamp_type,
+        record.key,
+        record.value,
+        record.headers,
+        origin.checksum,
+        record.key_size,
+        record.value_size,
+        record.serialized_header_size,
+    )
+
+
 @cython.final
-@cython.freelist(512)
 cdef class ConsumerRecord:
     """One record of a partition.
 
@@ -253,43 +288,23 @@ cdef class ConsumerRecord:
             return -1
         return header_bytes(<bytes> self.raw_headers)
 
-    cdef tuple fields(self):
-        if type(self.origin) is not Origin:
-            return <tuple> self.origin
-        cdef Origin origin = self.origin
-        return (
-            origin.topic,
-            origin.partition,
-            origin.leader_epoch,
-            self.offset,
-            self.timestamp_ms,
-            origin.timestamp_type,
-            self.key,
-            self.value,
-            self.headers,
-            origin.checksum,
-            self.key_size,
-            self.value_size,
-            self.serialized_header_size,
-        )
-
     def __len__(self) -> int:
         return len(FIELDS)
 
     def __getitem__(self, index):
-        return self.fields()[index]
+        return fields_of(self)[index]
 
     def __iter__(self):
-        return iter(self.fields())
+        return iter(fields_of(self))
 
     def __contains__(self, item) -> bool:
-        return item in self.fields()
+        return item in fields_of(self)
 
     def __eq__(self, other):
         if type(other) is ConsumerRecord:
-            return self.fields() == (<ConsumerRecord> other).fields()
+            return fields_of(self) == fields_of(<ConsumerRecord> other)
         if isinstance(other, tuple):
-            return self.fields() == other
+            return fields_of(self) == other
         return NotImplemented
 
     def __hash__(self) -> int:
@@ -299,19 +314,19 @@ cdef class ConsumerRecord:
         return tuple(self) + tuple(other)
 
     def __repr__(self) -> str:
-        pairs = zip(FIELDS, self.fields())
+        pairs = zip(FIELDS, fields_of(self))
         return "ConsumerRecord(" + ", ".join([f"{name}={item!r}" for name, item in pairs]) + ")"
 
     def __reduce__(self):
-        return ConsumerRecord, self.fields()
+        return ConsumerRecord, fields_of(self)
 
     def index(self, item, *bounds) -> int:
         """The first index of a field that equals `item`; ValueError if there is none."""
-        return self.fields().index(item, *bounds)
+        return fields_of(self).index(item, *bounds)
 
     def count(self, item) -> int:
         """How many fields equal `item`."""
-        return self.fields().count(item)
+        return fields_of(self).count(item)
 
     @classmethod
     def _make(cls, fields):
@@ -320,14 +335,31 @@ cdef class ConsumerRecord:
 
     def _asdict(self) -> dict:
         """A dict of field name to value, in order."""
-        return dict(zip(FIELDS, self.fields()))
+        return dict(zip(FIELDS, fields_of(self)))
 
     def _replace(self, **changes):
         """A record with some fields changed."""
-        items = [changes.pop(name, item) for name, item in zip(FIELDS, self.fields())]
+        items = [changes.pop(name, item) for name, item in zip(FIELDS, fields_of(self))]
         if changes:
             raise ValueError(f"Got unexpected field names: {list(changes)!r}")
         return ConsumerRecord(*items)
+
+
+cdef ConsumerRecord make_record(
+    Origin origin,
+    int64_t offset,
+    int64_t timestamp_ms,
+    const uint8_t* key,
+    int32_t key_size,
+    const uint8_t* value,
+    int32_t value_size,
+    const uint8_t* headers,
+    Py_ssize_t headers_size,
+):
+    """A record with copies of these bytes; a size of -1 is None, or no headers."""
+    return <ConsumerRecord> make_leaf(
+        origin, offset, timestamp_ms, key, key_size, value, value_size, headers, headers_size
+    )
 
 
 cdef ConsumerRecord deserialized(ConsumerRecord raw, key_deserializer, value_deserializer):
@@ -394,6 +426,7 @@ cdef int finish_type() except -1:
     add_slot(0, "key", "The key: bytes, None, or deserialized.", place_of(probe, probe.key))
     add_slot(1, "value", "The value: bytes, None, or deserialized.", place_of(probe, probe.value))
     add_slot(2, "offset", "The offset in the partition.", place_of(probe, probe.offset))
+    adopt_leaves(ConsumerRecord)
     add_class_data("_fields", FIELDS)
     add_class_data("__match_args__", FIELDS)
     add_class_data("_field_defaults", {})

@@ -260,6 +260,11 @@ cdef class FrameReader:
         """Bytes of a frame that is not complete yet, its length included; 0 between frames."""
         return self._held if self._frame is None else LENGTH_SIZE + self._filled
 
+    @property
+    def missing_bytes(self):
+        """What is missing of the open frame; 0 if none is open, or its length is not known yet."""
+        return 0 if self._frame is None else self._frame.size - self._filled
+
     def buffer(self):
         """Where to put what comes next: a writable view that is valid until `advance` or `feed`."""
         with cython.critical_section(self):

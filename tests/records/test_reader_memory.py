@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import struct
 import tracemalloc
+import weakref
 import zlib
 from collections.abc import Callable
 
@@ -185,6 +186,37 @@ def test_errors_raised_again_and_again_take_no_memory() -> None:
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 20_000
+
+
+def test_records_of_the_caller_are_collected_with_their_cycles() -> None:
+    class Held:
+        record: object = None
+
+    def value_with_its_record(_topic: str, _headers: object, _data: bytes | None) -> Held:
+        return Held()
+
+    data = encode_batch([(1, b"k", b"v")])
+    [raw] = read(data)
+    [record] = RecordReader("t", 0, data, 0, value_deserializer=value_with_its_record).take(1)
+    made = raw._replace(value=Held())
+    held = [weakref.ref(record.value), weakref.ref(made.value)]
+    record.value.record, made.value.record = record, made
+    assert gc.is_tracked(record)
+    assert gc.is_tracked(made)
+    del record, made
+    gc.collect()
+    assert [ref() for ref in held] == [None, None]
+
+
+def test_memory_of_records_is_used_again_whole() -> None:
+    first = encode_batch([(5, b"k", b"v", [("h", b"x")])] * 20_000)  # more than are kept
+    plain = encode_batch([(7, None, None)] * 3)
+    for _ in range(2):
+        records = read(first)
+        assert {record.headers[0] for record in records} == {("h", b"x")}
+        del records
+        for offset, record in enumerate(read(plain)):
+            assert record[1:] == (3, -1, offset, 7, 0, None, None, [], None, -1, -1, -1)
 
 
 def test_records_are_small_and_not_tracked() -> None:

@@ -119,13 +119,13 @@ class ToyCore:
         stream = self._streams[link]
         return memoryview(stream.buffer)[stream.filled :]
 
-    def receive_advance(self, link: int, n: int, now_ms: int) -> None:
+    def receive_advance(self, link: int, n: int, now_ms: int) -> int:
         self._begin(now_ms)
         self.reads += 1
         stream = self._streams[link]
         stream.filled += n
         if stream.filled < len(stream.buffer):
-            return
+            return 0 if stream.is_head else len(stream.buffer) - stream.filled
         body, was_head = stream.buffer, stream.is_head
         size = struct.unpack(">i", body)[0] if was_head else 4
         stream.buffer = bytearray(size)
@@ -135,6 +135,7 @@ class ToyCore:
             self.frames.append((link, bytes(body)))
             if self.when_frame:
                 self.when_frame(link, bytes(body))
+        return 0
 
     def next_action(self) -> Action | None:
         return self.actions.popleft() if self.actions else None

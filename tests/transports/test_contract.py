@@ -17,8 +17,10 @@ from toy_core import frame
 
 from kcore.transports import Pump, SocketOptions, Step, create
 from kcore.transports.core import Address
+from kcore.transports.pump import LOW_WATER_BYTES
 
 RESET = struct.pack("ii", 1, 0)
+LIMIT_S = 10.0
 
 
 def unused_port() -> int:
@@ -162,6 +164,34 @@ def test_a_large_frame_lands_in_place(rig, serve):
     link = rig.connect(serve(lambda sock: sock.sendall(frame(body))))
     rig.until(lambda: rig.core.frames)
     assert rig.core.frames[0] == (link, body)
+
+
+def test_a_part_of_a_frame_is_no_news(rig, serve):
+    size, more = 1_000_000, threading.Event()
+
+    def send_in_parts(sock):
+        sock.sendall(struct.pack(">i", size) + b"x" * 600_000)
+        more.wait(LIMIT_S)
+        sock.sendall(b"x" * 400_000)
+        sock.sendall(struct.pack(">i", 3) + b"end")
+        sock.recv(1)
+
+    link = rig.connect(serve(send_in_parts))
+    [at] = rig.pump._links.values()
+    end = time.monotonic() + LIMIT_S
+    while low_water(at) == 1 and time.monotonic() < end:
+        rig.pump.step(20)
+    assert low_water(at) == LOW_WATER_BYTES
+    assert rig.step_all(2, 20) == [Step.IDLE] * 2  # whatever else was on its way has come
+    assert rig.core.frames == []
+    more.set()
+    rig.until(lambda: len(rig.core.frames) == 2)
+    assert [(number, len(body)) for number, body in rig.core.frames] == [(link, size), (link, 3)]
+    assert low_water(at) == 1
+
+
+def low_water(link):
+    return link.raw.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
 
 
 def test_many_small_frames(rig, serve):

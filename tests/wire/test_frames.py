@@ -63,6 +63,7 @@ def test_a_large_frame_lends_exactly_its_rest():
     lent = reader.buffer()
     assert len(lent) == len(body) - 6
     assert reader.pending_bytes == 10
+    assert reader.missing_bytes == 999_994
     assert not lent.readonly
     lent[:] = body[6:]
     (frame,) = reader.advance(len(lent))
