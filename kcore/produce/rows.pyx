@@ -1,7 +1,8 @@
 """Rows of Arrow columns on their way into batches, without an object a row.
 
-Taken is whatever has `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, duckdb, nanoarrow,
-our own columns) and is a table of these columns, by name, the ones Spark's Kafka sink takes:
+Taken is whatever has `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, duckdb,
+nanoarrow, our own columns) and is a table of these columns, by name, the ones Spark's Kafka sink
+takes:
 
     value      binary or string, of any Arrow layout; needed
     key        the same
@@ -10,8 +11,8 @@ our own columns) and is a table of these columns, by name, the ones Spark's Kafk
     timestamp  timestamp of any unit, or int64 ms; null: now
     headers    list of struct<key: string, value: binary>
 
-Source: the Arrow C data and C stream interfaces. Everything that a producer of those structs says of
-itself is believed, as everywhere in Arrow: they are memory of this process.
+Source: the Arrow C data and C stream interfaces. What the structs say of themselves is believed, as
+everywhere in Arrow: they are memory of this process.
 """
 
 cimport cython

@@ -41,7 +41,8 @@ CLIENT_SIDE = {
 }
 BROKER_SIDE = {"coordinator", "broker"}
 RANK = {room: rank for rank, band in enumerate(BANDS) for room in band}
-BESIDE = ("transports", "clients", "embedded", "pipeline", "cli")  # of the package, but not in kcore/
+# Of the package, but not in kcore/.
+BESIDE = ("transports", "clients", "embedded", "pipeline", "cli")
 
 # What a core that does no I/O and reads no clock has no use for.
 IO_MODULES = {
@@ -55,7 +56,9 @@ IO_CALLS = {"open", "print", "input"}
 THIRD_PARTY = {
     "records": {"crc32c", "lz4"},
     "transports": {"gevent"},
-    "embedded": {"pytest"},
+    "embedded": {"crc32c", "pytest"},
+    "broker": {"crc32c"},
+    "pipeline": {"pyarrow", "pyspark"},
     "cli": {"click", "rich", "confluent_kafka"},
 }
 
