@@ -87,7 +87,8 @@ def compare(result: Result) -> Figure:
     names = sorted(speed, key=speed.__getitem__, reverse=True)
     bars(left, names, [speed[name] for name in names])
     right.set_xscale("log")
-    dots(right, names, [median(runs[name], "cpu_s") for name in names])
+    right.xaxis.set_major_formatter("{x:g}")
+    dots(right, names, [median(runs[name], "cpu_s") for name in names], "{:.3g}")
     left.set(title="Speed", xlabel="million records a second (wall clock)")
     right.set(title="CPU", xlabel="microseconds of CPU a record (log scale)")
     figure.suptitle(
@@ -107,8 +108,9 @@ def codecs(result: Result) -> Figure:
     for axes, cell in zip(every, cells, strict=True):
         names = [name for name in wanted if any(cell["runs"].get(name, ()) for cell in cells)]
         bars(axes, names, [median(cell["runs"][name], "cpu_s") for name in names])
-        axes.set(title=cell["shape"]["codec"], xlabel="CPU us a record")
+        axes.set(title=cell["shape"]["codec"])
         axes.margins(x=0.3)
+    figure.supxlabel("microseconds of CPU a record", fontsize=9)
     figure.suptitle(
         f"Compressed topics, {cells[0]['shape']['value_bytes']} B values\n{subtitle(result)}",
         fontsize=9,

@@ -178,7 +178,7 @@ def test_tables_land_between_their_marks(tmp_path):
     text = document.read_text()
     assert text.startswith("before\n<!-- bench: compare -->\n")
     assert "old" not in text
-    assert "| kcore `poll()` | 0.50 | 50% | 2.000 | 50% | 1 |" in text
+    assert "| kcore `poll()` | 0.500 | 50% | 2.000 | 50% | 1 |" in text
     assert "<!-- bench: idle -->\nkept\n<!-- end -->\nafter\n" in text
     assert "| goal |" in text
     report.write(tmp_path, tmp_path / "plots", document)
