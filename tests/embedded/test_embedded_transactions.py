@@ -16,10 +16,11 @@ from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 
 DEADLINE_S = 30
+slow = pytest.mark.slow
 # 4.3 has transactions of version 2; before 3.6 nobody asked the coordinator about a Produce.
 RELEASES = [
     (4, 3),
-    *(pytest.param(one, marks=pytest.mark.slow) for one in [(2, 1), (3, 5), (3, 7)]),
+    *(pytest.param(one, marks=slow) for one in [(2, 1), (3, 5), (3, 7)]),
 ]
 
 # kafka-python leaves sockets to the collector; ours are watched in test_embedded_broker.py.
@@ -213,7 +214,9 @@ def test_commits_aborts_and_what_is_still_open(broker, producer):
     maker.close()
 
 
-@pytest.mark.parametrize("producer", PRODUCERS)
+@pytest.mark.parametrize(
+    "producer", [Confluent, *(pytest.param(one, marks=slow) for one in (KafkaPython, Aiokafka))]
+)
 def test_a_second_producer_fences_the_first_and_ends_its_transaction(broker, producer):
     zombie = producer(broker)
     zombie.begin()

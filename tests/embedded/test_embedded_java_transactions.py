@@ -1,0 +1,108 @@
+"""Kafka's own transactional producer and tools against the embedded broker."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kcore.broker import BrokerConfig
+from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.kafka_cluster import TOOL_JVM
+from kcore.embedded import EmbeddedBroker
+
+PROGRAM = Path(__file__).resolve().parents[1] / "java" / "Transactions.java"
+DEADLINE_S = 90
+
+pytestmark = pytest.mark.kafka
+slow = pytest.mark.slow
+RELEASES = [(4, 3), *(pytest.param(release, marks=slow) for release in [(2, 8), (3, 5), (3, 9)])]
+
+
+@pytest.fixture(scope="module")
+def installation():
+    try:
+        return find_installation()
+    except KafkaUnavailableError as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def tool(installation, kcore_broker):
+    def run(name, *args, server=True):
+        where = ("--bootstrap-server", kcore_broker.bootstrap) if server else ()
+        command = installation.command(TOOLS[name], *where, *args, jvm=TOOL_JVM)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    yield run
+    assert not kcore_broker.faults
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: "{}.{}".format(*release))
+def test_the_java_producer(installation, release):
+    with EmbeddedBroker(config=BrokerConfig(release=release)) as broker:
+        for topic in ("in", "out"):
+            broker.create_topic(topic, 2)
+        command = [
+            installation.java, *TOOL_JVM, "-cp", f"{installation.jars}/*", str(PROGRAM),
+            broker.bootstrap,
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+        assert said["committed"] == "[c0, c0, c2, c2, c4, c4]"
+        assert said["uncommitted"] == "[a1, a1, a3, a3, a5, a5, c0, c0, c2, c2, c4, c4]"
+        # Six transactions in each partition, and a marker behind the one record of each.
+        assert said["copied"] == "[c0, c0, c2, c2, c4, c4] up to 18"
+        assert said["fenced"] in {"ProducerFencedException", "InvalidProducerEpochException"}
+        assert said["left"] == "true false"
+        assert not broker.faults
+
+
+@slow
+def test_perf_producer_and_console_consumers(tool, kcore_broker):
+    kcore_broker.create_topic("t", 2)
+    options = (
+        *("--topic", "t", "--num-records", "2000", "--record-size", "10", "--throughput", "-1"),
+        *("--transactional-id", "perf", "--transaction-duration-ms", "50"),
+        *("--producer-props", f"bootstrap.servers={kcore_broker.bootstrap}"),
+    )
+    assert "2000 records sent" in tool("kafka-producer-perf-test", *options, server=False)
+    reading = ("--topic", "t", "--from-beginning", "--max-messages", "2000")
+    for level in ("read_committed", "read_uncommitted"):
+        lines = tool("kafka-console-consumer", *reading, "--isolation-level", level)
+        assert len(lines.split()) == 2000
+    assert sum(kcore_broker.end_offsets("t")) > 2000  # markers, too
+
+
+@slow
+def test_the_transactions_tool(tool, kcore_broker):
+    kcore_broker.create_topic("t", 1)
+    open_transaction(kcore_broker)
+    listed = tool("kafka-transactions", "list").splitlines()
+    assert [line.split()[0] for line in listed] == ["TransactionalId", "x"]
+    assert listed[1].split()[3] == "Ongoing"
+    described = tool("kafka-transactions", "describe", "--transactional-id", "x")
+    assert "t-0" in described
+    producers = tool("kafka-transactions", "describe-producers", "--topic", "t", "--partition", "0")
+    row = producers.splitlines()[1].split()
+    assert row[-1] == "0", "where its transaction begins"
+    abort = ("--topic", "t", "--partition", "0", "--start-offset", "0")
+    tool("kafka-transactions", "abort", *abort)
+    assert kcore_broker.end_offsets("t") == [2]
+    hanging = tool("kafka-transactions", "find-hanging", "--broker-id", "1")
+    assert len(hanging.splitlines()) == 1
+
+
+def open_transaction(broker):
+    """A transaction that nobody ends."""
+    import confluent_kafka  # noqa: PLC0415
+
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": "x", "log_level": 0}
+    )
+    producer.init_transactions(DEADLINE_S)
+    producer.begin_transaction()
+    producer.produce("t", b"v", partition=0)
+    assert producer.flush(DEADLINE_S) == 0
