@@ -192,6 +192,7 @@ class PartitionLog:
     def truncate(self, end_offset: int) -> None:
         """Cut off every batch that reaches `end_offset`: another leader has others there."""
         if end_offset >= self.end_offset:
+            self.epochs.truncate_end(end_offset)  # one that began here may be unknown there
             return
         if end_offset <= self.start_offset:
             self.restart_at(end_offset)

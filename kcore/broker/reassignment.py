@@ -11,8 +11,7 @@ from kcore.wire.codes import ErrorCode
 
 
 def begin(partition: Partition, target: list[int], now_ms: int) -> None:
-    """Let these nodes, which exist, be the replicas; one under way is replaced."""
-    cancel_if_any(partition, now_ms)
+    """Let these nodes, which exist, be the replicas; of one under way those there are now count."""
     partition.target = target
     for node_id in target:
         if node_id not in partition.logs:
@@ -26,18 +25,19 @@ def begin(partition: Partition, target: list[int], now_ms: int) -> None:
 
 
 def cancel(partition: Partition, now_ms: int) -> None:
-    """Back to the old replicas. RefusedError if none is under way."""
+    """Back to the old replicas. RefusedError if none is under way, or only a new one has all."""
     if partition.target is None:
         raise RefusedError(
             ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
         )
-    cancel_if_any(partition, now_ms)
-
-
-def cancel_if_any(partition: Partition, now_ms: int) -> None:
-    """The same, if one is under way."""
-    if partition.target is not None:
-        _keep(partition, [one for one in partition.replicas if one not in partition.adding], now_ms)
+    old = [one for one in partition.replicas if one not in partition.adding]
+    if not any(one in partition.isr for one in old):
+        raise RefusedError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Unable to revert partition assignment because it would require an unclean leader"
+            " election.",
+        )
+    _keep(partition, old, now_ms)
 
 
 def finish_if_done(partition: Partition, now_ms: int) -> None:
@@ -51,7 +51,7 @@ def _keep(partition: Partition, replicas: list[int], now_ms: int) -> None:
     """Let go of all but these."""
     partition.target, partition.adding = None, []
     partition.replicas = replicas
-    partition.isr = [one for one in partition.isr if one in replicas] or partition.isr
+    partition.isr = [one for one in partition.isr if one in replicas]
     if partition.leader in replicas or partition.leader == NOBODY:
         partition.settle(now_ms)
     else:

@@ -135,6 +135,18 @@ def test_a_reassignment_can_be_called_off(world, partition):
     assert (partition.replicas, sorted(partition.logs), partition.leader) == ([1, 2], [1, 2], 1)
 
 
+def test_a_new_replica_that_alone_has_everything_stays(world, partition):
+    world.cluster.replication.set_lag(4, 5_000, world.now_ms)
+    client = world.client(3)
+    reassign(client, [3, 4])
+    for node_id in (1, 2):
+        world.cluster.stop_node(node_id, world.now_ms)
+    put(world, partition)
+    assert (partition.leader, partition.isr) == (3, [3])
+    assert reassign(client, None) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert partition.leader == 3
+
+
 def test_a_dead_node_is_waited_for(world, partition):
     world.cluster.stop_node(3, world.now_ms)
     assert reassign(world.client(1), [3]) == 0

@@ -305,3 +305,17 @@ def test_a_topic_that_is_gone_is_replicated_no_more(world, partition):
     world.cluster.delete(world.cluster.topics.get("t"), world.now_ms)
     world.run(LAG_MAX_MS)
     assert partition.logs[2].end_offset == 0
+
+
+def test_an_epoch_in_which_nothing_was_written_is_cut_off_too(world, partition):
+    put(world, partition)
+    topic = world.cluster.topics.get("t")
+    for node_id in (2, 3):
+        world.cluster.replication.cut(1, node_id, world.now_ms)
+    world.cluster.move_leader(topic, 0, 1, world.now_ms)  # epoch 1: nothing is written in it
+    world.cluster.move_leader(topic, 0, 2, world.now_ms)
+    put(world, partition, acks=1)
+    for node_id in (2, 3):
+        world.cluster.replication.heal(1, node_id, world.now_ms)
+    epochs = {partition.logs[one].end_of_epoch(1) for one in (1, 2, 3)}
+    assert epochs == {(0, 1)}
