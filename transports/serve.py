@@ -123,6 +123,7 @@ class Server:
         self._told: deque[_Client] = deque()  # and who had that in this turn already
         self._resting: list[socket.socket] = []  # listeners, while there are no descriptors
         self._resume_at = NEVER
+        self._deadline = 0  # the first turn asks
         self._calls: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()  # around _calls and _stopped
         self._stopped = False
@@ -239,6 +240,7 @@ class Server:
         if self._told:
             self._sent, self._told = self._told, self._sent
             self._obey()
+            self._deadline = 0  # it may be another now
         for key, mask in self._selector.select(self._wait_s()):
             if key.fileobj in self._listeners:
                 self._accept(key.fileobj)
@@ -249,19 +251,24 @@ class Server:
         while self._calls:
             self._calls.popleft()()
             self._obey()
+        self._expire()
+
+    def _expire(self) -> None:
+        """Tell the cores whose time has come; `_deadline`: when the next one's does."""
         now_ms = self._clock()
         if self._resume_at <= now_ms:
             self._resume()
-        for core in self._cores:
-            if core.deadline() <= now_ms:
-                self._feed(None, partial(core.handle_deadline, now_ms))
+        self._deadline = min([core.deadline() for core in self._cores], default=NEVER)
+        if self._deadline <= now_ms:
+            for core in self._cores:
+                if core.deadline() <= now_ms:
+                    self._feed(None, partial(core.handle_deadline, now_ms))
+            self._deadline = min(core.deadline() for core in self._cores)
 
     def _wait_s(self) -> float:
         if self._calls or self._told:
             return 0
-        deadline = self._resume_at
-        for core in self._cores:
-            deadline = min(deadline, core.deadline())
+        deadline = min(self._deadline, self._resume_at)
         return min(max(0.0, (deadline - self._clock()) / 1000), _WAIT_S_MAX)
 
     def _feed(self, client: _Client | None, put: Callable[[], None]) -> None:

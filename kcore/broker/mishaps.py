@@ -83,10 +83,14 @@ class Mishaps:
 
     def blocked(self, node_id: int, client_id: str) -> bool:
         """Whether nothing passes between these two."""
-        return any(fault.delay_ms is None for fault in self._between(node_id, client_id))
+        return bool(self._links) and any(
+            fault.delay_ms is None for fault in self._between(node_id, client_id)
+        )
 
     def delay_ms(self, node_id: int, client_id: str) -> int:
         """How late everything is between these two."""
+        if not self._links:
+            return 0
         delays = (fault.delay_ms or 0 for fault in self._between(node_id, client_id))
         return max(delays, default=0)
 

@@ -9,6 +9,7 @@ highest is the highest stable one of Kafka 4.3. Sources: the message definitions
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 from typing import NamedTuple
 
 from kcore.errors import UnsupportedVersionError
@@ -84,14 +85,18 @@ class Api(NamedTuple):
     @property
     def request(self) -> type[Message]:
         """The class of its requests."""
-        found: type[Message] = getattr(messages, self.key.stem + "Request")
-        return found
+        return _class_of(self.key, "Request")
 
     @property
     def response(self) -> type[Message]:
         """The class of its responses."""
-        found: type[Message] = getattr(messages, self.key.stem + "Response")
-        return found
+        return _class_of(self.key, "Response")
+
+
+@cache
+def _class_of(key: ApiKey, kind: str) -> type[Message]:
+    found: type[Message] = getattr(messages, key.stem + kind)
+    return found
 
 
 _APIS = (
