@@ -1,5 +1,7 @@
 """Compaction: which records stay, which batches, when."""
 
+import random
+
 import pytest
 from broker_world import WALL_MS, World, batch, fetch, only, produce
 
@@ -245,6 +247,58 @@ def test_the_store_hears_of_what_is_left(log):
     log.store = Store()
     compact(log)
     assert told == [(0, 2, [next(log.batches())])]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whoever_reads_it_all_sees_the_same_as_without_compaction(seed):
+    rng = random.Random(seed)
+    settings = LogConfig(
+        cleanup_policy=("compact",),
+        segment_bytes=rng.choice([1, 200, 500]),
+        delete_retention_ms=rng.choice([0, 1_000]),
+    )
+    log = PartitionLog("t", 0, settings)
+    wall_ms, latest, written = WALL_MS, {}, {}
+    sequences = {}
+    for _ in range(150):
+        pairs = [
+            (b"%d" % rng.randrange(8), rng.choice([None, b"%d" % rng.randrange(1_000)]))
+            for _ in range(rng.randint(1, 4))
+        ]
+        first_offset = log.end_offset
+        kind = rng.choice(["plain", "idempotent", "committed", "aborted"])
+        producer_id = {"plain": -1, "idempotent": 1, "committed": 2, "aborted": 3}[kind]
+        options = {}
+        if producer_id >= 0:
+            sequence = sequences.get(producer_id, 0)
+            sequences[producer_id] = sequence + len(pairs)
+            options = {
+                "producer_id": producer_id,
+                "producer_epoch": 0,
+                "base_sequence": sequence,
+                "transactional": producer_id > 1,
+            }
+        put(log, *pairs, time=wall_ms, codec=rng.choice(["none", "lz4"]), **options)
+        if producer_id > 1:
+            marker = marker_batch(producer_id, 0, Marker(kind == "committed", 0), wall_ms)
+            log.add(marker, read_header(marker), 0, wall_ms)
+            log.high_watermark = log.end_offset
+        written.update({first_offset + n: pair for n, pair in enumerate(pairs)})
+        if kind != "aborted":
+            latest.update(pairs)
+        wall_ms += rng.choice([0, 500])
+        if not rng.randrange(10) and dirt(log, wall_ms).dirty_bytes:
+            compact(log, wall_ms)
+    aborted = [(a.producer_id, a.first_offset) for a in log.transactions.aborted(0, log.end_offset)]
+    reader = RecordReader("t", 0, b"".join(log.batches()), 0, aborted=aborted)
+    found = reader.take(10_000)
+    assert len(found) < len(written)
+    assert all(written[one.offset] == (one.key, one.value) for one in found)
+    seen = {one.key: one.value for one in found}
+    for key, value in latest.items():
+        assert seen.get(key) == value
+    assert reader.end_offset == log.end_offset
+    assert log.size_bytes == sum(map(len, log.batches()))
 
 
 # A node's cleaner --------------------------------------------------------------------------------
