@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -272,7 +273,7 @@ class TransactionCoordinator:
         if not asked:
             ticket.answer(add_response([], [], ticket.version))
         for index, one in enumerate(asked):
-            self._add(ticket, one, lambda errors, index=index: finish(index, errors), now_ms)  # type: ignore[misc]
+            self._add(ticket, one, partial(finish, index), now_ms)
 
     def _add(
         self,
