@@ -23,6 +23,8 @@ from kcore.wire.messages import ProduceRequest
 _TOPIC_IDS_VERSION: Final = 13
 _ABORTABLE_VERSION: Final = 11
 _MAGIC: Final = 2
+_MAGIC_AT: Final = 16
+_ATTRIBUTES_AT: Final = 22  # the lower byte
 
 # Before, the brokers told producers that they did not know them (KIP-360).
 _KNOWS_NOBODY_SINCE: Final = (2, 5)
@@ -100,10 +102,9 @@ def _transactional(call: Call, request: ProduceRequest) -> list[tuple[Topic | No
         topic, _ = call.node.cluster.find(entry.name, entry.topic_id, by_id=by_id)
         for part in entry.partition_data:
             data = part.records
-            if data is not None and len(data) >= HEADER_SIZE:
-                batch = read_header(data)
-                if batch.magic == _MAGIC and batch.attributes & TRANSACTIONAL:
-                    found.append((topic, part.index, batch))
+            if data is not None and len(data) >= HEADER_SIZE and data[_MAGIC_AT] == _MAGIC:
+                if data[_ATTRIBUTES_AT] & TRANSACTIONAL:
+                    found.append((topic, part.index, read_header(data)))
     return found
 
 

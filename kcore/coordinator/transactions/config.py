@@ -10,7 +10,7 @@ from kcore.limits import MAX_INT32
 
 # Transactional ids of one partition of the journal. Kafka has no bound but its disks; ours is
 # memory that any client could fill.
-TRANSACTIONS_MAX: Final = 100_000
+TRANSACTIONS_MAX: Final = 10_000
 
 # When what could not be written is tried again.
 RETRY_MS: Final = 100
