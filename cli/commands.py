@@ -246,3 +246,26 @@ def sim(**given: Any) -> None:
     from kcore.cli.sim import sim as run_sim  # noqa: PLC0415
 
     sys.exit(endings.run(lambda: run_sim(SimOptions(**given))))
+
+
+@kcore.command()
+@click.argument("name", type=click.Choice(["delays", "weather", "aircraft"]))
+@click.option(
+    "-b", "--bootstrap", metavar="HOST:PORT[,...]", help="Brokers; without: an embedded one."
+)
+@click.option(
+    "-o", "--out", default="pipeline-out", show_default=True, metavar="DIR", help="Results and plot."
+)
+@click.option("--master", default="local[2]", show_default=True, help="Spark's.")
+@click.option("--load/--no-load", default=True, help="Fill the topics first.")
+def pipeline(**given: Any) -> None:
+    """Run a Spark job on the flights of 2013, and check it against pandas.
+
+    delays: by carrier and hour, with late data. weather: flights joined with the weather.
+    aircraft: the last state of each, from a compacted topic. Run again with the same DIR and
+    --no-load, a job that was killed goes on where it was.
+    """
+    from kcore.cli.pipeline import PipelineOptions  # noqa: PLC0415
+    from kcore.cli.pipeline import pipeline as run_pipeline  # noqa: PLC0415
+
+    sys.exit(endings.run(lambda: run_pipeline(PipelineOptions(**given))))

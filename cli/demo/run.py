@@ -104,7 +104,8 @@ def load_flights(brokers: Brokers, console: Console) -> None:
     copies = len(brokers.node_ids)
     try:
         kafka_data.create_topic(brokers.bootstrap, TOPIC, PARTITIONS, copies)
-        count = kafka_data.produce(brokers.bootstrap, TOPIC, rows)
+        # Idempotent: a retry on a busy machine must not make one flight two.
+        count = kafka_data.produce(brokers.bootstrap, TOPIC, rows, enable_idempotence="true")
     except kafka_data.KafkaDataError as why:
         raise RefusalError(str(why)) from why
     took_s = time.monotonic() - began_s

@@ -1,10 +1,11 @@
-"""`kcore demo` as a user runs it: complete, and nothing is left running."""
+"""`kcore demo` as a user runs it, on embedded nodes and on a real Kafka: complete, and nothing is
+left running.
+"""
 
 import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -32,9 +33,11 @@ def alive(pids):
     return running & pids
 
 
-@pytest.mark.kafka
-def test_demo_reads_every_flight(tmp_path):
-    done = subprocess.run(DEMO, capture_output=True, text=True, timeout=100)
+EMBEDDED, KAFKA = [], ["--kafka"]
+KILL = ["--kill-node"]
+
+
+def check_outcome(done):
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [[int(cell.replace(",", "")) for cell in row[2:]] for row in found_rows(done.stdout)]
     assert len(rows) == 4
@@ -42,22 +45,47 @@ def test_demo_reads_every_flight(tmp_path):
     assert all(records == offset and lag == 0 for records, _, offset, lag in rows)
     assert f"{FLIGHTS} records" in done.stdout
     assert re.search(r"generation \d+, leader member \d", done.stdout)
+    assert "nothing lost, nothing read twice, lag 0" in done.stdout
     assert not done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(EMBEDDED, marks=pytest.mark.slow),
+        EMBEDDED + KILL,
+        pytest.param(KAFKA, marks=pytest.mark.kafka),
+        pytest.param(KAFKA + KILL, marks=[pytest.mark.kafka, pytest.mark.slow]),
+    ],
+    ids=["embedded", "embedded killed", "kafka", "kafka killed"],
+)
+def test_demo_reads_every_flight(options):
+    done = subprocess.run([*DEMO, *options], capture_output=True, text=True, timeout=100)
+    check_outcome(done)
+    if "--kill-node" in options:
+        killed = re.search(r"node (\d): the coordinator of the group is killed", done.stdout)
+        assert f"node {killed[1]}: is back" in done.stdout
 
 
 def found_rows(text):
     return [match.groups() for match in ROW.finditer(text)]
 
 
-@pytest.mark.kafka
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_demo_leaves_nothing_running(number):
-    process = subprocess.Popen(DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.mark.parametrize(
+    ("options", "sign"),
+    [(EMBEDDED, "member 0 has"), pytest.param(KAFKA, "is up at", marks=pytest.mark.kafka)],
+    ids=["embedded", "kafka"],
+)
+def test_interrupted_demo_leaves_nothing_running(number, options, sign):
+    command = [*DEMO, *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with process:
         said = ""
-        while "is up at" not in said:
-            said += process.stdout.readline()
-        time.sleep(0.5)
+        while sign not in said:
+            line = process.stdout.readline()
+            assert line, said
+            said += line
         started = children_of(process.pid)
         assert started
         process.send_signal(number)
@@ -90,7 +118,15 @@ def test_unknown_topic_is_said_in_one_line(kafka, names):
 
 def test_without_java_it_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    done = subprocess.run(DEMO, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*DEMO, *KAFKA], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "no java on the PATH" in done.stderr
     assert "BOOTSTRAP=" in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--kafka"], ["--kill-node"]])
+def test_what_is_of_no_use_with_brokers_of_the_users_is_refused(options):
+    command = [*DEMO, "-b", "nowhere:1", "-t", "t", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "brokers of the demo's own" in done.stderr
