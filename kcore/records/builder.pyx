@@ -13,11 +13,11 @@ from kcore.records cimport layout
 from kcore.records.layout cimport store16, store32, store64
 from kcore.records.varint cimport varint_size, varlong_size, write_varlong
 
-import crc32c
+from kcore.records.checksum import crc32c
 
 from kcore.records import codecs
 
-cdef object checksum = crc32c.crc32c
+cdef object checksum = crc32c
 
 cdef enum:
     FIRST_CAPACITY = 4096

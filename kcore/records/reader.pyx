@@ -36,7 +36,7 @@ from kcore.records.walk cimport Walked, walk
 
 from collections.abc import Callable
 
-import crc32c
+from kcore.records.checksum import crc32c
 
 from kcore import limits
 from kcore.errors import ConcurrentUseError, DeserializationError
@@ -52,7 +52,7 @@ cdef extern from "Python.h":
 
 Deserializer = Callable[[str, list[Header], bytes | None], object]
 
-cdef object checksum = crc32c.crc32c
+cdef object checksum = crc32c
 cdef dict decompressors = codecs.DECOMPRESS
 cdef tuple FAULT_TEXT = faults.RECORD_FAULTS
 

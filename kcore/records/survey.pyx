@@ -10,13 +10,13 @@ from kcore.records.layout cimport BatchHeader, Fault, RecordView, load_header, r
 
 from typing import NamedTuple
 
-import crc32c
+from kcore.records.checksum import crc32c
 
 from kcore import limits
 from kcore.records import codecs
 from kcore.records.faults import RECORD_FAULTS
 
-cdef object checksum = crc32c.crc32c
+cdef object checksum = crc32c
 cdef dict decompressors = codecs.DECOMPRESS
 
 
