@@ -61,7 +61,7 @@ class ClientLink:
     @property
     def held_bytes(self) -> int:
         """All of them."""
-        waiting = self.queued_bytes + self.reader.pending_bytes
+        waiting = self.queued_bytes + self.reader.resident_bytes
         return waiting + self.served_bytes + self.answer_bytes
 
     def queue(self, frames: list[memoryview]) -> None:

@@ -41,6 +41,8 @@ cdef extern from "blocks.h":
     ctypedef struct kcore_block:
         uint8_t *data
 
+    Py_ssize_t BLOCK_MIN
+    Py_ssize_t HUGE_PAGE
     kcore_block take_block(size_t size)
     void give_block(kcore_block block)
 
@@ -264,6 +266,17 @@ cdef class FrameReader:
     def missing_bytes(self):
         """What is missing of the open frame; 0 if none is open, or its length is not known yet."""
         return 0 if self._frame is None else self._frame.size - self._filled
+
+    @property
+    def resident_bytes(self):
+        """Memory that a frame that is not complete yet costs: large ones are in huge pages, of
+        which the first byte costs as much as the last.
+        """
+        if self._frame is None:
+            return self._held
+        if self._frame.size < BLOCK_MIN:
+            return self._filled
+        return min(self._frame.size, (self._filled + HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE)
 
     def buffer(self):
         """Where to put what comes next: a writable view that is valid until `advance` or `feed`."""

@@ -86,9 +86,9 @@ def test_who_makes_the_node_keep_most_goes_when_it_is_too_much():
     small = [world.client() for _ in range(4)]
     large = world.client()
     for client in small:
-        client.raw(struct.pack(">i", 10_000_000) + bytes(200_000))
+        client.raw(struct.pack(">i", 1_000_000) + bytes(200_000))
     assert not any(client.closed for client in small)
-    large.raw(struct.pack(">i", 10_000_000) + bytes(199_000))
+    large.raw(struct.pack(">i", 1_000_000) + bytes(199_000))
     large.raw(bytes(2_000))
     assert large.closed
     assert not any(client.closed for client in small)
@@ -120,12 +120,20 @@ def test_answers_that_nobody_takes_count_but_not_records():
     assert reader.frames
 
 
-def test_a_frame_of_any_length_costs_what_has_come_of_it():
-    world = crowded(queued_max_bytes=1_000_000)
-    clients = [world.client() for _ in range(50)]
+@pytest.mark.parametrize(
+    ("size", "cost"), [(1_000_000, 1), (1_500_000, 1_500_000), (10**8, 1 << 21)]
+)
+def test_a_frame_costs_what_has_come_of_it_in_whole_pages(size, cost):
+    world = crowded(queued_max_bytes=50 * cost)
+    clients = [world.client() for _ in range(51)]
     for client in clients:
-        client.raw(struct.pack(">i", 100_000_000))
-    assert not any(client.closed for client in clients)
+        client.raw(struct.pack(">i", size) + b"x")
+    assert world.nodes[1]._links.held_bytes == 50 * cost
+    assert sum(client.closed for client in clients) == 1
+    clients[-1].close()
+    clients[-2].close()
+    clients[-3].close()
+    assert world.nodes[1]._links.held_bytes < 50 * cost
 
 
 @pytest.mark.parametrize("acks", [0, 1])
