@@ -379,7 +379,8 @@ class ConsumerCore(ClientCore):
                 self._positions.reset_initializing(
                     [tp for tp, offset in found.items() if offset is None]
                 )
-            elif error is not None:
+            elif error is not None and self._positions.initializing():
+                # Unless the application has sought meanwhile: nobody waits for it then.
                 self._fetcher.raise_later(error)
 
         timeout_ms = self.config.default_api_timeout_ms

@@ -345,6 +345,21 @@ def test_seek_pause_and_offset_lookups():
     assert drain(world, [client], 20) == {T1: list(range(20))}
 
 
+def test_who_has_sought_hears_nothing_of_a_coordinator_that_is_silent():
+    world, cluster, _ = world_of()
+    cluster.script[ApiKey.OFFSET_FETCH] = lambda node, request: SILENT
+    client = world.client(group_id="g", default_api_timeout_ms=2_000)
+    client.core.assign([T0], world.now)
+    client.drain()
+    world.run(200, polls_ms=50)
+    client.core.seek(T0, 0, world.now)
+    client.drain()
+    assert drain(world, [client], 20) == {T0: list(range(20))}
+    world.run(5_000, polls_ms=100)  # the look-up of committed offsets ends, in vain
+    assert client.take() == {}
+    assert client.core.position(T0) == 20
+
+
 def test_links_cut_at_random_lose_and_double_nothing():
     for seed in range(8):
         cluster = ScriptedCluster({"t": 4}, nodes=3)
