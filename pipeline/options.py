@@ -78,7 +78,6 @@ class SourceOptions:
     max_trigger_delay_ms: int = 900_000
     fail_on_data_loss: bool = True
     include_headers: bool = False
-    group_id_prefix: str = "kcore-pipeline"
     poll_timeout_ms: int = 120_000
     client: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -99,7 +98,7 @@ _SOURCE_NAMES: Final = (
     "maxTriggerDelay",
     "failOnDataLoss",
     "includeHeaders",
-    "groupIdPrefix",
+    "groupIdPrefix",  # taken, and without effect: no group is ever used
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
@@ -168,7 +167,6 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         raise OptionError(
             "minOffsetsPerTrigger", f"{at_least} is above maxOffsetsPerTrigger={at_most}"
         )
-    prefix = given.get("groupIdPrefix") or "kcore-pipeline"
     return SourceOptions(
         topics=topics,
         pattern=pattern,
@@ -182,9 +180,8 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         max_trigger_delay_ms=_duration(given, "maxTriggerDelay", 900_000),
         fail_on_data_loss=given.truth("failOnDataLoss", True),
         include_headers=given.truth("includeHeaders", False),
-        group_id_prefix=prefix,
         poll_timeout_ms=given.number("kafkaConsumer.pollTimeoutMs", 1) or 120_000,
-        client=_consumer(given.kafka, prefix),
+        client=_consumer(given.kafka),
     )
 
 
@@ -266,15 +263,16 @@ def _duration(given: _Given, name: str, default: int) -> int:
     return int(match[1]) * _TIME_UNITS["ms" if unit == "ms" else unit[:1]]
 
 
-def _consumer(kafka: Mapping[str, str], prefix: str) -> dict[str, Any]:
+def _consumer(kafka: Mapping[str, str]) -> dict[str, Any]:
     """What a Consumer of ours is made with."""
     _refuse(kafka, _FORBIDDEN)
     from kcore.consumer.config import ConsumerConfig  # noqa: PLC0415 - only to be checked by
 
     client = client_options(kafka)
-    client.setdefault("group_id", f"{prefix}-reader")
     client |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
     _try(lambda: ConsumerConfig.from_options(client))
+    # No group is joined and no offset committed, so there is no need to say whose they would be.
+    client.pop("group_id", None)
     return client
 
 

@@ -1,0 +1,84 @@
+"""Flights with the weather they left in: a stream-stream join on airport and hour.
+
+Both streams have watermarks, so that the state of the join is let go; the result goes to Parquet.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kcore.pipeline.jobs import data
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from kcore.pipeline.jobs.runner import Job
+
+FLIGHTS: Final = "flights-scheduled"
+WEATHER: Final = "weather"
+TOPICS: Final = {FLIGHTS: {}, WEATHER: {}}
+WATERMARK: Final = "2 days"
+_FLIGHT: Final = "hour TIMESTAMP, origin STRING, carrier STRING, flight INT, dep_delay DOUBLE"
+_HOUR: Final = (
+    "hour TIMESTAMP, origin STRING, temp DOUBLE, wind_speed DOUBLE, precip DOUBLE, visib DOUBLE"
+)
+_COLUMNS: Final = [
+    *("hour", "origin", "carrier", "flight", "dep_delay"),
+    *("temp", "wind_speed", "precip", "visib"),
+]
+
+
+def load(bootstrap: str) -> int:
+    """Fill both topics; how many records."""
+    flights = data.flights()[["hour", "origin", "carrier", "flight", "dep_delay"]]
+    sent = data.send(bootstrap, FLIGHTS, list(data.to_values(flights)))
+    return sent + data.send(bootstrap, WEATHER, list(data.to_values(data.weather())))
+
+
+def run(job: Job) -> list[Any]:
+    """Start the query."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    def parsed(topic: str, schema: str) -> Any:
+        rows = job.read(topic)
+        return rows.select(f.from_json(rows["value"].cast("string"), schema).alias("row")).select(
+            "row.*"
+        )
+
+    flights = parsed(FLIGHTS, _FLIGHT).withWatermark("hour", WATERMARK).alias("f")
+    weather = parsed(WEATHER, _HOUR).withWatermark("hour", WATERMARK).alias("w")
+    same = (f.col("f.hour") == f.col("w.hour")) & (f.col("f.origin") == f.col("w.origin"))
+    joined = flights.join(weather, same).select(
+        *(f.col(f"f.{name}") for name in _COLUMNS[:5]),
+        *(f.col(f"w.{name}") for name in _COLUMNS[5:]),
+    )
+    return [job.write_files(joined, "parquet")]
+
+
+def expected() -> DataFrame:
+    """The same by pandas."""
+    joined = data.flights().merge(data.weather(), on=["hour", "origin"])
+    return joined[_COLUMNS]
+
+
+def plot(result: DataFrame, path: Path) -> None:
+    """Mean delay by how far one could see, in dry and in wet hours."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    seen = result.assign(miles=result["visib"].round())
+    for wet, name in ((False, "dry"), (True, "rain or snow")):
+        part = seen[(seen["precip"] > 0) == wet].groupby("miles")["dep_delay"]
+        mean = part.mean()[part.count() >= 30]
+        axes.plot(mean.index, mean, marker="o", label=name)
+    axes.set_xlabel("visibility, miles")
+    axes.set_ylabel("mean departure delay, minutes")
+    axes.set_title("The worse one sees, the later one leaves (New York, 2013)")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
