@@ -254,7 +254,7 @@ def sim(**given: Any) -> None:
     "-b", "--bootstrap", metavar="HOST:PORT[,...]", help="Brokers; without: an embedded one."
 )
 @click.option(
-    "-o", "--out", default="pipeline-out", show_default=True, metavar="DIR", help="Results and plot."
+    "-o", "--out", default="pipeline-out", show_default=True, metavar="DIR", help="Results, plot."
 )
 @click.option("--master", default="local[2]", show_default=True, help="Spark's.")
 @click.option("--load/--no-load", default=True, help="Fill the topics first.")
