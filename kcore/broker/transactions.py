@@ -177,12 +177,16 @@ class Transactions:
     def _written(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> bool:
         markers = unwritten.markers
         if tp.topic == OFFSETS_TOPIC:
+            if not self._reaches(self._cluster.keeper_of(tp.partition)):
+                return False
             error = end_offsets(self._cluster, tp.partition, markers, now_ms)
             return not error or error in _OVERTAKEN
         topic = self._cluster.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return True
         partition = topic.partitions[tp.partition]
+        if not self._reaches(partition.leader):
+            return False
         at = unwritten.placed.get(tp)
         if at is None or at[0] is not partition or at[1] != partition.leader_epoch:
             try:
@@ -191,3 +195,7 @@ class Transactions:
                 return refused.code in _OVERTAKEN
             at = unwritten.placed[tp] = (partition, partition.leader_epoch, end_offset)
         return partition.log.high_watermark >= at[2]
+
+    def _reaches(self, node_id: int) -> bool:
+        """Whether a node is up, and so is the link to it."""
+        return self._cluster.replication.reach(self._node_id, node_id)

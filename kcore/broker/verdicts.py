@@ -102,9 +102,10 @@ def _transactional(call: Call, request: ProduceRequest) -> list[tuple[Topic | No
         topic, _ = call.node.cluster.find(entry.name, entry.topic_id, by_id=by_id)
         for part in entry.partition_data:
             data = part.records
-            if data is not None and len(data) >= HEADER_SIZE and data[_MAGIC_AT] == _MAGIC:
-                if data[_ATTRIBUTES_AT] & TRANSACTIONAL:
-                    found.append((topic, part.index, read_header(data)))
+            if data is None or len(data) < HEADER_SIZE or data[_MAGIC_AT] != _MAGIC:
+                continue
+            if data[_ATTRIBUTES_AT] & TRANSACTIONAL:
+                found.append((topic, part.index, read_header(data)))
     return found
 
 

@@ -257,6 +257,27 @@ def test_markers_wait_for_a_leader(trio):
     assert (log.last_stable_offset, log.end_offset) == (2, 2)
 
 
+def test_markers_wait_for_the_link_to_their_leader(trio):
+    maker = Producer(trio)
+    maker.init()
+    keeper = trio.cluster.transaction_coordinator_of("x")
+    partitions = trio.cluster.topics.get("t").partitions
+    number = next(n for n, partition in enumerate(partitions) if partition.leader != keeper)
+    maker.write(number)
+    assert maker.commit() == 0
+    for node in set(trio.nodes) - {keeper}:
+        trio.cluster.replication.cut(keeper, node, trio.now_ms)
+    assert maker.end() == 0
+    trio.run(1_000)
+    assert maker.state() == "PrepareCommit"
+    for node in set(trio.nodes) - {keeper}:
+        trio.cluster.replication.heal(keeper, node, trio.now_ms)
+    trio.run(1_000)
+    assert maker.state() == "CompleteCommit"
+    assert stable(trio, number) == (2, 2)
+    assert offset_of(trio) == 5
+
+
 def test_markers_of_topics_that_are_gone_are_not_waited_for(trio):
     maker = Producer(trio)
     maker.init()
