@@ -10,7 +10,7 @@ SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-long bench sim lint debug build kafka clean distclean
+.PHONY: help run test test-long bench sim lint debug sanitize fuzz build kafka clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -40,13 +40,19 @@ lint: $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy
 debug: $(VENV)/.extra-test  ## a build with bounds checks, line trace and C warnings as errors, and the tests on it
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/debug.sh $(ARGS)
 
+sanitize: $(VENV)/.extra-test  ## a build with gcc's address and undefined behaviour sanitizers; record, wire and fuzz tests on it
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/sanitize.sh $(ARGS)
+
+fuzz: $(VENV)/.extra-test  ## atheris on a build that tells which edges were reached (SECONDS= each, TARGETS= some)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/fuzz.sh $(TARGETS) --seconds $(or $(SECONDS),60) $(ARGS)
+
 build: $(VENV)/.built  ## the environment and the compiled extensions, in place
 
 kafka:  # the real broker's jars; says so when there is no Java or Maven
 	@tools/fetch_kafka.sh $(JARS)
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
-	rm -rf build dist kcore.egg-info .cache/debug .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf build dist kcore.egg-info .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find $(wildcard kcore transports clients embedded cli tests bench tools examples) -name '*.so' -delete
 	find $(wildcard kcore transports clients embedded cli tests bench tools examples) -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f $(VENV)/.built

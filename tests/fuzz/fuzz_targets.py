@@ -301,4 +301,19 @@ def all_targets() -> dict[str, Fuzzed]:
     return {one.name: one for one in found}
 
 
+def any_of(targets: list[Fuzzed], data: bytes) -> None:
+    """The target that the first byte chooses."""
+    if data:
+        targets[data[0] % len(targets)].run(data[1:])
+
+
 TARGETS = all_targets()
+ANY = Fuzzed(
+    "any",
+    partial(any_of, list(TARGETS.values())),
+    tuple(
+        bytes([number]) + seed
+        for number, target in enumerate(TARGETS.values())
+        for seed in target.seeds
+    ),
+)

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fuzz_targets import TARGETS, Fuzzed
 
-ROUNDS = 1_000  # inputs a target
+ROUNDS = 500  # inputs a target
+ATHERIS_SECONDS = 2
+FUZZ = Path(__file__).resolve().parents[2] / "tools" / "fuzz.py"
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
 
 every = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
@@ -66,3 +72,41 @@ def test_cut_anywhere(target: Fuzzed) -> None:
     step = max(len(seed) // 150, 1)
     for size in range(0, len(seed), step):
         target.run(seed[:size])
+
+
+def test_by_atheris(tmp_path: Path) -> None:
+    """All targets for a moment, chosen by the first byte."""
+    pytest.importorskip("atheris", reason="atheris has no wheel for this Python")
+    found = subprocess.run(
+        [sys.executable, FUZZ, "any", "--seconds", str(ATHERIS_SECONDS), "--corpus", tmp_path],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]
+    assert "stat::number_of_executed_units" in found.stderr
+
+
+def test_a_target_that_fails_is_told(tmp_path: Path) -> None:
+    """So that a run without findings says something."""
+    pytest.importorskip("atheris", reason="atheris has no wheel for this Python")
+    code = (
+        "import sys, runpy, fuzz_targets as them\n"
+        "them.TARGETS['bad'] = them.Fuzzed('bad', lambda data: 1 / (len(data) < 3), (b'a',))\n"
+        f"sys.argv = ['fuzz.py', 'bad', '--here', '--corpus', {str(tmp_path)!r}]\n"
+        f"runpy.run_path({str(FUZZ)!r}, run_name='__main__')\n"
+    )
+    path = [str(Path(__file__).parent), *filter(None, sys.path)]
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+    )
+    assert found.returncode
+    assert "ZeroDivisionError" in found.stdout + found.stderr
+    assert list(tmp_path.glob("bad-crash-*"))
