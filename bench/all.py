@@ -58,19 +58,32 @@ SECTIONS: dict[str, Section] = {
 
 def main() -> int:
     args = arguments()
-    wanted = [
-        name for name in args.names if not (args.resume and (args.out / f"{name}.json").exists())
-    ]
     plan = QUICK if args.quick else Plan()
+    done = {name for name in args.names if args.resume and (args.out / f"{name}.json").exists()}
+    wanted = [name for name in args.names if name not in done]
+    failed = []
     if wanted:
         with kafka(args.bootstrap) as bootstrap:
-            for name in wanted:
-                began = time.monotonic()
-                result = save(args.out / f"{name}.json", name, SECTIONS[name](bootstrap, plan))
-                print(f"\n{name}: {time.monotonic() - began:.0f} s, {load()}\n", flush=True)
-                print("\n".join(TABLES[name](result)), flush=True)
+            failed = [name for name in wanted if not measured(name, bootstrap, plan, args.out)]
     report.write(args.out, plots_to=args.plots, document=None if args.quick else args.document)
-    return 0
+    if failed:
+        print(f"\nfailed: {', '.join(failed)}; --resume does them again", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def measured(name: str, bootstrap: str, plan: Plan, out: Path) -> bool:
+    """One section; whether it has results now. The others go on without it."""
+    began = time.monotonic()
+    path = out / f"{name}.json"
+    path.unlink(missing_ok=True)
+    try:
+        result = save(path, name, SECTIONS[name](bootstrap, plan))
+    except SystemExit as why:
+        print(f"\n{name}: {why}", file=sys.stderr, flush=True)
+        return False
+    print(f"\n{name}: {time.monotonic() - began:.0f} s, {load()}\n", flush=True)
+    print("\n".join(TABLES[name](result)), flush=True)
+    return True
 
 
 def arguments() -> argparse.Namespace:

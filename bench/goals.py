@@ -123,17 +123,16 @@ def memory(result: Result) -> Iterator[Goal]:
 
 
 def startup(result: Result) -> Iterator[Goal]:
-    imports, firsts = (
-        {name: statistics.median(took) for name, took in result[what].items()}
-        for what in ("import_ms", "first_record_ms")
-    )
+    imports = {name: statistics.median(took) for name, took in result["import_ms"].items()}
     for name in ("kcore", "kcore Consumer"):
         statement = "import kcore" if name == "kcore" else "from kcore import Consumer"
         yield f"`{statement}`", "<= 20 ms", f"{imports[name]:.1f} ms", imports[name] <= 20
-    ours = firsts.pop("kcore")
-    best = min(firsts, key=firsts.__getitem__)
-    wanted = f"<= {firsts[best]:.0f} ms ({best})"
-    yield "process to first record of a new group", wanted, f"{ours:.0f} ms", ours <= firsts[best]
+    for what, word in (("first_record_ms", "wall"), ("first_record_cpu_ms", "CPU")):
+        took = {name: statistics.median(found) for name, found in result[what].items()}
+        ours = took.pop("kcore")
+        best = min(took, key=took.__getitem__)
+        goal = f"process to first record of a new group, {word}"
+        yield goal, f"<= {took[best]:.0f} ms ({best})", f"{ours:.0f} ms", ours <= took[best]
 
 
 def idle(result: Result) -> Iterator[Goal]:

@@ -148,9 +148,8 @@ def memory(result: Result) -> Figure:
     figure, every = plt.subplots(1, len(counts), figsize=(9, 2.6), sharey=True, sharex=True)
     for axes, count in zip(every, counts, strict=True):
         here = [cell for cell in cells if cell["partitions"] == count]
-        bars(
-            axes, [cell["client"] for cell in here], [cell["growth_mb"] for cell in here], "{:.0f}"
-        )
+        growths = [cell["growth_mb"] for cell in here]
+        bars(axes, [cell["client"] for cell in here], growths, "{:.0f}", readers=False)
         axes.axvline(result["budget_mb"], color="#57606a", linewidth=0.8, linestyle="--")
         axes.set(
             title=f"partitions: {count}, MiB ahead: {here[0]['backlog_mb']:,.0f}",

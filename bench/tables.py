@@ -245,16 +245,16 @@ def memory(result: Result) -> Lines:
 
 def startup(result: Result) -> Lines:
     imports, firsts = result["import_ms"], result["first_record_ms"]
-    rows = [
-        (
-            name,
-            f"{statistics.median(took):.1f}",
-            f"{statistics.median(firsts[name]):.0f}" if name in firsts else "-",
-            f"{min(firsts[name]):.0f}-{max(firsts[name]):.0f}" if name in firsts else "-",
-        )
-        for name, took in imports.items()
-    ]
-    return table(("client", "import, ms", "process to first record, ms", "(range)"), rows)
+    rows = []
+    for name, took in imports.items():
+        row = [name, f"{statistics.median(took):.1f}", "-", "-", "-"]
+        if name in firsts:
+            row[2] = f"{statistics.median(firsts[name]):.0f}"
+            row[3] = f"{min(firsts[name]):.0f}-{max(firsts[name]):.0f}"
+            row[4] = f"{statistics.median(result['first_record_cpu_ms'][name]):.0f}"
+        rows.append(row)
+    head = ("client", "import, ms", "process to first record, ms", "(range)", "its CPU, ms")
+    return table(head, rows)
 
 
 def idle(result: Result) -> Lines:
