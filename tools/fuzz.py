@@ -16,6 +16,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / ".cache" / "fuzz" / "corpus"
@@ -32,13 +33,18 @@ def use_coverage(library: Path) -> None:
     )
 
 
-def fuzz(name: str, seconds: int, corpus: Path, coverage: Path | None) -> None:
-    """Run one target in this process, which libFuzzer ends."""
-    atheris = importlib.import_module("atheris")
+def load_targets(coverage: Path | None) -> Any:
+    """The module of the targets, on top of whichever build is found first."""
     if coverage is not None:
         use_coverage(coverage)
     sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
-    them = importlib.import_module("fuzz_targets")
+    return importlib.import_module("fuzz_targets")
+
+
+def fuzz(name: str, seconds: int, corpus: Path, coverage: Path | None) -> None:
+    """Run one target in this process, which libFuzzer ends."""
+    them = load_targets(coverage)
+    atheris = importlib.import_module("atheris")
     target = them.ANY if name == "any" else them.TARGETS[name]
     folder = corpus / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,8 +69,7 @@ def main() -> int:
     if given.here:
         fuzz(given.targets[0], given.seconds, given.corpus, given.coverage)
         return 0
-    sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
-    names = given.targets or list(importlib.import_module("fuzz_targets").TARGETS)
+    names = given.targets or list(load_targets(given.coverage).TARGETS)
     failed = []
     for name in names:
         print(f"--- {name}", flush=True)
