@@ -253,6 +253,9 @@ class Cluster:
         """The live node that leads a partition of a coordinator's journal; NOBODY if there is
         none.
         """
+        moved = self._moved_to.get(partition, NOBODY)
+        if moved in self.live:
+            return moved
         count = len(self.node_ids)
         for index in range(partition, partition + count):
             if self.node_ids[index % count] in self.live:
