@@ -262,6 +262,11 @@ class Cluster:
                 return self.node_ids[index % count]
         return NOBODY
 
+    def move_coordinator(self, partition: int, node_id: int, now_ms: int) -> None:
+        """Let another node lead a partition of the coordinators' journals, as long as it is up."""
+        self._moved_to[partition] = node_id
+        self._share_groups(now_ms)
+
     def journal(self, offsets_partition: int) -> Journal:
         """The journal of a partition."""
         return self.journals.setdefault(offsets_partition, Journal())
