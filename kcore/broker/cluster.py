@@ -53,6 +53,7 @@ class Cluster:
         self.settings = Settings(config)
         self.topics = Catalog(rng, self.settings, self.live, self.replication)
         self.mishaps = Mishaps()
+        self._moved_to: dict[int, int] = {}  # partitions of the coordinators' journals
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
         self.transaction_journals: dict[int, Journal] = {}
