@@ -43,6 +43,21 @@ def test_groups_go_on_elsewhere_and_come_back(world):
     assert committed(world, other, "g") == ErrorCode.NOT_COORDINATOR
 
 
+def test_a_coordinator_is_moved_and_goes_home_when_its_node_dies(world):
+    world.topic()
+    home = world.cluster.coordinator_of("g")
+    other = home % 3 + 1
+    assert commit(world, home, "g", 5) == 0
+    partition = partition_for("g", 50)
+    world.cluster.move_coordinator(partition, other, world.now_ms)
+    assert world.cluster.coordinator_of("g") == other
+    assert committed(world, home, "g") == ErrorCode.NOT_COORDINATOR
+    assert committed(world, other, "g") == 5
+    assert commit(world, other, "g", 6) == 0
+    world.cluster.stop_node(other, world.now_ms)
+    assert committed(world, home, "g") == 6
+
+
 def test_a_parked_join_is_answered_when_its_coordinator_goes_home(world):
     keeper = world.cluster.coordinator_of("g")
     world.cluster.stop_node(keeper, world.now_ms)
