@@ -3,6 +3,7 @@
 import pytest
 from broker_world import World, batch, fetch, only, produce, sample
 
+from kcore.coordinator import partition_for
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
