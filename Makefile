@@ -31,9 +31,10 @@ bench: build $(VENV)/.extra-bench kafka  ## everything that is measured, beside 
 sim: build $(VENV)/.extra-demo  ## groups under faults from seeds, judged at every step (SEED= RUNS=)
 	@$(BIN)/kcore sim --seed $(or $(SEED),1) --runs $(or $(RUNS),200) $(ARGS)
 
-lint: $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy strict, cython-lint, and the tidy tests
+lint: build $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff, mypy strict, stubs against the extensions, cython-lint, and the tidy tests
 	@$(BIN)/ruff check .
 	@$(BIN)/python tools/typecheck.py
+	@$(BIN)/python tools/stubcheck.py
 	@find kcore -name '*.pyx' -o -name '*.pxd' | sort | PATH="$(CURDIR)/$(BIN):$$PATH" xargs -r cython-lint
 	@$(BIN)/pytest -q tests/tidy
 

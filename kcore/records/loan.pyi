@@ -1,5 +1,5 @@
-from typing import final
+from typing import Self, final
 
 @final
 class Loan:
-    def __init__(self, data: bytes | bytearray | memoryview) -> None: ...
+    def __new__(cls, data: bytes | bytearray | memoryview) -> Self: ...
