@@ -94,6 +94,11 @@ class KafkaPython:
         else:
             self.producer.abort_transaction()
 
+    def commit_offset(self, offset, group):
+        part = kafka_python.TopicPartition("t", 0)
+        found = {part: kafka_python.OffsetAndMetadata(offset, "", -1)}
+        self.producer.send_offsets_to_transaction(found, group)
+
     def close(self):
         self.producer.close()
 
@@ -126,6 +131,10 @@ class Aiokafka:
     def end(self, committed):
         end = self.producer.commit_transaction if committed else self.producer.abort_transaction
         self._run(end())
+
+    def commit_offset(self, offset, group):
+        found = {aiokafka.TopicPartition("t", 0): offset}
+        self._run(self.producer.send_offsets_to_transaction(found, group))
 
     def close(self):
         self._run(self.producer.stop())
@@ -341,3 +350,20 @@ def test_transactions_outlive_the_node_of_their_coordinator(kcore_cluster):
     assert READERS["kcore"](kcore_cluster, "read_committed") == wanted
     maker.close()
     assert not kcore_cluster.faults
+
+
+@pytest.mark.parametrize("producer", [KafkaPython, Aiokafka])
+def test_offsets_by_group_id_alone(kcore_broker, producer):
+    """As before KIP-447: who commits is not compared with who is in the group."""
+    kcore_broker.create_topic("t", 2)
+    maker = producer(kcore_broker)
+    for committed in (False, True):
+        maker.begin()
+        maker.send(b"v")
+        maker.flush()
+        maker.commit_offset(7, "g")
+        maker.end(committed)
+        with kcore.Consumer(bootstrap_servers=kcore_broker.bootstrap, group_id="g") as reader:
+            assert reader.committed(TopicPartition("t", 0)) == (7 if committed else None)
+    maker.close()
+    assert not kcore_broker.faults
