@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NODES_MAX: Final = 100
 
 # Where nodes in memory are said to listen: a name that no resolver knows (RFC 6761).
-MEMORY_HOST: Final = "kcore.invalid"
+MEMORY_HOST: Final = "memory.invalid"
 MEMORY_PORT: Final = 9092
 
 

@@ -28,7 +28,7 @@ from kcore.errors import IllegalStateError, UsageError
 from kcore.structs import Node as Address
 from kcore.timers import NEVER
 
-HOST: Final = "kcore.invalid"
+HOST: Final = "memory.invalid"
 PORT: Final = 9092
 # Inputs in one `run`; two cores that answer each other without end are a bug, not a wait.
 INPUTS_MAX: Final = 1_000_000

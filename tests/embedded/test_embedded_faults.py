@@ -23,7 +23,7 @@ def cluster(request):
 
 def consumer(broker, client_id="me", **options):
     options = {"bootstrap_servers": broker.bootstrap, "client_id": client_id} | options
-    if broker.addresses[0].startswith("kcore.invalid"):
+    if broker.addresses[0].startswith("memory.invalid"):
         options["transport"] = broker.transport()
     return kcore.Consumer(**options)
 

@@ -1,0 +1,127 @@
+"""The serving pump alone: parts, partial writes, a core that deadlines come from."""
+
+import random
+import socket
+import time
+
+import pytest
+
+from kcore.actions import Disconnect, Send, SendParts
+from kcore.timers import NEVER
+from kcore.transports.serve import Server
+
+
+class Core:
+    """Answers each read with `answers` one by one, and notes what it is told."""
+
+    def __init__(self, answers):
+        self.answers = list(answers)
+        self.actions = []
+        self.told = []
+        self.at = NEVER
+        self._room = bytearray(100)
+
+    def handle_connected(self, link, _host, _now_ms):
+        self.told.append("connected")
+
+    def receive_buffer(self, _link):
+        return memoryview(self._room)
+
+    def receive_advance(self, link, _n, now_ms):
+        answer = self.answers.pop(0)
+        if answer is not None:
+            self.actions.append(answer(link))
+
+    def handle_sent(self, _link, now_ms):
+        self.told.append("sent")
+        self.at = now_ms + 20  # only a pump that asks again will know
+
+    def handle_closed(self, _link, _why, _now_ms):
+        self.told.append("closed")
+
+    def handle_deadline(self, _now_ms):
+        self.told.append("deadline")
+        self.at = NEVER
+
+    def next_action(self):
+        return self.actions.pop(0) if self.actions else None
+
+    def deadline(self):
+        return self.at
+
+    def reads(self, _link):
+        return True
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(core):
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        servers.append(Server([(listener, core)]))
+        servers[-1].start()
+        client = socket.create_connection(listener.getsockname(), 10)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        return client
+
+    yield start
+    for server in servers:
+        server.stop()
+        assert not server.faults
+
+
+def read(sock, size, piece=3_000):
+    data = b""
+    while len(data) < size:
+        more = sock.recv(piece)
+        assert more
+        data += more
+    return data
+
+
+def until(enough):
+    end = time.monotonic() + 10
+    while not enough():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_parts_arrive_whole_and_in_their_order_however_little_is_taken_at_once(serve):
+    rng = random.Random(2)
+    parts = [rng.randbytes(rng.choice((0, 1, 7, 900, 20_000))) for _ in range(3_000)]
+    whole = b"".join(parts)
+    views = [part if n % 2 else memoryview(part) for n, part in enumerate(parts)]
+    core = Core([lambda link: SendParts(link, views), lambda link: Send(link, b"end")])
+    with serve(core) as client:
+        client.sendall(b"?")
+        assert read(client, len(whole), 50_000) == whole
+        until(lambda: core.told.count("sent") == 1)
+        client.sendall(b"?")
+        assert read(client, 3) == b"end"
+
+
+def test_a_deadline_that_comes_with_what_was_sent_is_kept(serve):
+    core = Core([lambda link: Send(link, b"x")])
+    with serve(core) as client:
+        client.sendall(b"?")
+        assert read(client, 1) == b"x"
+        until(lambda: core.told[-1] == "deadline")
+        assert core.told == ["connected", "sent", "deadline"]
+
+
+def test_a_link_that_the_core_ends_is_closed(serve):
+    core = Core([Disconnect])
+    with serve(core) as client:
+        client.sendall(b"?")
+        assert client.recv(1) == b""
+    assert core.told == ["connected"]
+
+
+def test_who_goes_in_the_middle_of_an_answer_is_forgotten(serve):
+    core = Core([lambda link: SendParts(link, [b"x" * 100_000] * 1_000)])
+    with serve(core) as client:
+        client.sendall(b"?")
+        read(client, 1_000)
+    until(lambda: core.told[-1] == "closed")
