@@ -21,6 +21,7 @@ from tables import TABLES, Lines, where
 
 DOCUMENT = HERE.parent / "docs" / "PERFORMANCE.md"
 PLOTS = HERE.parent / "docs" / "plots"
+LOAD = re.compile(r"load ([\d.]+) over 1 min")
 BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -51,7 +52,7 @@ def filled(text: str, results: dict[str, Result], listed: Lines) -> str:
     def block(match: re.Match[str]) -> str:
         name = match[2]
         if name == "goals":
-            lines = listed
+            lines = [*listed, "", company(results)]
         elif name in results:
             lines = [*TABLES[name](results[name]), "", where(results[name])]
         else:
@@ -59,6 +60,17 @@ def filled(text: str, results: dict[str, Result], listed: Lines) -> str:
         return f"{match[1]}\n" + "\n".join(lines) + f"\n\n{match[3]}"
 
     return BLOCK.sub(block, text)
+
+
+def company(results: dict[str, Result]) -> str:
+    """How busy the machine was: with more to run than it has cores, figures are less than that."""
+    loads = {name: LOAD.search(result["about"]["load"]) for name, result in results.items()}
+    told = ", ".join(f"{name} {found[1]}" for name, found in loads.items() if found)
+    return (
+        "The machine's load over the last minute of each section, the section's own (one to three)"
+        f" among it: {told or 'not known'}. Where it is well above that, others were at work, the"
+        " ceilings were slowed down as well, and a goal met or missed by little is neither."
+    )
 
 
 def main() -> int:
