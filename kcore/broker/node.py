@@ -154,6 +154,11 @@ class Node:
         """Stand still, as a process that is stopped: connections stay, nothing is said on them."""
         self._paused = True
 
+    @property
+    def paused(self) -> bool:
+        """Whether it stands still."""
+        return self._paused
+
     def resume(self, now_ms: int) -> None:
         """Go on: what has come meanwhile is served, and what has expired meanwhile is expired."""
         if self._paused:

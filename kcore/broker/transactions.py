@@ -197,5 +197,8 @@ class Transactions:
         return partition.log.high_watermark >= at[2]
 
     def _reaches(self, node_id: int) -> bool:
-        """Whether a node is up, and so is the link to it."""
+        """Whether a node is up and goes on, and the link to it is up."""
+        node = self._cluster.nodes.get(node_id)
+        if node is None or node.paused:
+            return False
         return self._cluster.replication.reach(self._node_id, node_id)

@@ -58,7 +58,8 @@ def ask_coordinator(
     coordinator = node.cluster.nodes.get(keeper)
     if coordinator is None:
         return dict.fromkeys(wanted, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if keeper != node.node_id and not node.cluster.replication.reach(node.node_id, keeper):
+    reached = not coordinator.paused and node.cluster.replication.reach(node.node_id, keeper)
+    if keeper != node.node_id and not reached:
         return dict.fromkeys(wanted, ErrorCode.NETWORK_EXCEPTION)
     topics: dict[str, list[int]] = {}
     for tp in wanted:

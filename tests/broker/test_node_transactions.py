@@ -278,6 +278,26 @@ def test_markers_wait_for_the_link_to_their_leader(trio):
     assert offset_of(trio) == 5
 
 
+def test_a_node_that_stands_still_is_waited_for(trio):
+    maker = Producer(trio)
+    maker.init()
+    keeper = trio.cluster.transaction_coordinator_of("x")
+    partitions = trio.cluster.topics.get("t").partitions
+    number = next(n for n, partition in enumerate(partitions) if partition.leader != keeper)
+    maker.write(number)
+    trio.nodes[partitions[number].leader].pause()
+    assert maker.end() == 0
+    trio.run(200)
+    assert maker.state() == "PrepareCommit"
+    trio.nodes[partitions[number].leader].resume(trio.now_ms)
+    trio.run(200)
+    assert maker.state() == "CompleteCommit"
+    trio.nodes[keeper].pause()
+    assert maker.write(number, acks=1).error_code == E.NOT_ENOUGH_REPLICAS
+    trio.nodes[keeper].resume(trio.now_ms)
+    assert maker.write(number).error_code == 0
+
+
 def test_markers_of_topics_that_are_gone_are_not_waited_for(trio):
     maker = Producer(trio)
     maker.init()
