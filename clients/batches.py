@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
+from kcore.consumer.deserializers import normal_form
 
 if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
     from kcore.records.arrow import ArrowBatch
     from kcore.records.batch import PartitionBatch
     from kcore.records.columns import Columns
@@ -21,6 +23,7 @@ class Batches(ABC):
     """The part of Consumer that gives columns. The attributes are the consumer's."""
 
     _engine: Engine
+    _settings: ConsumerConfig
 
     @abstractmethod
     def _poll(self, wait_ms: float, take: Callable[[int], T]) -> T | None: ...
@@ -32,16 +35,25 @@ class Batches(ABC):
 
         A batch has `topic`, `partition`, a length, slices, records by index and iteration, and
         columns: `offsets`, `timestamps`, `keys`, `values`. A partition may come more than once.
-        max_records: COLUMN_ROWS of kcore.limits unless given. Keys and values are as fetched:
-        deserializers are not asked. They lie in the fetched bytes: a batch, a slice or a column
-        keeps the answers of its poll alive; a record or a `bytes` object made of it does not.
+        max_records: COLUMN_ROWS of kcore.limits unless given. Columns are as fetched, records come
+        out of the deserializers: one that fails is raised where the record is looked at; the
+        position is behind the batch by then. Keys and values lie in the fetched bytes: a batch, a
+        slice or a column keeps the answers of its poll alive; a record or a `bytes` object does
+        not.
 
         Raises what `poll` raises.
         """
         from kcore.records.batch import batches_of  # noqa: PLC0415 - for those who use it
 
         columns = self._poll_columns(timeout_ms, max_records, None, views=True, headers=True)
-        return [] if columns is None else batches_of(columns)
+        if columns is None:
+            return []
+        settings = self._settings
+        return batches_of(
+            columns,
+            key_deserializer=normal_form(settings.key_deserializer),
+            value_deserializer=normal_form(settings.value_deserializer),
+        )
 
     def poll_arrow(
         self,

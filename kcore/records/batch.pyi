@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from typing import final, overload
 
 from kcore.records.columns import Columns
+from kcore.records.reader import Deserializer
 from kcore.records.record import ConsumerRecord
 
 @final
@@ -45,4 +46,9 @@ class PartitionBatch:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
-def batches_of(columns: Columns) -> list[PartitionBatch]: ...
+def batches_of(
+    columns: Columns,
+    *,
+    key_deserializer: Deserializer | None = None,
+    value_deserializer: Deserializer | None = None,
+) -> list[PartitionBatch]: ...

@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kcore.records.columns cimport Columns, Run, Strings
-from kcore.records.record cimport ConsumerRecord, Origin, make_record
+from kcore.records.record cimport ConsumerRecord, Origin, deserialized, make_record
 
 from collections.abc import Sequence
 
@@ -112,6 +112,10 @@ cdef class PartitionBatch:
     Columns: offsets and timestamps (ms) as memoryviews of int64, keys and values as BytesColumn. It
     can be imported as Arrow (see ArrowBatch), with headers and with keys and values as views.
 
+    Columns are as fetched. Records come out of the deserializers, if there are any: one that fails
+    is a DeserializationError with the raw record at that place, every time, and the records beside
+    it can be had.
+
     A batch, its slices and its columns keep all answers of their poll alive; records and bytes made
     from it do not.
     """
@@ -121,6 +125,8 @@ cdef class PartitionBatch:
     cdef int64_t stop
     cdef readonly str topic
     cdef readonly int32_t partition
+    cdef object key_deserializer
+    cdef object value_deserializer
 
     def __init__(self) -> None:
         raise TypeError("batches come from poll_batches()")
@@ -131,12 +137,14 @@ cdef class PartitionBatch:
     def __getitem__(self, index):
         if isinstance(index, slice):
             first, after = range_of(index, self.start, self.stop)
-            return batch_of(self.columns, self.topic, self.partition, first, after)
+            return self.part(first, after)
         cdef int64_t row = row_of(index, self.start, self.stop)
         return self.records(row, row + 1)[0]
 
     def __iter__(self):
-        return iter(self.records(self.start, self.stop))
+        if self.key_deserializer is None and self.value_deserializer is None:
+            return iter(self.records(self.start, self.stop))
+        return map(self.__getitem__, range(len(self)))  # those before one that fails come first
 
     def __repr__(self) -> str:
         return f"<PartitionBatch of {len(self)} records of {self.topic}-{self.partition}>"
@@ -174,6 +182,17 @@ cdef class PartitionBatch:
     def __arrow_c_stream__(self, requested_schema=None):
         return self.arrow().__arrow_c_stream__(requested_schema)
 
+    cdef PartitionBatch part(self, int64_t start, int64_t stop):
+        cdef PartitionBatch batch = PartitionBatch.__new__(PartitionBatch)
+        batch.columns = self.columns
+        batch.topic = self.topic
+        batch.partition = self.partition
+        batch.key_deserializer = self.key_deserializer
+        batch.value_deserializer = self.value_deserializer
+        batch.start = start
+        batch.stop = stop
+        return batch
+
     cdef object arrow(self):
         return ArrowBatch(self.columns, self.start, self.stop, include_headers=True)
 
@@ -188,12 +207,16 @@ cdef class PartitionBatch:
         cdef int64_t run_stop = start
         cdef Run* run = NULL
         cdef Origin origin = None
+        cdef ConsumerRecord record
         for row in range(start, stop):
             if row == run_stop:
                 run = columns.run_of(row)
                 origin = self.origin_of(run)
                 run_stop = columns.end_of(run)
-            made.append(self.record(row, origin))
+            record = self.record(row, origin)
+            if self.key_deserializer is not None or self.value_deserializer is not None:
+                record = deserialized(record, self.key_deserializer, self.value_deserializer)
+            made.append(record)
         return made
 
     cdef Origin origin_of(self, Run* run):
@@ -227,27 +250,27 @@ cdef class PartitionBatch:
         )
 
 
-cdef PartitionBatch batch_of(
-    Columns columns, str topic, int32_t partition, int64_t start, int64_t stop
-):
-    cdef PartitionBatch batch = PartitionBatch.__new__(PartitionBatch)
-    batch.columns = columns
-    batch.topic = topic
-    batch.partition = partition
-    batch.start = start
-    batch.stop = stop
-    return batch
+def batches_of(Columns columns not None, *, key_deserializer=None, value_deserializer=None) -> list:
+    """The rows of `columns`, which must hold headers, by partition and in order.
 
-
-def batches_of(Columns columns not None) -> list:
-    """The rows of `columns`, which must hold headers, by partition and in order."""
+    The deserializers are called as RecordReader calls them, for records only.
+    """
+    cdef PartitionBatch batch
+    cdef list made = []
     if not columns.with_headers:
         raise ValueError("the columns were read without headers")
     columns.seal()
-    return [
-        batch_of(columns, topic, partition, start, stop)
-        for topic, partition, start, stop in columns.spans()
-    ]
+    for topic, partition, start, stop in columns.spans():
+        batch = PartitionBatch.__new__(PartitionBatch)
+        batch.columns = columns
+        batch.topic = topic
+        batch.partition = partition
+        batch.start = start
+        batch.stop = stop
+        batch.key_deserializer = key_deserializer
+        batch.value_deserializer = value_deserializer
+        made.append(batch)
+    return made
 
 
 Sequence.register(BytesColumn)

@@ -135,3 +135,15 @@ def test_a_batch_outlives_its_consumer(views):
     assert pa.record_batch(batch)["value"].to_pylist() == [b"v", b"v"]
     with pytest.raises(errors.ConsumerStoppedError):
         consumer.poll_arrow()
+
+
+def test_records_of_batches_are_deserialized_and_columns_are_not():
+    consumer = assigned(T0, value_deserializer=bytes.decode)
+    consumer.core.batches.append(records(T0, 1, 2))
+    (batch,) = consumer.poll_batches()
+    assert [record.value for record in batch] == ["v", "v"]
+    assert (batch[0].value, batch[-1].value, batch[1:].tolist()[0].value) == ("v", "v", "v")
+    assert batch.values.tolist() == [b"v", b"v"]
+    assert pa.record_batch(batch)["value"].to_pylist() == [b"v", b"v"]
+    consumer.core.batches.append(records(T0, 3))
+    assert pa.record_batch(consumer.poll_arrow())["value"].to_pylist() == [b"v"]

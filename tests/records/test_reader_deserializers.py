@@ -11,6 +11,8 @@ from record_batches import take_all
 
 from kcore.errors import DeserializationError
 from kcore.records import RecordReader, encode_batch
+from kcore.records.batch import batches_of
+from kcore.records.columns import Columns
 
 HEADERS = [("h", b"1")]
 LOG = encode_batch([(5, b"k", b"a"), (6, None, b"bad", HEADERS), (7, b"k", None), (8, b"k", b"d")])
@@ -135,3 +137,35 @@ def test_values_that_know_their_record_are_collected() -> None:
     del record
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_a_failing_one_of_a_batch(part: str) -> None:
+    bad = (lambda key: key is None) if part == "key" else (lambda value: value == b"bad")
+
+    def fail(topic: str, headers: list[Any], data: bytes | None) -> object:
+        if bad(data):
+            raise KeyError("no such schema")
+        return (topic, data)
+
+    columns = Columns(with_headers=True)
+    reader().take_columns(columns)
+    (batch,) = batches_of(columns, **{f"{part}_deserializer": fail})
+    for _ in range(2):
+        seen = []
+        with pytest.raises(DeserializationError) as caught:
+            seen.extend(record.offset for record in batch)
+        error = caught.value
+        assert (error.partition, error.offset, error.part) == (("t", 3), 1, part)
+        assert (error.record.key, error.record.value) == (None, b"bad")
+        assert error.record.headers == HEADERS
+        assert isinstance(error.__cause__, KeyError)
+    it = iter(batch)
+    assert getattr(next(it), part)[0] == "t"
+    with pytest.raises(DeserializationError):
+        next(it)
+    assert [record.offset for record in it] == [2, 3], "it goes on behind the one that failed"
+    assert [record.offset for record in batch[2:]] == [2, 3]
+    with pytest.raises(DeserializationError):
+        batch.tolist()
+    assert batch.values[1] == b"bad"
