@@ -56,7 +56,37 @@ def with_tail(data):
     return bytes(data)
 
 
+def going_on(codec):
+    """The bad batch with a compressed stream that goes on behind its end."""
+    return closed(batch(EACH, codec=codec) + b"\0" * 8)
+
+
+def closed(data):
+    """A batch with its length and its checksum made right."""
+    data = bytearray(data)
+    struct.pack_into(">i", data, 8, len(data) - 12)
+    struct.pack_into(">I", data, 17, crc32c.crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def records_of(*records):
+    """The bad batch with records as they are given: (offset delta, what follows it)."""
+    made = [b"\0\0" + bytes([2 * delta]) + rest for delta, rest in records]
+    body = b"".join(bytes([2 * len(one)]) + one for one in made)
+    head = (EACH, 0, 0, 2, 0, 0, EACH - 1, 1, 1, -1, -1, -1, len(records))
+    return closed(struct.pack(">qiibIhiqqqhii", *head) + body)
+
+
+NOTHING = b"\1\1\0"  # a null key, a null value, no headers
+
 CASES = {
+    "offsets within go back": records_of((0, NOTHING), (1, NOTHING), (0, NOTHING)),
+    "an offset within twice": records_of((0, NOTHING), (0, NOTHING)),
+    "more headers said than there are": records_of((0, NOTHING), (1, b"\1\1\4\2h\1")),
+    "fewer headers said than there are": records_of((0, NOTHING), (1, b"\1\1\2\2h\1\2i\1")),
+    "a key longer than its record": records_of((0, NOTHING), (1, b"\x10\1\0")),
+    "a value longer than its record": records_of((0, NOTHING), (1, b"\1\x10\0")),
+    **{f"{codec} goes on": going_on(codec) for codec in codecs.NAMES[1:]},
     "checksum": batch(EACH)[:-1] + b"\xff",
     "magic": changed(16, "b", 3),
     "length below any": changed(8, "i", 5),
@@ -152,12 +182,12 @@ def test_the_same_error_until_a_seek(bad):
     assert reader.seen[BAD][given:] == list(range(2 * EACH, 3 * EACH))
 
 
-@pytest.mark.parametrize("codec", ["snappy", "zstd"])
+@pytest.mark.parametrize("codec", ["snappy", "lz4", "zstd"])
 def test_a_codec_whose_package_is_missing(codec, monkeypatch):
     world, _ = world_of(batch(EACH, codec=codec))
-    package = {"snappy": "cramjam", "zstd": "zstandard"}[codec]
+    package = {"snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}[codec]
     codecs._library.cache_clear()
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "lz4.frame" if codec == "lz4" else package, None)
     reader = Reader(world, UnsupportedCodecError)
     reader.poll()
     error = reader.check_stuck()
@@ -172,10 +202,11 @@ def test_a_codec_whose_package_is_missing(codec, monkeypatch):
     assert reader.seen[BAD] == list(range(3 * EACH))
 
 
-def test_a_batch_above_the_users_bound():
+@pytest.mark.parametrize("codec", codecs.NAMES[1:])
+def test_a_batch_above_the_users_bound(codec):
     rows = [(1, None, b"x" * 100_000)]
     world, cluster = world_of(batch(EACH))
-    cluster.append("t", 0, encode_batch(rows, base_offset=15, codec="zstd"), 15, 1)
+    cluster.append("t", 0, encode_batch(rows, base_offset=15, codec=codec), 15, 1)
     cluster.append("t", 0, encode_batch(rows[:1], base_offset=16), 16, 1)
     reader = Reader(world, CorruptRecordError, max_batch_bytes=50_000)
     reader.poll()
