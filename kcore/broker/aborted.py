@@ -30,13 +30,14 @@ class Aborted(NamedTuple):
 class TransactionIndex:
     """The transactions of one log."""
 
-    __slots__ = ("_aborted", "_open", "_unreplicated")
+    __slots__ = ("_aborted", "_open", "_start_offset", "_unreplicated")
 
-    def __init__(self) -> None:
+    def __init__(self, start_offset: int = 0) -> None:
         self._open: dict[int, int] = {}  # producer id -> first offset, which ascend
         # Ended, but not known to be replicated: (first offset, offset of the marker).
         self._unreplicated: deque[tuple[int, int]] = deque()
         self._aborted: list[Aborted] = []  # by their markers
+        self._start_offset = start_offset
 
     def __contains__(self, producer_id: object) -> bool:
         """Whether the producer has an open transaction."""
@@ -63,6 +64,7 @@ class TransactionIndex:
 
     def deleted(self, start_offset: int) -> None:
         """Nothing is left before `start_offset`."""
+        self._start_offset = start_offset
         del self._aborted[: self._index_of(start_offset)]
 
     def last_stable_offset(self, high_watermark: int) -> int:
@@ -71,7 +73,9 @@ class TransactionIndex:
         while ended and ended[0][1] < high_watermark:
             ended.popleft()
         stable = min(high_watermark, next(iter(self._open.values()), high_watermark))
-        return min((stable, *(first for first, _ in ended))) if ended else stable
+        if ended:
+            stable = min(stable, *(first for first, _ in ended))
+        return max(stable, self._start_offset)  # what is deleted is not waited for
 
     def aborted(self, offset: int, end_offset: int) -> list[Aborted]:
         """The aborted transactions that have records from `offset` up to before `end_offset`."""

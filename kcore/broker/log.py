@@ -99,7 +99,7 @@ class PartitionLog:
         self.segments = [Segment(start_offset, 0)]
         self.epochs = Epochs()
         self.sequences = Sequences()
-        self.transactions = TransactionIndex()
+        self.transactions = TransactionIndex(start_offset)
 
     @property
     def last_stable_offset(self) -> int:
@@ -222,7 +222,7 @@ class PartitionLog:
 
     def _relearn_producers(self) -> None:
         self.sequences = Sequences()
-        self.transactions = TransactionIndex()
+        self.transactions = TransactionIndex(self.start_offset)
         for data in self.batches():
             batch = read_header(data)
             if batch.producer_id != NO_PRODUCER:

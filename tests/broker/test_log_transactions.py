@@ -126,6 +126,19 @@ def test_which_aborted_transactions_a_reader_is_told(log):
     assert log.aborted() == [(1, 5)]
 
 
+def test_what_is_deleted_is_not_waited_for(log):
+    log.put(1, count=2)
+    log.put(9, transactional=False)
+    log.log.advance_start(1)
+    assert log.stable == 1
+    log.log.advance_start(3)
+    assert log.stable == 3
+    log.put(9, 1, transactional=False)
+    assert log.stable == 3
+    log.mark(1, committed=False)
+    assert log.stable == log.log.end_offset
+
+
 def test_a_marker_of_nothing_aborts_nothing(log):
     log.mark(1, committed=False)
     assert log.aborted() == []
