@@ -8,10 +8,12 @@ append time, or where the header lies about the largest timestamp, the header is
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import crc32c
 
+from kcore.records import ConsumerRecord, RecordReader
 from kcore.records.codecs import MissingPackageError
 from kcore.records.survey import Survey, survey
 from kcore.wire.codes import ErrorCode
@@ -34,6 +36,8 @@ _CRC_AT: Final = 17
 _CHECKED_AT: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
 _MAGIC: Final = 2
+_TAKE: Final = 1_000
+_FAULTS_MAX: Final = 1_000  # records of one batch that are said to be wrong
 
 APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
@@ -156,36 +160,46 @@ def _check_records(
     if not found.sequential:
         raise RefusedError(ErrorCode.INVALID_RECORD, "offsets that do not follow each other")
     if config.compact and found.unkeyed >= 0:
+        why = f"a record without a key for the compacted partition {where}"
         raise RefusedError(
             ErrorCode.INVALID_RECORD,
             "One or more records have been rejected",
-            [(found.unkeyed, f"a record without a key for the compacted partition {where}")],
+            _at_fault(data, lambda record: record.key is None, why),
         )
     if not config.log_append_time:
-        _check_timestamps(found, config, wall_ms)
-        batch = batch._replace(max_timestamp=found.max_timestamp)
+        _check_timestamps(data, found, config, wall_ms)
+        batch = batch._replace(max_timestamp=max(found.max_timestamp, NO_TIMESTAMP))
     return batch
 
 
-def _check_timestamps(found: Survey, config: LogConfig, wall_ms: int) -> None:
-    """KIP-937."""
-    if found.min_timestamp < 0:
-        # "No timestamp"; whatever else is negative means nothing.
-        if found.min_timestamp != NO_TIMESTAMP:
-            raise RefusedError(ErrorCode.INVALID_TIMESTAMP, f"timestamp {found.min_timestamp}")
-    elif wall_ms - found.min_timestamp > config.message_timestamp_before_max_ms:
-        raise RefusedError(
-            ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {found.min_timestamp} is more than"
-            f" {config.message_timestamp_before_max_ms} ms ago",
-        )
-    if found.max_timestamp - wall_ms > config.message_timestamp_after_max_ms:
-        raise RefusedError(
-            ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {found.max_timestamp} is more than"
-            f" {config.message_timestamp_after_max_ms} ms ahead",
-            [(found.newest, "a timestamp too far ahead")],
-        )
+def _check_timestamps(data: memoryview, found: Survey, config: LogConfig, wall_ms: int) -> None:
+    """KIP-937. A record may have no timestamp."""
+    oldest = wall_ms - config.message_timestamp_before_max_ms
+    newest = wall_ms + config.message_timestamp_after_max_ms
+    if found.max_timestamp <= newest and (
+        found.min_timestamp >= oldest or found.min_timestamp == NO_TIMESTAMP
+    ):
+        return
+
+    def is_wrong(record: ConsumerRecord) -> bool:
+        return record.timestamp != NO_TIMESTAMP and not oldest <= record.timestamp <= newest
+
+    raise RefusedError(
+        ErrorCode.INVALID_TIMESTAMP,
+        "One or more records have been rejected due to invalid timestamp",
+        _at_fault(data, is_wrong, f"a timestamp that is not within {oldest} to {newest}"),
+    )
+
+
+def _at_fault(
+    data: memoryview, is_wrong: Callable[[ConsumerRecord], bool], why: str
+) -> list[tuple[int, str]]:
+    """The records of a checked batch that are wrong, up to a number of them."""
+    found: list[tuple[int, str]] = []
+    reader = RecordReader("", 0, data, 0)
+    while not reader.exhausted and len(found) < _FAULTS_MAX:
+        found += [(record.offset, why) for record in reader.take(_TAKE) if is_wrong(record)]
+    return found[:_FAULTS_MAX]
 
 
 def placed(data: memoryview | bytes, batch: Batch) -> bytes:

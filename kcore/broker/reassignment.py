@@ -27,9 +27,7 @@ def begin(partition: Partition, target: list[int], now_ms: int) -> None:
 def cancel(partition: Partition, now_ms: int) -> None:
     """Back to the old replicas. RefusedError if none is under way, or only a new one has all."""
     if partition.target is None:
-        raise RefusedError(
-            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
-        )
+        raise RefusedError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "")
     old = [one for one in partition.replicas if one not in partition.adding]
     if not any(one in partition.isr for one in old):
         raise RefusedError(

@@ -111,7 +111,10 @@ class Settings:
         for name, option in OPTIONS.items():
             if option.hidden and name not in own:
                 continue
-            layers = [Synonym(name, own[name], Source.TOPIC)] if name in own else []
+            layers = []
+            if name in own:
+                text = shown(read_value(name, option, own[name]))
+                layers.append(Synonym(name, text, Source.TOPIC))
             layers += self._layers(name, option.synonym, node_id)
             value, source = shown_default(name, _KAFKAS), Source.DEFAULT
             if layers:

@@ -23,8 +23,8 @@ cdef dict decompressors = codecs.DECOMPRESS
 class Survey(NamedTuple):
     """What the records of a batch are like.
 
-    min_timestamp, max_timestamp: ms, as the producer said them. newest: offset delta of the first
-    record with the largest timestamp. unkeyed: index of the first record without a key, -1: none.
+    min_timestamp, max_timestamp: ms, as the producer said them; of records without one (-1) only
+    max_timestamp speaks. newest: offset delta of the first record with the largest. unkeyed: index of the first record without a key, -1: none.
     sequential: whether the records stand at 0, 1, 2, ... behind the base offset.
     """
 
@@ -94,7 +94,7 @@ cdef object survey_body(const uint8_t* at, const uint8_t* end, BatchHeader* head
         if timestamp > most:
             most = timestamp
             newest = prior
-        if timestamp < least:
+        if timestamp < least and timestamp != -1:
             least = timestamp
         if view.key_size < 0 and unkeyed < 0:
             unkeyed = index
@@ -103,7 +103,9 @@ cdef object survey_body(const uint8_t* at, const uint8_t* end, BatchHeader* head
     if at != end:
         raise ValueError("bytes left over after the last record")
     if not index:
-        least = most = -1
+        most = -1
+    if least == INT64_MAX:
+        least = -1
     return Survey(index, least, most, newest, unkeyed, sequential)
 
 

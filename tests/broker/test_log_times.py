@@ -71,9 +71,14 @@ def test_by_default_an_hour_ahead_is_too_much(world, client):
     assert put(client, batch(b"x", time=ahead + 1))[0] == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_no_time_is_allowed_for_and_other_negative_ones_are_not(client):
-    assert put(client, batch(b"x", time=-1))[0] == 0
-    assert put(client, batch(b"x", time=-2))[0] == ErrorCode.INVALID_TIMESTAMP
+def test_records_whose_time_is_wrong_are_named_and_no_time_is_not_wrong(world, client):
+    world.topic("a", settings={"message.timestamp.before.max.ms": "1000"})
+    now = WALL_MS + world.now_ms
+    assert put(client, batch(b"x", time=-1), "a")[0] == 0
+    data = encode_batch([(time, None, b"") for time in (-1, now, 5, -2, now - 1_000)])
+    answer = only(client.ask(produce(data, "a"), 9))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [one.batch_index for one in answer.record_errors] == [2, 3]
 
 
 def test_a_header_that_lies_about_the_largest_time_is_put_right(client):

@@ -7,7 +7,8 @@ compared as it is. What is meant to differ stands in MEANT, and in docs/SKIPPED.
 import itertools
 
 import pytest
-import scenarios_groups  # noqa: F401 - it adds its scenarios
+import scenarios_admin  # noqa: F401 - it adds its scenarios
+import scenarios_groups  # noqa: F401 - as before
 import scenarios_transactions  # noqa: F401 - as before
 from differences import compare
 from raw_client import Peer

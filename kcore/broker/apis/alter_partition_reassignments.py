@@ -31,7 +31,7 @@ def handle(
                 _alter(call, entry.name, wanted, may_resize=request.allow_replication_factor_change)
             except RefusedError as refused:
                 result.error_code = refused.code
-                result.error_message = refused.why
+                result.error_message = refused.why or None
             results.append(result)
         response.responses.append(
             AlterPartitionReassignmentsResponse.ReassignableTopicResponse(

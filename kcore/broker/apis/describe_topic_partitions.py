@@ -1,7 +1,7 @@
 """DescribeTopicPartitions v0 (KIP-966): topics in pieces, by name.
 
 Left out: eligible leader replicas (there are none: an ISR that has no live member waits for its
-last one), authorized operations.
+last one).
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from kcore.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPar
 # Kafka: max.request.partition.size.limit.
 _PARTITIONS_MAX: Final = 2_000
 
+# Without an authorizer everybody may do everything (Java: AclOperation, a bit each).
+_EVERYTHING: Final = 3_576
+
 Described = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 Part = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition
 
@@ -26,9 +29,11 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
     """The topics from the cursor on, up to a number of partitions."""
     cluster = call.node.cluster
     cursor = request.cursor
-    if cursor is not None and cursor.partition_index < 0:
-        return _refused(request)
     names = sorted({entry.name for entry in request.topics})
+    if cursor is not None and (
+        cursor.partition_index < 0 or (names and cursor.topic_name not in names)
+    ):
+        return _refused(names)
     if not names:
         names = [topic.name for topic in cluster.topics.topics()]
     first = "" if cursor is None else cursor.topic_name
@@ -41,7 +46,9 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
         topic = cluster.topics.get(name)
         if topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            response.topics.append(Described(error_code=code, name=name))
+            response.topics.append(
+                Described(error_code=code, name=name, topic_authorized_operations=_EVERYTHING)
+            )
             continue
         parts = topic.partitions[start : start + left]
         if not left:
@@ -52,6 +59,7 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
             Described(
                 name=name,
                 topic_id=topic.topic_id,
+                topic_authorized_operations=_EVERYTHING,
                 partitions=[_part(cluster, partition) for partition in parts],
             )
         )
@@ -61,10 +69,10 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
     return response
 
 
-def _refused(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def _refused(names: list[str]) -> DescribeTopicPartitionsResponse:
     code = ErrorCode.INVALID_REQUEST
     return DescribeTopicPartitionsResponse(
-        topics=[Described(error_code=code, name=entry.name) for entry in request.topics]
+        topics=[Described(error_code=code, name=name) for name in names]
     )
 
 
