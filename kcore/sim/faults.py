@@ -12,7 +12,7 @@ from typing import Final
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.sim.chance import Chance
 from kcore.sim.members import Member
-from kcore.sim.nodes import NodePeer
+from kcore.sim.nodes import JOURNALS, NodePeer
 from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault
 from kcore.sim.trace import What
 from kcore.sim.world import World
@@ -76,6 +76,8 @@ def heal(world: World) -> None:
     for peer in world.brokers.peers.values():
         if not peer.up:
             world.brokers.start(peer)
+        peer.resume()
+    world.brokers.heal()
     world.network.heal()
     if not world.living():
         world.start_member(world.slots[0])
@@ -171,6 +173,43 @@ def _node_crash(world: World, chance: Chance) -> None:
 def _node_back(world: World, peer: NodePeer) -> None:
     if not peer.up:
         world.brokers.start(peer)
+
+
+def _node_pause(world: World, chance: Chance) -> None:
+    able = [peer for peer in world.brokers.peers.values() if peer.up and not peer.paused]
+    if able:
+        peer = chance.one_of(able)
+        until_ms = world.now_ms + chance.between(200, 8_000)
+        _say(world, Fault.NODE_PAUSE, peer.name, until_ms=until_ms)
+        for wire in world.network.all_wires():
+            wire.excused = wire.excused or wire.node is peer
+        peer.pause()
+        world.at(until_ms, peer.resume)
+
+
+def _node_split(world: World, chance: Chance) -> None:
+    nodes = list(world.brokers.peers.values())
+    one = chance.between(0, len(nodes) - 2)
+    other = chance.between(one + 1, len(nodes) - 1)
+    until_ms = world.now_ms + chance.between(200, 8_000)
+    _say(world, Fault.NODE_SPLIT, nodes[one].name, node=nodes[other].name, until_ms=until_ms)
+    world.brokers.keep_apart(nodes[one], nodes[other])
+    world.at(until_ms, world.brokers.join, nodes[one], nodes[other])
+
+
+def _lag(world: World, chance: Chance) -> None:
+    node = chance.one_of(list(world.brokers.peers.values()))
+    lag_ms = chance.one_of((0, 50, 500, 2_000))
+    _say(world, Fault.LAG, node.name, lag_ms=lag_ms)
+    world.brokers.set_lag(node, lag_ms)
+
+
+def _coordinator_move(world: World, chance: Chance) -> None:
+    node = chance.one_of(list(world.brokers.peers.values()))
+    if node.up:
+        partition = chance.between(0, JOURNALS - 1)
+        _say(world, Fault.COORDINATOR_MOVE, node.name, journal=partition)
+        world.brokers.move_coordinator(partition, node)
 
 
 def _leader_move(world: World, chance: Chance) -> None:
@@ -314,7 +353,11 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.REFUSE: _refuse,
     Fault.STALL: _stall,
     Fault.NODE_CRASH: _node_crash,
+    Fault.NODE_PAUSE: _node_pause,
+    Fault.NODE_SPLIT: _node_split,
+    Fault.LAG: _lag,
     Fault.LEADER_MOVE: _leader_move,
+    Fault.COORDINATOR_MOVE: _coordinator_move,
     Fault.REFUSAL: _refusal,
     Fault.LATE_ANSWER: _late_answer,
     Fault.ZOMBIE: _zombie,

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 # Generations whose owners are remembered: a zombie is never further behind.
 _GENERATIONS_KEPT: Final = 50
 
+# More than the largest group waits for until its books are looked at.
+_MANY_TOUCHES: Final = 1_000_000
+
 # OffsetCommit names topics by id from this version on.
 _TOPIC_IDS_VERSION: Final = 10
 
@@ -63,7 +66,7 @@ class Judge:
         self.hands: dict[Member, Hands] = {}
         self._topic_names: dict[bytes, str] = {}
         self.watch: Watch | None = None
-        self.groups_touched = False  # since somebody looked at their books
+        self.touches = 0  # of groups, since somebody looked at their books
         ledger.asked_watchers.append(self._asked)
         ledger.answered_watchers.append(self._answered)
 
@@ -172,7 +175,7 @@ class Judge:
 
     def coordinators_moved(self) -> None:
         """Another node keeps the groups: of a generation that was not assigned it knows nothing."""
-        self.groups_touched = True
+        self.touches += _MANY_TOUCHES
         for book in self.groups.values():
             book.generation = book.kept_generation
             for generation in [one for one in book.leaders if one > book.generation]:
@@ -182,7 +185,7 @@ class Judge:
 
     def _asked(self, wire: Wire, asked: Asked) -> None:
         request = asked.message
-        self.groups_touched = True
+        self.touches += 1
         if isinstance(request, OffsetCommitRequest):
             hands = self._hands_of(wire)
             offsets = self._offsets_of(request, asked.version)
@@ -190,7 +193,7 @@ class Judge:
 
     def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
         request: Any = asked.message
-        self.groups_touched = True
+        self.touches += 1
         if isinstance(answer, JoinGroupResponse) and not answer.error_code:
             self._joined(wire, request.group_id, answer)
         elif isinstance(answer, SyncGroupResponse) and not answer.error_code:

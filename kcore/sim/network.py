@@ -47,6 +47,7 @@ class NodeSide(Protocol):
 
     name: str
     up: bool
+    paused: bool
 
     def wire_opened(self, number: int, host: str) -> None:
         """A client connected."""
@@ -266,6 +267,7 @@ class Network:
             return
         if wire.node.up and self._now() >= self.refused_until_ms:
             wire.node_open = True
+            wire.excused = wire.node.paused
             wire.node.wire_opened(wire.number, wire.client.name)
             wire.client.wire_opened(wire.link)
         else:

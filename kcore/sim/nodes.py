@@ -20,7 +20,7 @@ from kcore.timers import NEVER
 _WALL_MS = 1_700_000_000_000
 
 # Few partitions of the groups' journal, so that groups share them and move together.
-_JOURNALS = 3
+JOURNALS = 3
 
 
 class NodePeer:
@@ -30,6 +30,7 @@ class NodePeer:
         self.name = f"node{node_id}"
         self.node_id = node_id
         self.up = True
+        self.paused = False  # it stands still
         self.clock = clock
         self._brokers = brokers
         self._stage = brokers.stage
@@ -92,7 +93,7 @@ class NodePeer:
         if self.node.faults:
             fault = self.node.faults[0]
             raise ViolationError(Rule.NO_FAULT, f"{self.name} has a fault: {fault!r}") from fault
-        at_ms = self.clock.when(self.node.deadline()) if self.up else NEVER
+        at_ms = self.clock.when(self.node.deadline()) if self.up and not self.paused else NEVER
         if at_ms < self._wake_ms:
             self._wake_ms = max(at_ms, self._stage.now())
             self._stage.at(self._wake_ms, self._wake, self._wake_ms)
@@ -102,9 +103,21 @@ class NodePeer:
             return
         self._wake_ms = NEVER
         now_ms = self.local_ms
-        if self.up and self.node.deadline() <= now_ms:
+        if self.up and not self.paused and self.node.deadline() <= now_ms:
             self.node.handle_deadline(now_ms)
         self._brokers.drain()
+
+    def pause(self) -> None:
+        """Stand still: connections stay, nothing is said on them."""
+        self.paused = True
+        self.node.pause()
+
+    def resume(self) -> None:
+        """Go on with what has come meanwhile."""
+        if self.paused and self.up:
+            self.paused = False
+            self.node.resume(self.local_ms)
+            self._brokers.drain()
 
 
 class Brokers:
@@ -115,7 +128,7 @@ class Brokers:
         plan = stage.plan
         coordinator = CoordinatorConfig(
             group_initial_rebalance_delay_ms=plan.rebalance_delay_ms,
-            offsets_topic_num_partitions=_JOURNALS,
+            offsets_topic_num_partitions=JOURNALS,
         )
         config = BrokerConfig(
             release=plan.release, auto_create_topics=False, coordinator=coordinator
@@ -162,21 +175,21 @@ class Brokers:
         """A topic, with as many replicas as there are nodes."""
         topic = self.cluster.topics.create(name, partitions, replication_factor=self.live)
         self.stage.judge.topic_made(name, topic.topic_id)
-        self._recount()
+        self._count(name)
 
     def add_partitions(self, name: str, more: int) -> None:
         """A topic gets more."""
         topic = self.cluster.topics.get(name)
         assert topic is not None
+        known = len(topic.partitions)
         self.cluster.topics.add_partitions(topic, more, self.live)
-        self._recount()
+        self._count(name, known)
 
-    def _recount(self) -> None:
-        self._partitions = [
-            TopicPartition(topic.name, number)
-            for topic in self.cluster.topics.topics()
-            for number in range(len(topic.partitions))
-        ]
+    def _count(self, name: str, known: int = 0) -> None:
+        topic = self.cluster.topics.get(name)
+        assert topic is not None
+        numbers = range(known, len(topic.partitions))
+        self._partitions += [TopicPartition(name, number) for number in numbers]
 
     def partitions(self) -> list[TopicPartition]:
         """All partitions of all topics."""
@@ -208,11 +221,41 @@ class Brokers:
                 return group
         return None
 
+    def move_coordinator(self, journal: int, peer: NodePeer) -> None:
+        """Let a node keep the groups of a journal."""
+        self.stage.judge.coordinators_moved()
+        self.cluster.move_coordinator(journal, peer.node_id, peer.local_ms)
+        self.drain()
+
+    def keep_apart(self, one: NodePeer, other: NodePeer) -> None:
+        """Two nodes do not reach each other."""
+        self.cluster.replication.cut(one.node_id, other.node_id, one.local_ms)
+        self.drain()
+
+    def join(self, one: NodePeer, other: NodePeer) -> None:
+        """They do again."""
+        self.cluster.replication.heal(one.node_id, other.node_id, one.local_ms)
+        self.drain()
+
+    def set_lag(self, peer: NodePeer, lag_ms: int) -> None:
+        """A node gets what others write so much later."""
+        self.cluster.replication.set_lag(peer.node_id, lag_ms, peer.local_ms)
+        self.drain()
+
+    def heal(self) -> None:
+        """All nodes reach each other at once."""
+        peers = list(self.peers.values())
+        for one in peers:
+            self.set_lag(one, 0)
+            for other in peers:
+                if one.node_id < other.node_id:
+                    self.join(one, other)
+
     # Life ----------------------------------------------------------------------------------------
 
     def stop(self, peer: NodePeer) -> None:
         """A node is gone."""
-        peer.up = False
+        peer.up = peer.paused = False
         self.stage.trace.event(What.NODE_DOWN, peer.name)
         self.stage.judge.coordinators_moved()
         self.cluster.stop_node(peer.node_id, peer.local_ms)

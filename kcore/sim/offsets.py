@@ -21,7 +21,7 @@ class Log:
 
     values: dict[int, bytes] = field(default_factory=dict)
     end_offset: int = 0  # behind the last of these
-    delivered: set[int] = field(default_factory=set)  # promised or not
+    delivered: dict[int, bytes] = field(default_factory=dict)  # promised or not
 
 
 @dataclass(slots=True)
@@ -83,13 +83,18 @@ class Logs:
                     f"{name} got {record.value!r} at {record.offset} of {_name(tp)}, which has"
                     f" {wanted!r} there",
                 )
-            log.delivered.add(record.offset)
+            if log.delivered.setdefault(record.offset, record.value) != record.value:
+                raise ViolationError(
+                    Rule.NEVER_SKIPS,
+                    f"{name} got {record.value!r} at {record.offset} of {_name(tp)}, where"
+                    f" {log.delivered[record.offset]!r} was",
+                )
         self.delivered += len(records)
 
     def missing(self, tp: TopicPartition) -> list[int]:
         """Promised records that nobody got."""
         log = self.logs.get(tp)
-        return [] if log is None else sorted(log.values.keys() - log.delivered)
+        return [] if log is None else sorted(log.values.keys() - log.delivered.keys())
 
     def end_offset(self, tp: TopicPartition) -> int:
         """Behind the last promised record."""

@@ -24,7 +24,11 @@ class Fault(Enum):
     REFUSE = "refuse"  # connects are refused for a while
     STALL = "stall"  # one connection is slow for a while
     NODE_CRASH = "node-crash"  # a node is gone, and comes back
+    NODE_PAUSE = "node-pause"  # a node stands still, and comes back
+    NODE_SPLIT = "node-split"  # two nodes do not reach each other for a while
+    LAG = "lag"  # a node gets what others write late
     LEADER_MOVE = "leader-move"  # another node leads a partition
+    COORDINATOR_MOVE = "coordinator-move"  # another node keeps the groups of a journal
     REFUSAL = "refusal"  # a node answers a request with an error
     LATE_ANSWER = "late-answer"  # a node serves a request late
     ZOMBIE = "zombie"  # a member's process stands still, and comes back
@@ -39,6 +43,13 @@ class Fault(Enum):
     GROW = "grow"  # a topic gets partitions
     TOPIC = "topic"  # a topic is made that members wait for
 
+
+_OF_SEVERAL_NODES: Final = {
+    Fault.NODE_SPLIT,
+    Fault.LAG,
+    Fault.LEADER_MOVE,
+    Fault.COORDINATOR_MOVE,
+}
 
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
@@ -57,8 +68,9 @@ LATE_ANSWER_MAX_MS: Final = 3_000
 class Plan:
     """One run; times in ms, `faults` are the mean times between two of a kind.
 
-    partitions: of each topic to begin with. duration_ms: how long faults last. settle_ms: how long
-    it may take until everything is well after that; None: `settle_within_ms`.
+    partitions: of each topic to begin with. groups: that share the members. duration_ms: how long
+    faults last. settle_ms: how long it may take until everything is well after that; None:
+    `settle_within_ms`.
     """
 
     seed: int
@@ -67,6 +79,7 @@ class Plan:
     topics: int = 1
     partitions: int = 3
     groups: int = 1
+    topics_each: int | None = None  # that a member reads of them; None: all
     duration_ms: int = 20_000
     settle_ms: int | None = None
     faults: dict[Fault, int] = field(default_factory=dict)
@@ -154,8 +167,9 @@ def draw(chance: Chance, seed: int) -> Plan:
 def _draw_faults(chance: Chance, brokers: int) -> dict[Fault, int]:
     share = chance.one_of((0.0, 0.15, 0.3, 0.3, 0.5, 0.8))
     kinds = chance.some_of(list(Fault), share)
-    alone = {Fault.LEADER_MOVE} if brokers == 1 else set()
-    return {kind: chance.one_of(_MEANS_MS) for kind in kinds if kind not in alone}
+    if brokers == 1:
+        kinds = [kind for kind in kinds if kind not in _OF_SEVERAL_NODES]
+    return {kind: chance.one_of(_MEANS_MS) for kind in kinds}
 
 
 def _draw_assignors(chance: Chance, lists: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:

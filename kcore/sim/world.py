@@ -29,6 +29,8 @@ from kcore.sim.watch import Watch, judge_groups
 # Turns of one millisecond, for each peer: more and something goes round in circles.
 _TURNS_PER_PEER: Final = 300
 
+_MEMBERS_PER_TOUCH: Final = 10
+
 _OFFSETS_MS: Final = (0, 5_000, 86_400_000, 4_000_000_000)  # where members' clocks begin
 
 
@@ -80,6 +82,8 @@ class World:
     def run_until(self, end_ms: int) -> None:
         """Let time pass."""
         heap, trace, judge = self._heap, self.trace, self.judge
+        # The books of small groups are looked at whenever they may have changed.
+        patience = self.plan.members // _MEMBERS_PER_TOUCH
         limit = _TURNS_PER_PEER * (self.plan.members + self.plan.brokers + 1)
         while heap and heap[0][0] <= end_ms:
             at_ms, _, what, arguments = heappop(heap)
@@ -92,8 +96,8 @@ class World:
                 raise ViolationError(Rule.BOUNDED, f"{self._turns} turns without time passing")
             try:
                 what(*arguments)
-                if judge.groups_touched:
-                    judge.groups_touched = False
+                if judge.touches > patience:
+                    judge.touches = 0
                     judge_groups(self)
             except ViolationError:
                 raise
@@ -119,7 +123,7 @@ class World:
         return Habits(
             name=f"m{number + 1}",
             group_id=f"group{number % plan.groups + 1}",
-            topics=tuple(self.topics),
+            topics=self._draw_topics(number),
             bootstrap=self.brokers.bootstrap,
             assignors=chance.one_of(plan.assignors),
             commit=commit,
@@ -130,6 +134,14 @@ class World:
             instance_id=f"i{number + 1}" if chance.happens(plan.static_share) else None,
             by_pattern=chance.happens(plan.pattern_share),
         )
+
+    def _draw_topics(self, number: int) -> tuple[str, ...]:
+        """What a member reads; all topics are read if there are members enough."""
+        each = self.plan.topics_each
+        if each is None or each >= len(self.topics):
+            return tuple(self.topics)
+        first = number * each % len(self.topics)
+        return tuple(sorted((self.topics * 2)[first : first + each]))
 
     @property
     def slots(self) -> list[Habits]:
