@@ -407,6 +407,9 @@ def transactions_offsets(peer, version):
     while peer.link().ask(asked, 4).coordinators[0].error_code:
         assert time.monotonic() < end
         time.sleep(0.05)
+    while peer.link().ask(offsets_request(group, topic, False), 9).groups[0].error_code:
+        assert time.monotonic() < end  # a Kafka says where a group is before it is loaded
+        time.sleep(0.05)
     one = made(peer, "x", version)
     commit_version = 5 if version == NEW else 4
     one.commit_offset(group, topic, 5, 3)
