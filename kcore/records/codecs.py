@@ -8,7 +8,7 @@ block; lz4 is the frame format, one frame; zstd is RFC 8878, frames in a row. `f
 what a stream can hold.
 
 Libraries were chosen with bench/bench_codecs.py: each is the fastest at unpacking batches of 16 KiB
-(or, for snappy, the only one kept up). They are imported when the first batch needs them, which
+(docs/CODECS.md has the figures). They are imported when the first batch needs them, which
 keeps start-up short and lets everything else be read where one is missing.
 """
 
