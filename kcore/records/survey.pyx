@@ -24,8 +24,9 @@ class Survey(NamedTuple):
     """What the records of a batch are like.
 
     min_timestamp, max_timestamp: ms, as the producer said them; of records without one (-1) only
-    max_timestamp speaks. newest: offset delta of the first record with the largest. unkeyed: index of the first record without a key, -1: none.
-    sequential: whether the records stand at 0, 1, 2, ... behind the base offset.
+    max_timestamp speaks. newest: offset delta of the first record with the largest. unkeyed: index
+    of the first record without a key, -1: none. sequential: whether the records stand at 0, 1, 2,
+    ... behind the base offset.
     """
 
     records: int

@@ -1,6 +1,7 @@
 """Compaction: which records stay, which batches, when."""
 
 import random
+import subprocess
 
 import pytest
 from broker_world import WALL_MS, World, batch, fetch, only, produce
@@ -9,6 +10,8 @@ from kcore.broker import LogConfig, PartitionLog, compaction
 from kcore.broker.batches import read_header
 from kcore.broker.compaction import clean, dirt, needs_cleaning
 from kcore.broker.markers import Marker, marker_batch
+from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.records import RecordReader, encode_batch
 from kcore.records.batches import describe_batches
 from kcore.wire import messages as m
@@ -382,3 +385,29 @@ def test_a_topic_may_want_a_codec_of_its_own(world, client, codec):
     kept = list(describe_batches(b"".join(log.batches())))
     assert {one.codec for one in kept} == {"none" if codec == "uncompressed" else codec}
     assert [(one.base_offset, one.record_count) for one in kept] == [(0, 2), (2, 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+def test_kafka_reads_what_is_left(log, tmp_path):
+    try:
+        installation = find_installation()
+    except KafkaUnavailableError as why:
+        pytest.skip(str(why))
+    put(log, (b"a", b"1"), (b"b", b"1"), codec="gzip")
+    put(log, (b"a", None), producer_id=7, producer_epoch=0, base_sequence=0)
+    put(log, (b"b", b"2"), producer_id=8, producer_epoch=0, base_sequence=0)
+    put(log, (b"b", b"3"))
+    transact(log, 5, [(b"x", b"aborted")], committed=False)
+    put(log, (b"z", b""))
+    compact(log)
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(b"".join(log.batches()))
+    options = ("--files", str(path), "--deep-iteration", "--print-data-log")
+    command = installation.command(TOOLS["kafka-dump-log"], *options, jvm=TOOL_JVM)
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    batches = [line for line in said.splitlines() if line.startswith("baseOffset: ")]
+    assert len(batches) == len(list(log.batches()))
+    assert all(line.endswith("isvalid: true") for line in batches)
+    assert f"deleteHorizonMs: OptionalLong[{WALL_MS + 86_400_000}]" in said
+    assert "endTxnMarker: ABORT" in said
