@@ -512,6 +512,8 @@ def test_kafkas_own_tool_reads_the_files(tmp_path):
             broker.produce("t", [(b"k", b"value-%d" % count)] * count)
         with kcore.Consumer(bootstrap_servers=broker.bootstrap, group_id="dumped") as one:
             one.commit({TopicPartition("t", 0): kcore.OffsetAndMetadata(4, "note", -1)})
+        options = {"bootstrap.servers": broker.bootstrap, "transactional.id": "x"}
+        confluent_kafka.Producer(options).init_transactions(DEADLINE_S)
 
     def dump(path, *options):
         command = installation.command(
@@ -527,6 +529,8 @@ def test_kafkas_own_tool_reads_the_files(tmp_path):
     said = dump(log)
     assert said.count("isvalid: true") == 3
     assert said.count("payload: value-3") == 3
+    [journal] = (tmp_path / "coordinators").glob("__transaction_state-*/*.log")
+    assert '"transactionalId":"x"' in dump(journal, "--transaction-log-decoder")
     [journal] = (tmp_path / "coordinators").glob("__consumer_offsets-*/*.log")
     said = dump(journal, "--offsets-decoder")
     assert '"group":"dumped"' in said

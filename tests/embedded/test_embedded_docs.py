@@ -43,7 +43,7 @@ import socket
 import pytest
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(5))
 def test_a_fresh_broker(kcore_broker, number):
     assert kcore_broker.topics() == {}
     kcore_broker.create_topic("t")
@@ -62,9 +62,9 @@ def test_a_fresh_cluster(kcore_cluster, kcore_broker):
 
 def test_processes_that_test_at_the_same_time_do_not_meet(tmp_path):
     (tmp_path / "test_uses_them.py").write_text(USES_THEM)
-    runs = [run_pytest(cwd=tmp_path) for _ in range(3)]
+    runs = [run_pytest(cwd=tmp_path) for _ in range(2)]
     for ran in runs:
         with ran:
             said, _ = ran.communicate(timeout=100)
         assert ran.returncode == 0, said
-        assert "21 passed" in said
+        assert "6 passed" in said

@@ -54,7 +54,7 @@ def check_outcome(done):
     [
         pytest.param(EMBEDDED, marks=pytest.mark.slow),
         EMBEDDED + KILL,
-        pytest.param(KAFKA, marks=pytest.mark.kafka),
+        pytest.param(KAFKA, marks=[pytest.mark.kafka, pytest.mark.slow]),
         pytest.param(KAFKA + KILL, marks=[pytest.mark.kafka, pytest.mark.slow]),
     ],
     ids=["embedded", "embedded killed", "kafka", "kafka killed"],
@@ -71,13 +71,17 @@ def found_rows(text):
     return [match.groups() for match in ROW.finditer(text)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    ("options", "sign"),
-    [(EMBEDDED, "member 0 has"), pytest.param(KAFKA, "is up at", marks=pytest.mark.kafka)],
-    ids=["embedded", "kafka"],
+    ("options", "sign", "number"),
+    [
+        (EMBEDDED, "member 0 has", signal.SIGINT),
+        pytest.param(EMBEDDED, "member 0 has", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(KAFKA, "is up at", signal.SIGINT, marks=[pytest.mark.kafka, pytest.mark.slow]),
+        pytest.param(KAFKA, "is up at", signal.SIGTERM, marks=pytest.mark.kafka),
+    ],
+    ids=["embedded-int", "embedded-term", "kafka-int", "kafka-term"],
 )
-def test_interrupted_demo_leaves_nothing_running(number, options, sign):
+def test_interrupted_demo_leaves_nothing_running(options, sign, number):
     command = [*DEMO, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with process:
