@@ -186,6 +186,7 @@ class EmbeddedBroker:
                 name, partitions, settings, replication_factor=replication_factor
             )
         )
+        self._flush_now()
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. LookupError if there is none of that name."""
@@ -198,6 +199,7 @@ class EmbeddedBroker:
             cluster.delete(topic, now_ms)
 
         server.call(delete)
+        self._flush_now()
 
     def topics(self) -> dict[str, int]:
         """Topic -> how many partitions it has."""
@@ -218,7 +220,9 @@ class EmbeddedBroker:
         """
         cluster, server = self._running()
         wall_ms = server.call(cluster.wall_ms)
-        return inside.produce(server, cluster, topic, records, partition, wall_ms)
+        count = inside.produce(server, cluster, topic, records, partition, wall_ms)
+        self._flush_now()
+        return count
 
     def end_offsets(self, topic: str) -> list[int]:
         """The end of each partition's log. LookupError if there is no such topic."""
@@ -401,6 +405,12 @@ class EmbeddedBroker:
             server.look_again()
 
         server.call(resume)
+
+    def _flush_now(self) -> None:
+        """What was done from inside is answered by returning; flush="always" holds for it, too."""
+        store, (_, server) = self._store, self._running()
+        if store is not None and store.sync_first:
+            server.call(lambda _now_ms: store.sync())
 
     def _known(self, node: int) -> int:
         """The node, if it is one: LookupError."""

@@ -80,9 +80,7 @@ class KeptJournal(Journal):
         self._live = self._size
 
 
-def encode_items(
-    items: Iterable[Item], offset: int, leader_epoch: int = 0
-) -> Iterator[bytes]:
+def encode_items(items: Iterable[Item], offset: int, leader_epoch: int = 0) -> Iterator[bytes]:
     """Batches of journal entries from this offset on: one for those that belong together."""
     for (producer_id, epoch, decision), run in groupby(items, _kind):
         if decision is not None:

@@ -387,6 +387,7 @@ def test_what_is_answered_is_synced(tmp_path, flush, monkeypatch):
     with EmbeddedBroker(directory=tmp_path, flush=flush, in_memory=True) as broker:
         broker.create_topic("t")
         broker.produce("t", [(None, b"v")])
+        assert not broker._store.sync_first
         with kcore.Consumer(
             transport=broker.transport(), bootstrap_servers=broker.bootstrap, group_id="g"
         ) as one:
