@@ -61,8 +61,7 @@ cdef tuple FAULT_TEXT = faults.RECORD_FAULTS
 cdef class RecordReader:
     """The records of one partition's bytes, from `fetch_offset` on.
 
-    data: the record bytes of a Fetch answer, any contiguous buffer; held until all is handed over,
-        and not to be changed meanwhile.
+    data: record bytes of a Fetch answer, any buffer; held, and not to be changed, until the end.
     check_crcs: whether each batch's CRC-32C is checked before it is read.
     aborted: None for read_uncommitted; for read_committed the answer's aborted transactions as
         (producer_id, first_offset), in any order.
@@ -412,10 +411,9 @@ cdef class RecordReader:
             self.busy = True
         return 0
 
-    cdef int leave(self) except -1:
+    cdef void leave(self) noexcept:
         with cython.critical_section(self):
             self.busy = False
-        return 0
 
     def take(self, Py_ssize_t max_records) -> list:
         """Up to `max_records` records; fewer at the end, or if an error follows.
