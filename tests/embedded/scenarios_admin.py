@@ -13,7 +13,7 @@ from kcore.wire.message import ZERO_UUID
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 SEEN = ["retention.ms", "cleanup.policy", "segment.bytes", "segment.jitter.ms"]
-SETTLED_S = 0.3  # a Kafka's nodes hear of new options a little later
+SETTLED_S = 0.15  # a Kafka's nodes hear of new options a little later
 
 
 def altered(kind, name, *operations, **more):
@@ -92,7 +92,8 @@ def alter_configs(peer):
             for dry_run in (True, False):
                 request = Alter(resources=[entry], validate_only=dry_run)
                 peer.ask(request, version, note=f"{configs} v{version} {dry_run}")
-            see(peer, topic, ["retention.ms", "segment.ms"], f"after {configs} v{version}")
+            if version == 2:
+                see(peer, topic, ["retention.ms", "segment.ms"], f"after {configs}")
 
 
 @scenario
