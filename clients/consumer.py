@@ -304,7 +304,8 @@ class Consumer(Calls, Batches):
         """Records that are here, or come within `timeout_ms`; {} if none do.
 
         Also lives the group's life: joins, calls the rebalance listener, commits what earlier polls
-        returned. At most `max_records` (default: max_poll_records) are returned.
+        returned. At most `max_records` (default: max_poll_records) are returned, and no more once
+        they make 1 MiB.
 
         IllegalStateError: nothing is subscribed or assigned. WakeupError. Whatever is wrong with a
         partition or the group: OffsetOutOfRangeError, NoOffsetForPartitionError,

@@ -22,6 +22,11 @@ FETCH_AHEAD_BYTES: Final = 4 * 1024 * 1024
 # and read through main memory. A node with hundreds of full partitions answers several times.
 FETCH_ASK_BYTES: Final = 8 * 1024 * 1024
 
+# Records handed over at once end with the one that makes it so many bytes, whatever their number:
+# objects that leave the cache before they are looked at cost a third more. As many as a partition
+# brings at most (max_partition_fetch_bytes): 500 records of up to 2 KiB, 10,000 of up to 100 B.
+TAKE_BYTES: Final = 1024 * 1024
+
 # Holding an answer costs more than its record bytes: a reader, an entry, views into the frame.
 # Counted, so that a topic of tiny answers cannot pile up objects below a limit counted in bytes.
 ENTRY_OVERHEAD_BYTES: Final = 1024

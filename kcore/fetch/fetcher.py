@@ -21,7 +21,7 @@ from kcore.errors import (
 )
 from kcore.events import ControlRecordsPassed, Event
 from kcore.fetch.answers import Answers
-from kcore.fetch.config import FetchConfig, ResetStrategy
+from kcore.fetch.config import TAKE_BYTES, FetchConfig, ResetStrategy
 from kcore.fetch.health import describe
 from kcore.fetch.offsets import LookupDone, Lookups, Resets
 from kcore.fetch.partition import Partition
@@ -147,7 +147,7 @@ class Fetcher:
     def take_records(
         self, max_records: int, now_ms: int
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Hand over up to `max_records` and move the positions past them (F7-F11).
+        """Hand over up to `max_records`, or TAKE_BYTES, and move the positions past them (F7-F11).
 
         Raises what is wrong with a partition once all records before it were handed over: a
         KafkaError, or whatever a deserializer raised. With records in hand the error waits for the
@@ -158,12 +158,14 @@ class Fetcher:
             self._raise_pending()
         out: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = max_records
-        while left > 0:
+        bytes_left = TAKE_BYTES
+        while left > 0 and bytes_left > 0:
             partition = self._next_turn(now_ms, alone=not out)
             if partition is None:
                 break
             try:
-                records = partition.reader.take(left)
+                reader = partition.reader
+                records = reader.take(left, bytes_left)
             except Exception as error:
                 if out:
                     break  # the reader raises it again
@@ -172,6 +174,7 @@ class Fetcher:
             self._follow(partition)
             if records:
                 left -= len(records)
+                bytes_left -= reader.taken_bytes
                 if partition.tp in out:
                     out[partition.tp] += records
                 else:

@@ -74,6 +74,7 @@ cdef class RecordReader:
     next_epoch: the leader epoch of that record's batch (-1: unknown).
     end_offset, end_epoch: the same behind the last complete batch: what to fetch next.
     size_bytes: bytes not yet handed over.
+    taken_bytes: what the records of the last `take` took in their batches, unpacked.
     exhausted: `take` has nothing more to give or to raise.
     has_batches: False if the data has bytes but not one complete batch.
 
@@ -117,6 +118,7 @@ cdef class RecordReader:
     cdef Origin origin
     cdef list checksums  # of v0 and v1 messages
 
+    cdef readonly Py_ssize_t taken_bytes  # by the last `take`, as in its max_bytes
     cdef bint busy  # `take` or `take_columns` is running
     cdef object fault  # None, or (class, message, details) of what `take` raises
     cdef object stop_fault  # the same for the bytes at `stop`
@@ -415,8 +417,9 @@ cdef class RecordReader:
         with cython.critical_section(self):
             self.busy = False
 
-    def take(self, Py_ssize_t max_records) -> list:
-        """Up to `max_records` records; fewer at the end, or if an error follows.
+    def take(self, Py_ssize_t max_records, Py_ssize_t max_bytes=limits.MAX_INT32) -> list:
+        """Up to `max_records` records; fewer at the end, if an error follows, or when they have
+        taken `max_bytes` in their batches (unpacked).
 
         An empty list with `exhausted` is possible: control and aborted batches only move the
         position. Raises CorruptRecordError, UnsupportedCodecError or DeserializationError if the
@@ -424,21 +427,25 @@ cdef class RecordReader:
         """
         if max_records < 1:
             raise ValueError(f"max_records must be at least 1, not {max_records}")
+        if max_bytes < 1:
+            raise ValueError(f"max_bytes must be at least 1, not {max_bytes}")
         self.enter()
         try:
-            return [] if self.loan is None else self.take_out(max_records)
+            return [] if self.loan is None else self.take_out(max_records, max_bytes)
         finally:
             self.leave()
 
-    cdef list take_out(self, Py_ssize_t max_records):
+    cdef list take_out(self, Py_ssize_t max_records, Py_ssize_t max_bytes):
         cdef list out = []
         cdef int64_t offset = self.next_offset
         cdef int32_t epoch = self.next_epoch
+        cdef Py_ssize_t bytes_left = max_bytes
+        self.taken_bytes = 0
         try:
-            while PyList_GET_SIZE(out) < max_records:
+            while PyList_GET_SIZE(out) < max_records and bytes_left > 0:
                 if self.remaining == 0 and not self.open_next():
                     break
-                if not self.read_records(out, max_records):
+                if not self.read_records(out, max_records, &bytes_left):
                     break
         except DeserializationError:
             if not out:
@@ -446,6 +453,7 @@ cdef class RecordReader:
         except BaseException:  # Ctrl-C in a deserializer, no memory: give nothing, lose nothing
             self.rewind(offset, epoch)
             raise
+        self.taken_bytes = max_bytes - bytes_left
         self.end_taking(len(out))
         return out
 
@@ -506,7 +514,9 @@ cdef class RecordReader:
             self.control_records[:] = [one for one in self.control_records if one.offset < offset]
         return 0
 
-    cdef bint read_records(self, list out, Py_ssize_t max_records) except -1:
+    cdef bint read_records(
+        self, list out, Py_ssize_t max_records, Py_ssize_t* bytes_left
+    ) except -1:
         """Read the open batch on; False if it must not be read further."""
         cdef RecordView view
         cdef Fault wrong
@@ -515,7 +525,7 @@ cdef class RecordReader:
         cdef Py_ssize_t room = max_records - PyList_GET_SIZE(out)
         cdef bint plain = self.key_deserializer is None and self.value_deserializer is None
         cdef int32_t epoch = self.epoch
-        while room and self.remaining:
+        while room and self.remaining and bytes_left[0] > 0:
             wrong = read_record(self.at, self.end, &view)
             if wrong != layout.FINE:
                 self.fail(FAULT_TEXT[<int> wrong])
@@ -530,6 +540,7 @@ cdef class RecordReader:
                     record = deserialized(record, self.key_deserializer, self.value_deserializer)
                 out.append(record)
                 room -= 1
+                bytes_left[0] -= view.end - self.at
                 self.next_offset = offset + 1
                 self.next_epoch = epoch
             self.prior_delta = view.offset_delta

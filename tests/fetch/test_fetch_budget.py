@@ -65,6 +65,16 @@ def test_a_slow_reader_of_many_partitions(nodes: int, count: int) -> None:
     assert most > budget / 8  # there was something to bound
 
 
+def test_large_records_are_handed_over_a_few_at_a_time() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T0, many(0, 8)), data(T1, many(0, 8)), session_id=7)
+    first, second = world.take(500), world.take(500)
+    assert {where: len(found) for where, found in first.items()} == {T0: 80, T1: 23}
+    assert {where: len(found) for where, found in second.items()} == {T1: 57}
+    assert world.at(T1) == 80
+
+
 def test_what_is_under_way_counts_as_held() -> None:
     world = World(T0, T1, leader=lambda where: where.partition + 1, max_buffered_bytes=4 * MIB)
     world.tick()

@@ -17,8 +17,11 @@ from kcore.structs import OffsetAndMetadata, TopicPartition
 
 T0, T1 = tp(0), tp(1)
 
-# Deserializers are not asked for columns.
-NOT_OURS = {"test_f10_a_failing_deserializer_is_retried_in_place"}
+# Deserializers are not asked for columns, which have bounds of their own.
+NOT_OURS = {
+    "test_f10_a_failing_deserializer_is_retried_in_place",
+    "test_large_records_are_handed_over_a_few_at_a_time",
+}
 for module in (test_fetch_rules, test_fetch_budget, test_fetch_random):
     for name, test in vars(module).items():
         if name.startswith("test_") and name not in NOT_OURS:

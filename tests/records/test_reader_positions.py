@@ -59,6 +59,21 @@ def test_take_wants_at_least_one(count: int) -> None:
         RecordReader("t", 0, data(0, 1), 0).take(count)
 
 
+def test_a_take_ends_with_the_record_that_fills_it() -> None:
+    log = encode_batch([(0, None, bytes(92))] * 7) + data(7, 2)
+    each = log.index(b"\0" * 92, 61) + 92 + 1 - 61  # up to behind the header count
+    reader = RecordReader("t", 0, log, 0)
+    assert len(reader.take(100, 1)) == 1
+    assert reader.taken_bytes == each
+    assert len(reader.take(100, 2 * each)) == 2
+    assert len(reader.take(100, 2 * each + 1)) == 3
+    assert reader.taken_bytes == 3 * each
+    assert len(reader.take(100, 1000)) == 3  # across batches
+    assert reader.exhausted
+    with pytest.raises(ValueError, match="max_bytes"):
+        reader.take(1, 0)
+
+
 def test_the_position_moves_with_each_take() -> None:
     log = data(0, 3, leader_epoch=4) + data(3, 2, leader_epoch=9)
     reader = RecordReader("t", 0, log, 0)
