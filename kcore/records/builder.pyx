@@ -17,6 +17,7 @@ from kcore.records.checksum import crc32c
 
 from kcore.records import codecs
 
+cdef dict compressors = codecs.COMPRESS
 cdef object checksum = crc32c
 
 cdef enum:
@@ -89,6 +90,7 @@ cdef class BatchBuilder:
             timestamp, delta, field_of(key_bytes), field_of(value_bytes), field_of(packed_headers)
         )
 
+    @cython.critical_section
     cdef int add(
         self, int64_t timestamp, int64_t delta, Field key, Field value, Field headers
     ) except -1:
@@ -134,6 +136,7 @@ cdef class BatchBuilder:
         self.record_count += 1
         return 0
 
+    @cython.critical_section
     def seal(self, last_offset=None) -> bytearray:
         """The batch's bytes, complete but for the checksum (see `stamp`); nothing may be added.
 
@@ -148,7 +151,7 @@ cdef class BatchBuilder:
             if delta < self.last_delta or delta < 0 or delta > INT32_MAX:
                 raise ValueError(f"last offset {last_offset} of records that end later")
         if self.codec:
-            packed = codecs.COMPRESS[self.codec](
+            packed = compressors[self.codec](
                 memoryview(body)[layout.HEADER_SIZE:self.used], self.level
             )
             body = bytearray(layout.HEADER_SIZE) + packed

@@ -19,7 +19,7 @@ import pytest
 from record_batches import CODECS, read, rows, take_all, vectors
 
 from kcore.errors import ConcurrentUseError, CorruptRecordError
-from kcore.records import RecordReader, encode_batch
+from kcore.records import BatchBuilder, RecordReader, encode_batch
 from kcore.records.arrow import ArrowBatch
 from kcore.records.batch import batches_of
 from kcore.records.columns import Columns
@@ -251,3 +251,27 @@ def test_damaged_bytes() -> None:
                 return got
 
     assert sum(together(work)) == len(wanted)
+
+
+def test_a_shared_builder() -> None:
+    """Records of several threads in one batch: each whole, in some order."""
+    builder = BatchBuilder()
+
+    def work(number: int) -> None:
+        for turn in range(300):
+            value = bytes([number]) * (turn % 50)
+            serialised(lambda value=value: builder.append(1, value, value, [("h", value)]))
+
+    def serialised(call: Callable[[], None]) -> None:
+        while True:
+            try:
+                return call()
+            except ValueError:  # another thread has taken the offset in between
+                continue
+
+    together(work)
+    found = read(builder.finish())
+    assert [record.offset for record in found] == list(range(300 * THREADS))
+    for record in found:
+        assert record.key == record.value == record.headers[0][1]
+        assert len(set(record.value)) <= 1
