@@ -27,6 +27,7 @@ test-long: build $(VENV)/.extra-test kafka  ## the slow suites too: failover, ou
 
 bench: build $(VENV)/.extra-bench kafka  ## everything that is measured, beside other clients; results, plots, tables (ten minutes)
 	@$(BIN)/python bench/all.py $(ARGS)
+	@$(BIN)/python bench/broker_report.py
 
 sim: build $(VENV)/.extra-demo  ## groups under faults from seeds, judged at every step (SEED= RUNS=)
 	@$(BIN)/kcore sim --seed $(or $(SEED),1) --runs $(or $(RUNS),200) $(ARGS)
