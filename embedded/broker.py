@@ -342,8 +342,8 @@ class EmbeddedBroker:
             found = cluster.topics.get(topic)
             if found is None or not 0 <= partition < len(found.partitions):
                 raise LookupError(f"there is no partition {partition} of {topic!r}")
-            if node not in cluster.nodes:
-                raise LookupError(f"there is no node {node}")
+            if node not in cluster.live:
+                raise LookupError(f"node {node} is not there, or not up")
             cluster.move_leader(found, partition, node, now_ms)
 
         server.call(move)
