@@ -179,7 +179,14 @@ def test_a_thousand_connections(broker, other):
         assert all(sock.recv(4) for sock in socks[::7])
 
 
-@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd"])
+@pytest.mark.parametrize(
+    "codec",
+    [
+        "zstd",
+        pytest.param("gzip", marks=pytest.mark.slow),
+        pytest.param("lz4", marks=pytest.mark.slow),
+    ],
+)
 def test_a_bomb_in_a_batch(broker, other, codec):
     before = memory_mb()
     value = bytes(100_000_000)
@@ -245,6 +252,7 @@ with EmbeddedBroker() as broker:
 """
 
 
+@pytest.mark.slow
 def test_without_descriptors_it_does_not_spin_and_goes_on_when_there_are_some():
     with subprocess.Popen(
         [sys.executable, "-c", NO_DESCRIPTORS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
