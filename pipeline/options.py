@@ -307,7 +307,7 @@ class SinkOptions:
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Read and check; OptionError names the option and what to do."""
-    given = _Given(options, ("topic", "includeHeaders", "checkpointLocation"))
+    given = _Given(options, ("topic", "includeHeaders", "checkpointLocation", "queryName"))
     _refuse(given.kafka, _FORBIDDEN_SINK)
     from kcore.producer.config import ProducerConfig  # noqa: PLC0415 - only to be checked by
 
