@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kcore.records import RecordReader
+from kcore.records.batches import describe_batches
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
@@ -75,12 +76,11 @@ def test_probe(
             assert '"records": 600' in capsys.readouterr().out
             reader = RecordReader("t", 0, log, 0)
             ours = [(one.key, one.value, one.offset) for one in reader.take(1000)]
-            theirs, at = [], 0
-            while size := probe.decoder.batch_size(log, at):
-                batch = memoryview(log)[at : at + size]
-                found = probe.decoder.decode(batch, batch, 0)
+            theirs = []
+            for head in describe_batches(log):
+                batch = memoryview(log)[head.at : head.at + head.size_bytes]
+                found = probe.decode(batch, batch, probe.body_of(batch), 0)
                 theirs += [(one.key, one.value, one.offset) for one in found]
-                at += size
             assert theirs == ours
         finally:
             probe.link.socket.close()
