@@ -11,7 +11,8 @@ from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
-pytestmark = pytest.mark.kafka
+# The tools have limits of their own, which say more than pytest's would.
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 DEADLINE_S = 60
 # A JVM for each call of a tool: what the ordinary run leaves to the long one.
