@@ -90,7 +90,7 @@ class Judge:
         hands = self.hands[member]
         for tp, records in taken.items():
             self.offsets.handed(member.name, member.group_id, hands, tp, records)
-            self.logs.delivered_to(member.name, tp, records)
+            self.logs.delivered_to(member.name, member.group_id, tp, records)
             if self.watch is not None:
                 self.watch.got_on(member, tp)
         spans = {

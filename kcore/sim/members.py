@@ -357,11 +357,15 @@ class Member:
         self.stage.trace.event(What.MEMBER_PAUSED, self.name)
 
     def resume_process(self) -> None:
-        """Go on with what has come meanwhile: data before deadlines."""
+        """Go on with what has come meanwhile, data before deadlines; the application may have its
+        turn before both.
+        """
         if self.ended or not self.paused:
             return
         self.paused = False
         self.stage.trace.event(What.MEMBER_RESUMED, self.name)
+        if self.chance.happens(0.5) and not self._steps_to_acknowledge and not self.closing:
+            self._poll()
         backlog, self._backlog = self._backlog, []
         for verb, arguments in backlog:
             self._input(verb, *arguments)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kcore.sim.ledger import Asked
 
 # How soon a node that does not read is asked again whether it does.
-_READ_AGAIN_MS: Final = 5
+_READ_AGAIN_MS: Final = 50
 
 # The most pieces that one thing sent arrives in.
 _PIECES_MAX: Final = 4

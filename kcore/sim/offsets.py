@@ -21,7 +21,8 @@ class Log:
 
     values: dict[int, bytes] = field(default_factory=dict)
     end_offset: int = 0  # behind the last of these
-    delivered: dict[int, bytes] = field(default_factory=dict)  # promised or not
+    delivered: dict[int, bytes] = field(default_factory=dict)  # to anybody, promised or not
+    by_group: dict[str, set[int]] = field(default_factory=dict)  # delivered to whom
 
 
 @dataclass(slots=True)
@@ -71,9 +72,12 @@ class Logs:
                 )
         log.end_offset = max(log.end_offset, base_offset + len(values))
 
-    def delivered_to(self, name: str, tp: TopicPartition, records: Sequence[Any]) -> None:
+    def delivered_to(
+        self, name: str, group_id: str, tp: TopicPartition, records: Sequence[Any]
+    ) -> None:
         """Records came as they were written."""
         log = self.logs.setdefault(tp, Log())
+        got = log.by_group.setdefault(group_id, set())
         for record in records:
             wanted = log.values.get(record.offset)
             known = self._sent.get(record.value) == tp if wanted is None else record.value == wanted
@@ -89,12 +93,13 @@ class Logs:
                     f"{name} got {record.value!r} at {record.offset} of {_name(tp)}, where"
                     f" {log.delivered[record.offset]!r} was",
                 )
+            got.add(record.offset)
         self.delivered += len(records)
 
-    def missing(self, tp: TopicPartition) -> list[int]:
-        """Promised records that nobody got."""
+    def missing(self, group_id: str, tp: TopicPartition) -> list[int]:
+        """Promised records that nobody of a group got."""
         log = self.logs.get(tp)
-        return [] if log is None else sorted(log.values.keys() - log.delivered.keys())
+        return [] if log is None else sorted(log.values.keys() - log.by_group.get(group_id, set()))
 
     def end_offset(self, tp: TopicPartition) -> int:
         """Behind the last promised record."""

@@ -79,7 +79,7 @@ def _group(world: World, group_id: str, members: list[Member]) -> list[str]:
 
 def _partition(world: World, group_id: str, owner: Member, tp: TopicPartition) -> list[str]:
     logs, end = world.judge.logs, world.judge.logs.end_offset(tp)
-    missing = logs.missing(tp)
+    missing = logs.missing(group_id, tp)
     if missing:
         return [f"{_name(tp)}: nobody got {missing[:_SHOWN]}"]
     position = owner.core.position(tp)

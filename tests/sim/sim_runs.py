@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 
-from kcore.sim import Outcome, Plan, plan_of, simulate
+from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
+
+# Where most bugs have their chance.
+BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
 
 
 def run(plan: Plan) -> Outcome:
@@ -21,3 +24,18 @@ def well(outcome: Outcome) -> Outcome:
         lines = [f"seed {outcome.plan.seed}", *outcome.plan.lines(), *outcome.tail[-60:]]
         raise AssertionError("\n".join([*lines, str(outcome.violation)]))
     return outcome
+
+
+def busy(seed: int) -> Outcome:
+    """A run in which a lot goes wrong."""
+    return run(
+        Plan(
+            seed=seed,
+            members=4,
+            brokers=2,
+            partitions=5,
+            duration_ms=20_000,
+            faults=dict.fromkeys(BUSY, 2_500),
+            max_poll_interval_ms=20_000,
+        )
+    )

@@ -1,8 +1,14 @@
-"""Whole runs: what a clean world comes to, and that a seed is a run."""
+"""Whole runs: what a clean world comes to, what faults do, and that many members are no matter."""
 
-from sim_runs import run, well
+import pytest
+from sim_runs import drawn, run, well
 
-from kcore.sim import Plan
+from kcore.sim import Fault, Plan
+from kcore.sim.trace import What
+
+
+def kinds(outcome):
+    return {event.what for event in outcome.events}
 
 
 def test_a_group_of_three_on_one_node_settles_and_delivers_everything():
@@ -13,3 +19,72 @@ def test_a_group_of_three_on_one_node_settles_and_delivers_everything():
     assert counts["delivered"] == counts["records"] > 20
     assert counts["commits"] > 10
     assert outcome.settled_ms <= 5_000
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_seeds_go_well(seed):
+    well(drawn(seed))
+
+
+@pytest.mark.parametrize("kind", Fault, ids=lambda kind: kind.value)
+def test_every_kind_of_fault_happens_and_is_got_over(kind):
+    plan = Plan(
+        seed=5,
+        members=4,
+        brokers=3,
+        topics=2,
+        partitions=4,
+        faults={kind: 1_000},
+        static_share=0.5,
+        duration_ms=12_000,
+        latency_ms=(1, 10),
+        split_share=0.1,
+    )
+    outcome = well(run(plan))
+    happened = [event for event in outcome.events if event.what is What.FAULT]
+    assert happened
+    assert {event.detail["kind"] for event in happened} == {kind.value}
+    assert What.SETTLED in kinds(outcome)
+
+
+def test_the_list_tells_the_story_of_the_members():
+    plan = Plan(seed=2, members=2, faults={Fault.CRASH: 3_000, Fault.JOIN: 3_000})
+    outcome = well(run(plan))
+    assert {What.MEMBER_STARTED, What.MEMBER_ENDED, What.JOINED, What.ASSIGNED} <= kinds(outcome)
+    assert {What.GENERATION, What.DELIVERED, What.COMMITTED, What.HEALED} <= kinds(outcome)
+    times = [event.at_ms for event in outcome.events]
+    assert times == sorted(times)
+
+
+def test_members_with_clocks_that_drift_and_differ_settle():
+    well(run(Plan(seed=3, members=4, partitions=5, drift_ppm=50_000, latency_ms=(1, 80))))
+
+
+def test_several_groups_read_the_same_records():
+    outcome = well(run(Plan(seed=4, members=6, groups=3, partitions=4, brokers=2)))
+    assert outcome.counts["delivered"] >= 3 * outcome.counts["records"]
+
+
+@pytest.mark.slow
+def test_a_thousand_members_over_ten_thousand_partitions_rebalance():
+    plan = Plan(
+        seed=1,
+        members=1_000,
+        brokers=3,
+        topics=1_000,
+        topics_each=10,
+        partitions=10,
+        duration_ms=5_000,
+        session_timeout_ms=30_000,
+        max_poll_interval_ms=60_000,
+        request_timeout_ms=20_000,
+        metadata_max_age_ms=300_000,
+        fetch_max_wait_ms=5_000,
+        poll_every_ms=(500, 1_500),
+        auto_commit_share=1.0,
+    )
+    outcome = well(run(plan))
+    assert outcome.counts["members"] == 1_000
+    last = {event.who: event.detail for event in outcome.events if event.what is What.ASSIGNED}
+    owned = [tp for detail in last.values() for tp in detail["partitions"]]
+    assert len(owned) == len(set(owned)) == 10_000

@@ -1,0 +1,44 @@
+"""`kcore sim`: what it prints, and what it ends with."""
+
+from click.testing import CliRunner
+
+from kcore.cli.commands import kcore
+from kcore.coordinator.membership import Membership
+
+
+def sim(*arguments):
+    return CliRunner().invoke(kcore, ["sim", *arguments])
+
+
+def test_one_run_is_told_in_full_and_is_the_same_again():
+    first = sim("--seed", "3", "--members", "2", "--faults", "cut,crash", "--duration", "5")
+    assert first.exit_code == 0, first.output
+    assert "members=2" in first.output
+    assert "duration_ms=5000" in first.output
+    assert "trace hash" in first.output
+    again = sim("--seed", "3", "--members", "2", "--faults", "cut,crash", "--duration", "5")
+    hashes = [run.output.split("trace hash ")[1] for run in (first, again)]
+    assert hashes[0] == hashes[1]
+
+
+def test_many_runs_are_summed_up():
+    done = sim("--seed", "10", "--runs", "3", "--faults", "none", "--duration", "2")
+    assert done.exit_code == 0, done.output
+    assert "seeds 10 to 12: 0 of 3 runs found something" in done.output
+
+
+def test_what_is_found_is_told_with_its_seed_and_what_led_to_it(monkeypatch):
+    monkeypatch.setattr(Membership, "heartbeat", lambda *_: None)  # never answered
+    done = sim("--seed", "3", "--faults", "none", "--trace", "5")
+    assert done.exit_code == 1
+    assert "ANSWERED_ONCE" in done.output
+    assert "seed 3, turn" in done.output
+    many = sim("--seed", "3", "--runs", "2", "--faults", "none")
+    assert many.exit_code == 1
+    assert "seed 3: ANSWERED_ONCE" in many.output
+
+
+def test_a_fault_that_there_is_not():
+    done = sim("--faults", "earthquake")
+    assert done.exit_code == 2
+    assert "'earthquake' is none of all, " in done.output

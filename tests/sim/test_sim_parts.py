@@ -1,0 +1,184 @@
+"""The parts of a simulation alone: clocks, chance, books, rules."""
+
+import random
+from collections import deque
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcore.sim import Fault, Plan, Rule, ViolationError, faults_of, overruled, plan_of
+from kcore.sim.chance import Chance
+from kcore.sim.clock import Clock
+from kcore.sim.ledger import Ledger
+from kcore.sim.offsets import Hands, Logs, Offsets
+from kcore.sim.trace import Trace, What
+from kcore.structs import TopicPartition
+from kcore.timers import NEVER
+from kcore.wire import frames
+from kcore.wire import messages as m
+
+T0 = TopicPartition("t", 0)
+
+
+@given(
+    st.integers(-(10**6), 10**12),
+    st.integers(-50_000, 50_000),
+    st.integers(0, 10**8),
+)
+def test_a_clock_is_read_and_asked_when(offset_ms, drift_ppm, world_ms):
+    clock = Clock(offset_ms, drift_ppm)
+    local_ms = clock.read(world_ms)
+    found = clock.when(local_ms)
+    assert clock.read(found) >= local_ms
+    assert found == 0 or clock.read(found - 1) < local_ms
+    assert clock.read(world_ms + 1) >= local_ms
+    assert clock.when(NEVER) == NEVER
+
+
+def test_chance_is_its_seed_and_streams_do_not_disturb_each_other():
+    one, other = Chance(random.Random, 7), Chance(random.Random, 7)
+    fork = one.fork()
+    other.fork()
+    assert [fork.random() for _ in range(3)] != [one.random() for _ in range(3)]
+    other.random(), other.random(), other.random()
+    assert one.between(0, 10**9) == other.between(0, 10**9)
+    draws = {one.between(3, 5) for _ in range(100)}
+    assert draws == {3, 4, 5}
+    assert not any(one.happens(0) for _ in range(10))
+    assert all(one.happens(1) for _ in range(10))
+    assert min(one.around(4) for _ in range(100)) >= 1
+
+
+def test_a_plan_is_its_seed_and_can_be_overruled():
+    plan = plan_of(random.Random, 3)
+    assert plan == plan_of(random.Random, 3)
+    assert plan != plan_of(random.Random, 4)
+    changed = overruled(plan, members=200, brokers=None)
+    assert (changed.members, changed.brokers) == (200, plan.brokers)
+    assert faults_of(["none"], plan, random.Random, 3) == {}
+    assert set(faults_of(["all"], plan, random.Random, 3)) == set(Fault)
+    assert set(faults_of(["cut", "slow"], plan, random.Random, 3)) == {Fault.CUT, Fault.SLOW}
+    with pytest.raises(ValueError, match="earthquake"):
+        faults_of(["earthquake"], plan, random.Random, 3)
+    assert any("members=200" in line for line in changed.lines())
+
+
+# The wire ----------------------------------------------------------------------------------------
+
+
+def a_wire():
+    peer = SimpleNamespace
+    return SimpleNamespace(
+        client=peer(name="m1"), node=peer(name="node1"), asked=deque(), hole=False,
+        excused=False, turn_ms=0,
+    )  # fmt: skip
+
+
+def ask(ledger, wire, correlation, now_ms=0):
+    message = m.HeartbeatRequest(group_id="g", member_id="m")
+    ledger.asked(wire, frames.encode_request(message, 4, correlation, "m1"), now_ms)
+
+
+def answer(ledger, wire, correlation, now_ms=0):
+    ledger.answered(wire, frames.encode_response(m.HeartbeatResponse(), 4, correlation), now_ms)
+
+
+def test_answers_come_once_in_order_and_in_time():
+    ledger, wire = Ledger(Plan(seed=1), Trace()), a_wire()
+    ask(ledger, wire, 1)
+    ask(ledger, wire, 2)
+    answer(ledger, wire, 1, now_ms=10)
+    answer(ledger, wire, 2, now_ms=20)
+    with pytest.raises(ViolationError, match="asked nothing that is open"):
+        answer(ledger, wire, 2)
+    ask(ledger, wire, 3)
+    with pytest.raises(ViolationError, match="is next") as found:
+        answer(ledger, wire, 4)
+    assert found.value.rule is Rule.ANSWERED_ONCE
+
+
+def test_an_answer_that_is_overdue_is_found_unless_a_fault_excuses_it():
+    ledger, wire = Ledger(Plan(seed=1), Trace()), a_wire()
+    ask(ledger, wire, 1)
+    ledger.judge_open(wire, 1_000)
+    with pytest.raises(ViolationError, match="has not answered HEARTBEAT 1 of m1"):
+        ledger.judge_open(wire, 60_000)
+    wire.excused = True
+    ledger.judge_open(wire, 60_000)
+    ledger.dropped(wire)
+    assert not wire.asked
+
+
+# Records and offsets -----------------------------------------------------------------------------
+
+
+def records(first, *values):
+    return [SimpleNamespace(offset=first + n, value=value) for n, value in enumerate(values)]
+
+
+def broken(rule, what, *arguments, **more):
+    with pytest.raises(ViolationError) as found:
+        what(*arguments, **more)
+    assert found.value.rule is rule
+
+
+def test_records_are_what_was_written_and_stay_so():
+    logs = Logs()
+    logs.written(T0, [b"a", b"b", b"c"])
+    logs.acknowledged(T0, 0, [b"a", b"b"])
+    logs.delivered_to("m1", "g", T0, records(0, b"a"))
+    assert logs.missing("g", T0) == [1]
+    assert logs.missing("h", T0) == [0, 1]
+    assert logs.end_offset(T0) == 2
+    logs.delivered_to("m1", "g", T0, records(2, b"c"))  # sent, and not promised
+    broken(Rule.NEVER_SKIPS, logs.delivered_to, "m1", "g", T0, records(1, b"a"))
+    broken(Rule.NEVER_SKIPS, logs.delivered_to, "m1", "g", T0, records(3, b"x"))
+    broken(Rule.NEVER_SKIPS, logs.delivered_to, "m1", "g", T0, records(2, b"b"))
+    broken(Rule.NEVER_SKIPS, logs.acknowledged, T0, 1, [b"c"])
+
+
+def test_reading_begins_where_the_group_left_off_and_goes_on_one_by_one():
+    offsets, hands = Offsets(), Hands()
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(1, b"a"))
+    offsets.handed("m1", "g", hands, T0, records(0, b"a", b"b"))
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(3, b"a"))
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(1, b"a"))
+    offsets.confirmed("m1", "g", 1, T0, 2, stray=False)
+    other = Hands()
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m2", "g", other, T0, records(0, b"a"))
+    offsets.handed("m2", "g", other, T0, records(2, b"c"))
+
+
+def test_commits_are_behind_the_application_and_go_forward():
+    offsets, hands = Offsets(), Hands()
+    hands.done[T0] = 3
+    broken(Rule.COMMIT_BEHIND, offsets.asked, "m1", "g", hands, {T0: 4})
+    offsets.asked("m1", "g", hands, {T0: 3})
+    assert offsets.of("g", T0).candidates() == {0, 3}  # it may have come through, or not
+    offsets.confirmed("m1", "g", 1, T0, 3, stray=False)
+    broken(Rule.COMMIT_FORWARD, offsets.confirmed, "m1", "g", 1, T0, 2, stray=False)
+    offsets.confirmed("m1", "g", 1, T0, 2, stray=True)
+    offsets.confirmed("m1", "g", 2, T0, 1, stray=False)
+    offsets.asked("m1", "g", hands, {T0: 2})
+    offsets.refused("g", T0, 2)
+    assert offsets.of("g", T0).candidates() == {1}
+
+
+# The trace ---------------------------------------------------------------------------------------
+
+
+def test_a_trace_has_a_hash_a_tail_and_a_list():
+    one, other = Trace(), Trace()
+    for trace in (one, other):
+        trace.begin_step(5)
+        trace.passed("m1", "heartbeat", b"abc")
+        trace.event(What.JOINED, "m1", generation=3)
+    assert one.digest == other.digest
+    one.passed("m1", "heartbeat", b"abc")
+    other.passed("m1", "heartbeat", b"abd")
+    assert one.digest != other.digest
+    assert one.events[0].what is What.JOINED
+    assert one.events[0].detail == {"generation": 3}
+    assert "joined generation=3" in one.tail(2)[0]
