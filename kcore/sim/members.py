@@ -20,11 +20,13 @@ from kcore.events import (
     ErrorRaised,
     Event,
     GroupJoined,
+    GroupLeft,
     OffsetsCommitted,
     OperationCompleted,
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
+    RebalanceStarted,
 )
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
@@ -79,8 +81,9 @@ class Habits:
 class Member:
     """One process that is a member of a group."""
 
-    def __init__(self, stage: Stage, habits: Habits, chance: Chance) -> None:
+    def __init__(self, stage: Stage, habits: Habits, chance: Chance, process: int) -> None:
         self.stage = stage
+        self.process = process  # of those of the run: two may have one name for a while
         self.habits = habits
         self.name = habits.name
         self.group_id = habits.group_id
@@ -101,9 +104,7 @@ class Member:
         self._operations: set[int] = set()
         self._polls = 0
         stage.judge.member_started(self)
-        stage.trace.event(
-            What.MEMBER_STARTED, self.name, group=self.group_id, instance=habits.instance_id
-        )
+        self._say(What.MEMBER_STARTED, group=self.group_id, instance=habits.instance_id)
         self.subscribe(habits.topics)
         stage.at(stage.now() + chance.between(0, habits.poll_every_ms), self._turn)
 
@@ -124,6 +125,9 @@ class Member:
             "request_timeout_ms": plan.request_timeout_ms,
             "metadata_max_age_ms": plan.metadata_max_age_ms,
             "fetch_max_wait_ms": plan.fetch_max_wait_ms,
+            "fetch_min_bytes": plan.fetch_min_bytes,
+            "max_partition_fetch_bytes": plan.partition_fetch_bytes,
+            "enable_incremental_fetch_sessions": plan.fetch_sessions,
         }
         return ConsumerConfig.from_options(options, await_acknowledgement=habits.awaits)
 
@@ -255,40 +259,42 @@ class Member:
     def _follow(self, event: Event) -> None:
         trace, judge = self.stage.trace, self.stage.judge
         if isinstance(event, GroupJoined):
-            trace.event(
+            self._say(
                 What.JOINED,
-                self.name,
                 group=self.group_id,
                 generation=event.generation,
                 leads=event.is_leader,
             )
         elif isinstance(event, PartitionsAssigned):
-            trace.event(
-                What.ASSIGNED,
-                self.name,
-                generation=event.generation,
-                partitions=list(event.partitions),
-            )
+            partitions = list(event.partitions)
+            self._say(What.ASSIGNED, generation=event.generation, partitions=partitions)
             judge.assigned(self, event)
             self._step()
         elif isinstance(event, PartitionsRevoked):
-            trace.event(What.REVOKED, self.name, partitions=list(event.partitions))
+            self._say(What.REVOKED, partitions=list(event.partitions))
             judge.gone(self, event.partitions)
             self._step()
         elif isinstance(event, PartitionsLost):
-            trace.event(What.LOST, self.name, partitions=list(event.partitions))
+            self._say(What.LOST, partitions=list(event.partitions))
             judge.gone(self, event.partitions)
             self._step()
         elif isinstance(event, OffsetsCommitted | OperationCompleted):
             self._operations.discard(event.operation or 0)
             if event.error is not None:
                 trace.note(self.name, "commit failed", event.error)
+        elif isinstance(event, RebalanceStarted):
+            self._say(What.REBALANCING, why=event.reason)
+        elif isinstance(event, GroupLeft):
+            self._say(What.STEPPED_OUT)
         elif isinstance(event, ErrorRaised):
             self._complain(event.error)
         elif isinstance(event, Closed):
             self.end("left")
         else:
             trace.note(self.name, type(event).__name__)
+
+    def _say(self, what: What, **detail: Any) -> None:
+        self.stage.trace.event(what, self.name, process=self.process, **detail)
 
     def _step(self) -> None:
         """A step of a rebalance; its listener takes its time, and may commit."""
@@ -315,7 +321,7 @@ class Member:
         """
         self.errors += 1
         self.stage.judge.complained(self)
-        self.stage.trace.event(What.ERROR, self.name, error=f"{type(error).__name__}: {error}")
+        self._say(What.ERROR, error=f"{type(error).__name__}: {error}")
         if isinstance(error, FencedInstanceIdError):
             self.end("fenced")
 
@@ -324,7 +330,7 @@ class Member:
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Read these topics from now on."""
         self.topics = topics
-        self.stage.trace.event(What.SUBSCRIBED, self.name, topics=list(topics))
+        self._say(What.SUBSCRIBED, topics=list(topics))
         if self.habits.by_pattern:
             self.core.subscribe_pattern("^(" + "|".join(topics) + ")$", self.local_ms)
         else:
@@ -354,7 +360,7 @@ class Member:
     def pause_process(self) -> None:
         """Stand still."""
         self.paused = True
-        self.stage.trace.event(What.MEMBER_PAUSED, self.name)
+        self._say(What.MEMBER_PAUSED)
 
     def resume_process(self) -> None:
         """Go on with what has come meanwhile, data before deadlines; the application may have its
@@ -363,7 +369,7 @@ class Member:
         if self.ended or not self.paused:
             return
         self.paused = False
-        self.stage.trace.event(What.MEMBER_RESUMED, self.name)
+        self._say(What.MEMBER_RESUMED)
         if self.chance.happens(0.5) and not self._steps_to_acknowledge and not self.closing:
             self._poll()
         backlog, self._backlog = self._backlog, []
@@ -390,5 +396,5 @@ class Member:
         if not self.ended:
             self.ended = True
             self.stage.network.vanish(self, told=told)
-            self.stage.trace.event(What.MEMBER_ENDED, self.name, how=how)
+            self._say(What.MEMBER_ENDED, how=how)
             self.stage.judge.member_ended(self)

@@ -24,19 +24,21 @@ _TURN: Final = struct.Struct("<qq")
 
 
 class What(Enum):
-    """Kinds of events in the list."""
+    """Kinds of events in the list. Those of members have `process`, a number, in their detail."""
 
-    MEMBER_STARTED = "member started"  # detail: group, instance_id
+    MEMBER_STARTED = "member started"  # detail: group, instance
     MEMBER_ENDED = "member ended"  # detail: how (left, crashed, fenced)
     MEMBER_PAUSED = "member paused"  # a zombie: its process stands still
     MEMBER_RESUMED = "member resumed"
     SUBSCRIBED = "subscribed"  # detail: topics
+    REBALANCING = "rebalance starts"  # detail: why
+    STEPPED_OUT = "steps out"  # it gave its membership up
     JOINED = "joined"  # detail: group, generation, leads
     ASSIGNED = "assigned"  # detail: generation, partitions (all it has now)
     REVOKED = "revoked"  # detail: partitions
     LOST = "lost"  # detail: partitions
-    GENERATION = "generation"  # who: the group; detail: generation, members
-    DELIVERED = "delivered"  # detail: records, by partition: (first, last)
+    GENERATION = "generation"  # who: the group; detail: generation
+    DELIVERED = "delivered"  # detail: spans, by partition: (first, last)
     COMMITTED = "committed"  # detail: offsets
     ERROR = "error"  # detail: what a member was told
     FAULT = "fault"  # who: what it hits; detail: kind, and until when if it has an end

@@ -157,7 +157,7 @@ class World:
     def start_member(self, slot: Habits) -> Member:
         """A new process in a place."""
         self.started += 1
-        member = Member(self.stage, slot, self._chance.fork())
+        member = Member(self.stage, slot, self._chance.fork(), self.started)
         self.members.append(member)
         return member
 
