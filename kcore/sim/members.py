@@ -270,12 +270,9 @@ class Member:
             self._say(What.ASSIGNED, generation=event.generation, partitions=partitions)
             judge.assigned(self, event)
             self._step()
-        elif isinstance(event, PartitionsRevoked):
-            self._say(What.REVOKED, partitions=list(event.partitions))
-            judge.gone(self, event.partitions)
-            self._step()
-        elif isinstance(event, PartitionsLost):
-            self._say(What.LOST, partitions=list(event.partitions))
+        elif isinstance(event, PartitionsRevoked | PartitionsLost):
+            what = What.LOST if isinstance(event, PartitionsLost) else What.REVOKED
+            self._say(what, partitions=list(event.partitions))
             judge.gone(self, event.partitions)
             self._step()
         elif isinstance(event, OffsetsCommitted | OperationCompleted):
