@@ -16,18 +16,10 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_
 from libc.string cimport memcpy, memset
 
 from kcore.records cimport layout
-from kcore.records.layout cimport RecordView, read_record
+from kcore.records.layout cimport RecordView, fetch_ahead, read_record
 
 from kcore import limits
 from kcore.errors import ConcurrentUseError
-
-cdef extern from *:
-    void prefetch "__builtin_prefetch" (const void*) noexcept nogil
-
-# What is so far ahead of the record that is read comes into the cache meanwhile: the batches that the
-# checksum runs over next. An address outside of the buffer does no harm.
-cdef enum:
-    AHEAD_BYTES = 32768
 
 cdef int64_t FIRST_ROWS = 1024
 cdef int64_t FIRST_BYTES = 4096
@@ -243,8 +235,7 @@ cdef class Columns:
             base = self.buffers[buffer].start
             limit = base + self.buffers[buffer].size
         while cursor.remaining:
-            prefetch(at + AHEAD_BYTES)
-            prefetch(at + AHEAD_BYTES + 64)
+            fetch_ahead(at)
             stop = <int> read_record(at, end, &view)
             if stop != <int> layout.FINE:
                 break

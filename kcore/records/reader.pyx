@@ -23,6 +23,7 @@ from kcore.records.layout cimport (
     BatchHeader,
     Fault,
     RecordView,
+    fetch_ahead,
     load32,
     load64,
     load_header,
@@ -526,6 +527,7 @@ cdef class RecordReader:
         cdef bint plain = self.key_deserializer is None and self.value_deserializer is None
         cdef int32_t epoch = self.epoch
         while room and self.remaining and bytes_left[0] > 0:
+            fetch_ahead(self.at)
             wrong = read_record(self.at, self.end, &view)
             if wrong != layout.FINE:
                 self.fail(FAULT_TEXT[<int> wrong])
