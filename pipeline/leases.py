@@ -40,9 +40,9 @@ class Lease:
         self._position = -1  # what the next record would be, rest and all
         self._rest: RecordBatch | None = None
 
-    def seek(self, offset: int) -> None:
-        """Go on reading here."""
-        if offset != self._position:
+    def seek(self, offset: int, *, again: bool = False) -> None:
+        """Go on reading here. again: even if reading is there, as after an error."""
+        if again or offset != self._position:
             self._rest = None
             self._consumer.seek(self._tp, offset)
             self._position = offset
@@ -75,8 +75,10 @@ class Lease:
             self._position = max(self._position, int(self._consumer.position(self._tp) or 0))
         return self._position
 
-    def limits(self) -> tuple[int, int]:
-        """The first offset of the log and the one behind its last."""
+    def limits(self) -> tuple[int, int] | None:
+        """The first offset of the log and the one behind its last; None: there is no such log."""
+        if self._tp.partition not in self._consumer.partitions_for_topic(self._tp.topic):
+            return None
         first = self._consumer.beginning_offsets([self._tp])[self._tp]
         return first, self._consumer.end_offsets([self._tp])[self._tp]
 

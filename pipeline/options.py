@@ -34,6 +34,7 @@ _FORBIDDEN_SINK: Final[Mapping[str, str]] = {
     "value.serializer": "values are binary or string columns",
 }
 _TIME = re.compile(r"(\d+)\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE)
+_MEANT = re.compile(r"(?<=did you mean )'(\w+)'\?")
 _TIME_UNITS: Final = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -290,7 +291,8 @@ def _try(make: Any) -> None:
         make()
     except KafkaConfigurationError as error:
         option = (error.option or "").replace("_", ".")
-        raise OptionError(f"kafka.{option}", str(error)) from None
+        text = _MEANT.sub(lambda near: f"'kafka.{near[1].replace('_', '.')}'?", str(error))
+        raise OptionError(f"kafka.{option}", text) from None
 
 
 # The sink --------------------------------------------------------------------------------------

@@ -28,6 +28,9 @@ log = logging.getLogger("kcore.pipeline")
 
 # How long one poll waits; a range is given up after SourceOptions.poll_timeout_ms without progress.
 _POLL_MS = 500
+# After so long without progress it is asked whether the log still has the rest of the range. Not at
+# once: a new leader may know for a moment of fewer records than there are.
+_DOUBT_MS = 5_000
 
 # The consumers of this process. Spark's Python workers are used again for later tasks.
 leases = Leases()
@@ -50,49 +53,46 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
     lease.seek(position)
     moved_at = time.monotonic()
     while position < wanted.end:
+        before = position
         try:
             batch = lease.poll(_POLL_MS)
         except OffsetOutOfRangeError:
-            position = _lost(lease, options, wanted, position)
-            lease.seek(position)
-            continue
-        before = position
-        if batch is not None and batch.num_rows:
+            position = _what_is_left(lease, options, wanted, position)
+            lease.seek(position, again=True)
+            batch = None
+        if batch is not None:
             batch, position = lease.cut(batch, wanted.end)
             if batch.num_rows:
                 yield batch
         position = min(max(position, lease.position()), wanted.end)
+        still_ms = (time.monotonic() - moved_at) * 1000
         if position > before:
             moved_at = time.monotonic()
-        elif (time.monotonic() - moved_at) * 1000 > options.poll_timeout_ms:
-            _check_end(lease, options, wanted, position)
-            raise ReadTimeoutError(
-                f"{wanted.topic}-{wanted.partition}: no records came for "
-                f"kafkaConsumer.pollTimeoutMs={options.poll_timeout_ms} at offset {position}, "
-                f"of {wanted.begin} to {wanted.end}: {lease.health()}"
-            )
+        elif still_ms > min(_DOUBT_MS, options.poll_timeout_ms):
+            position = _what_is_left(lease, options, wanted, position)
+            if still_ms > options.poll_timeout_ms and position < wanted.end:
+                raise ReadTimeoutError(
+                    f"{wanted.topic}-{wanted.partition}: no records came for "
+                    f"kafkaConsumer.pollTimeoutMs={options.poll_timeout_ms} at offset {position}, "
+                    f"of {wanted.begin} to {wanted.end}: {lease.health()}"
+                )
 
 
-def _lost(lease: Lease, options: SourceOptions, wanted: OffsetRange, position: int) -> int:
-    """The position is outside of what the log has; where to go on, if that is allowed."""
-    first, last = lease.limits()
+def _what_is_left(lease: Lease, options: SourceOptions, wanted: OffsetRange, position: int) -> int:
+    """Where to go on: `position` if the log has it. DataLossError if not, or what is left."""
     name = f"{wanted.topic}-{wanted.partition}"
-    go_on, why = wanted.end, f"the log ends at {last}"
-    if position < first:
-        go_on, why = min(first, wanted.end), f"the log begins at {first}"
+    limits = lease.limits()
+    go_on = wanted.end
+    if limits is None:
+        why = "the topic or the partition is not there any more"
+    elif limits[0] <= position < limits[1]:
+        return position
+    elif position < limits[0]:
+        go_on, why = min(limits[0], wanted.end), f"the log begins at {limits[0]}"
+    else:
+        why = f"the log ends at {limits[1]}"
     text = f"{name}: records {position} to {go_on} are gone; {why}"
     if options.fail_on_data_loss:
         raise DataLossError(text, wanted.tp, position, go_on)
     log.warning("%s; going on, as failOnDataLoss is false", text)
     return go_on
-
-
-def _check_end(lease: Lease, options: SourceOptions, wanted: OffsetRange, position: int) -> None:
-    """Nothing came: is it that the log ends before the range does?"""
-    _, last = lease.limits()
-    if last <= position and options.fail_on_data_loss:
-        text = (
-            f"{wanted.topic}-{wanted.partition}: records {position} to {wanted.end} are gone; "
-            f"the log ends at {last}"
-        )
-        raise DataLossError(text, wanted.tp, position, wanted.end)

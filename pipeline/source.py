@@ -39,11 +39,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kcore.pipeline")
 
-_COLUMNS = (
-    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
-    "timestampType INT"
-)
-_HEADERS = ", headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+_COLUMNS = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+}
+_HEADERS = {"headers": "array<struct<key:string,value:binary>>"}
 
 
 class KcoreDataSource(DataSource):
@@ -58,15 +63,19 @@ class KcoreDataSource(DataSource):
         """The columns of Spark's Kafka source."""
         wanted = {name.lower(): value for name, value in self.options.items()}
         headers = wanted.get("includeheaders", "false").strip().lower() == "true"
-        return _COLUMNS + (_HEADERS if headers else "")
+        return ", ".join(f"{name} {kind}" for name, kind in _columns(headers).items())
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is fixed
-        """For a batch query. OptionError."""
-        return KcoreReader(source_options(self.options, streaming=False))
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For a batch query. OptionError; PlanError: a schema of the user's own."""
+        options = source_options(self.options, streaming=False)
+        check_schema(options, schema)
+        return KcoreReader(options)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        """For a streaming query. OptionError."""
-        return KcoreStreamReader(source_options(self.options, streaming=True))
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """For a streaming query. OptionError; PlanError: a schema of the user's own."""
+        options = source_options(self.options, streaming=True)
+        check_schema(options, schema)
+        return KcoreStreamReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """For a batch write. OptionError, ColumnError."""
@@ -80,6 +89,20 @@ class KcoreDataSource(DataSource):
         from kcore.pipeline.sink import KcoreStreamWriter  # noqa: PLC0415
 
         return KcoreStreamWriter(sink_options(self.options), schema)
+
+
+def _columns(headers: bool) -> dict[str, str]:
+    return {**_COLUMNS, **(_HEADERS if headers else {})}
+
+
+def check_schema(options: SourceOptions, schema: StructType) -> None:
+    """PlanError: not the columns that come."""
+    found = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if found != _columns(options.include_headers):
+        raise PlanError(
+            "the columns are fixed: leave .schema(...) out, and select or cast after load(); "
+            f"asked for: {schema.simpleString()}"
+        )
 
 
 class RangePartition(InputPartition):
@@ -110,7 +133,8 @@ def _tasks(options: SourceOptions, ranges: list[OffsetRange]) -> list[RangeParti
 def _read(options: SourceOptions, partition: InputPartition) -> Iterator[RecordBatch]:
     from kcore.pipeline.reading import read_range  # noqa: PLC0415 - only in workers
 
-    assert isinstance(partition, RangePartition)
+    if not isinstance(partition, RangePartition):
+        return iter(())  # what PySpark makes of a plan without partitions
     return read_range(options, partition.wanted)
 
 
@@ -206,7 +230,9 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._fetch_latest({})
 
     def _fetch_latest(self, begin: Offsets) -> Offsets:
-        """The ends now. A log that ends before a position has lost records; that position stays."""
+        """The ends now. A log that ends before a position has lost records: DataLossError; where
+        that is allowed, the query goes on at that end (as Spark's own).
+        """
         cluster = self._ask()
         latest = cluster.latest(cluster.partitions())
         for tp, offset in begin.items():

@@ -1,0 +1,411 @@
+"""Options of source and sink: what each becomes, and what is said of those that are wrong."""
+
+import pickle
+from typing import Any
+
+import pytest
+
+from kcore.errors import KafkaConfigurationError
+from kcore.pipeline.errors import DataLossError, OptionError
+from kcore.pipeline.options import At, Bound, sink_options, source_options
+from kcore.structs import TopicPartition
+
+SERVERS = {"kafka.bootstrap.servers": "h:9092"}
+SECRET = "geheim-17"
+JAAS = (
+    "org.apache.kafka.common.security.scram.ScramLoginModule required "
+    f'username="alice" password="{SECRET}";'
+)
+SCRAM = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "SCRAM-SHA-256",
+    "kafka.sasl.jaas.config": JAAS,
+}
+
+
+def batch(**options: str) -> Any:
+    return source_options({**SERVERS, "subscribe": "t", **_dotted(options)}, streaming=False)
+
+
+def stream(**options: str) -> Any:
+    return source_options({**SERVERS, "subscribe": "t", **_dotted(options)}, streaming=True)
+
+
+def _dotted(options: dict[str, str]) -> dict[str, str]:
+    return {name.replace("__", "."): value for name, value in options.items()}
+
+
+# What to read ------------------------------------------------------------------------------------
+
+
+def test_names_count_in_any_case():
+    found = source_options(
+        {"KAFKA.Bootstrap.Servers": "h:1", "SUBSCRIBE": "a, b,a", "FailOnDataLoss": "FALSE"},
+        streaming=True,
+    )
+    assert found.topics == ("a", "b")
+    assert not found.fail_on_data_loss
+    assert found.client["bootstrap_servers"] == "h:1"
+
+
+def test_pattern_and_assign():
+    found = source_options({**SERVERS, "subscribePattern": "a.*"}, streaming=True)
+    assert (found.pattern, found.topics, found.partitions) == ("a.*", (), ())
+    found = source_options({**SERVERS, "assign": '{"a":[2,0,2],"b":[1]}'}, streaming=True)
+    assert found.partitions == tuple(TopicPartition(*tp) for tp in [("a", 2), ("a", 0), ("b", 1)])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "option 'subscribe': exactly one of .* there is none"),
+        ({"subscribe": "a", "assign": "{}"}, "there is subscribe and assign"),
+        ({"subscribe": "a", "subscribePattern": "b"}, "subscribe and subscribePattern"),
+        ({"subscribe": " , "}, "option 'subscribe': names no topic"),
+        ({"subscribePattern": "a("}, "option 'subscribePattern': .* no regular expression"),
+        ({"subscribePattern": " "}, "option 'subscribePattern': is empty"),
+        ({"assign": '{"t":0}'}, "option 'assign': t: a list of partitions"),
+        ({"assign": '{"t":["x"]}'}, "'x' is no partition number"),
+        ({"assign": '{"t":[-1]}'}, "-1 is no partition number"),
+        ({"assign": '{"t":[true]}'}, "True is no partition number"),
+        ({"assign": "{}"}, "names no partition"),
+        ({"assign": "[1]"}, "a JSON object is wanted"),
+    ],
+)
+def test_what_to_read_is_said_once(options, said):
+    with pytest.raises(OptionError, match=said):
+        source_options({**SERVERS, **options}, streaming=True)
+
+
+# Where to begin and end --------------------------------------------------------------------------
+
+
+def test_defaults_are_sparks():
+    assert stream().starting == Bound(At.LATEST, "startingOffsets")
+    found = batch()
+    assert found.starting == Bound(At.EARLIEST, "startingOffsets")
+    assert found.ending == Bound(At.LATEST, "endingOffsets")
+    assert found.fail_on_data_loss
+    assert not found.include_headers
+    assert found.poll_timeout_ms == 120_000
+    assert stream().max_trigger_delay_ms == 900_000
+
+
+def test_bounds_in_all_forms():
+    one = {TopicPartition("t", 0): 23, TopicPartition("t", 1): -2}
+    found = batch(startingOffsets='{"t":{"0":23,"1":-2}}', endingOffsets='{"t":{"0":-1}}')
+    assert found.starting == Bound(At.OFFSETS, "startingOffsets", one)
+    assert found.ending.numbers == {TopicPartition("t", 0): -1}
+    found = batch(
+        startingOffsetsByTimestamp='{"t":{"0":5}}', endingOffsetsByTimestamp='{"t":{"0":9}}'
+    )
+    assert (found.starting.at, found.starting.strict) == (At.TIMES, True)
+    assert (found.ending.at, found.ending.strict) == (At.TIMES, False)
+    found = batch(startingTimestamp="5", endingTimestamp="9")
+    assert (found.starting.at, found.starting.time_ms, found.starting.strict) == (At.TIME, 5, True)
+    assert (found.ending.at, found.ending.time_ms, found.ending.strict) == (At.TIME, 9, False)
+    found = stream(startingTimestamp="5", startingOffsetsByTimestampStrategy="Latest")
+    assert not found.starting.strict
+
+
+def test_one_time_goes_before_times_before_offsets():
+    found = batch(
+        startingOffsets="earliest",
+        startingOffsetsByTimestamp='{"t":{"0":5}}',
+        startingTimestamp="7",
+    )
+    assert (found.starting.at, found.starting.time_ms) == (At.TIME, 7)
+    found = batch(startingOffsets="earliest", startingOffsetsByTimestamp='{"t":{"0":5}}')
+    assert found.starting.at is At.TIMES
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"startingOffsets": "latest"}, "option 'startingOffsets': 'latest' would read nothing"),
+        ({"endingOffsets": "earliest"}, "option 'endingOffsets': 'earliest' would read nothing"),
+        ({"startingOffsets": '{"t":{"0":-1}}'}, "t-0: -1 .latest. would read nothing"),
+        ({"endingOffsets": '{"t":{"0":-2}}'}, "t-0: -2 .earliest. would read nothing"),
+        ({"startingOffsets": '{"t":{"0":-3}}'}, "t-0: -3 is no offset .*integer from -2"),
+        ({"startingOffsets": '{"t":{"0":1.5}}'}, "t-0: 1.5 is no offset"),
+        ({"startingOffsets": '{"t":{"0":true}}'}, "t-0: True is no offset"),
+        ({"startingOffsets": '{"t":{"0":9223372036854775808}}'}, "is no offset"),
+        ({"startingOffsets": '{"t":{"x":1}}'}, "t: 'x' is no partition number"),
+        ({"startingOffsets": '{"t":[1]}'}, r"partitions of 't': a JSON object is wanted, not \[1"),
+        ({"startingOffsets": '{"t":{}}'}, "names no partition"),
+        ({"startingOffsets": '{"t":{"0":1},"t":{"0":2}}'}, "'t' is there twice"),
+        ({"startingOffsets": "first"}, "option 'startingOffsets': no JSON .* at character 0"),
+        ({"startingTimestamp": "soon"}, "option 'startingTimestamp': 'soon' is no whole number"),
+        ({"startingTimestamp": "-1"}, "'-1' is no whole number from 0"),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":-1}}'}, "-1 is no time in ms"),
+        ({"startingOffsetsByTimestampStrategy": "x"}, "neither 'error' nor 'latest'"),
+    ],
+)
+def test_bounds_that_cannot_be(options, said):
+    with pytest.raises(OptionError, match=said):
+        batch(**options)
+
+
+def test_malformed_json_is_shown_where():
+    with pytest.raises(OptionError) as caught:
+        stream(startingOffsets='{"topic": {"0": 12, "1" 13}}')
+    assert caught.value.option == "startingOffsets"
+    assert "at character 24" in str(caught.value)
+    assert '{"0": 12, "1" <<here>>13}}' in str(caught.value)
+
+
+# How much ----------------------------------------------------------------------------------------
+
+
+def test_sizes():
+    found = stream(
+        minPartitions="7",
+        maxRecordsPerPartition="100",
+        maxOffsetsPerTrigger="5000",
+        minOffsetsPerTrigger="10",
+        maxTriggerDelay="2m",
+        includeHeaders="true",
+        kafkaConsumer__pollTimeoutMs="99",
+        groupIdPrefix="x",
+        fetchOffset__numRetries="3",
+        fetchOffset__retryIntervalMs="10",
+    )
+    assert (found.min_partitions, found.max_records_per_partition) == (7, 100)
+    assert (found.max_offsets_per_trigger, found.min_offsets_per_trigger) == (5000, 10)
+    assert (found.max_trigger_delay_ms, found.poll_timeout_ms) == (120_000, 99)
+    assert found.include_headers
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("5", 5), ("5ms", 5), ("5s", 5_000), ("5 seconds", 5_000), ("1min", 60_000), ("2h", 7_200_000),
+     ("1d", 86_400_000), ("15M", 900_000)],
+)  # fmt: skip
+def test_durations(text, ms):
+    assert stream(maxTriggerDelay=text).max_trigger_delay_ms == ms
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("minPartitions", "0"),
+        ("minPartitions", "x"),
+        ("maxRecordsPerPartition", "0"),
+        ("maxOffsetsPerTrigger", "-5"),
+        ("minOffsetsPerTrigger", "1.5"),
+        ("maxTriggerDelay", "soon"),
+        ("failOnDataLoss", "yes"),
+        ("includeHeaders", "1"),
+        ("kafkaConsumer.pollTimeoutMs", "0"),
+    ],
+)
+def test_values_that_cannot_be_name_their_option(name, value):
+    with pytest.raises(OptionError) as caught:
+        stream(**{name: value})
+    assert caught.value.option == name
+    assert repr(value) in str(caught.value)
+
+
+def test_contradictions():
+    with pytest.raises(OptionError, match="11 is above maxOffsetsPerTrigger=10"):
+        stream(minOffsetsPerTrigger="11", maxOffsetsPerTrigger="10")
+    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
+        with pytest.raises(OptionError, match=f"'{name}': only means something for batch"):
+            stream(**{name: "latest"})
+    for name in ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"):
+        with pytest.raises(OptionError, match=f"'{name}': only means something for streaming"):
+            batch(**{name: "1"})
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("startingOffset", "did you mean 'startingOffsets'"),
+        ("maxOffsetPerTrigger", "did you mean 'maxOffsetsPerTrigger'"),
+        ("topics", "option 'topics': is not known"),
+        ("bootstrap.servers", "did you mean 'kafka.bootstrap.servers'"),
+        ("kafka.fetch.max.byte", "'kafka.fetch.max.byte': .*did you mean 'kafka.fetch.max.bytes'"),
+        ("path", "option 'path': is not known"),
+    ],
+)
+def test_unknown_names(name, said):
+    with pytest.raises(OptionError, match=said):
+        stream(**{name: "x"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["auto.offset.reset", "key.deserializer", "value.deserializer", "enable.auto.commit",
+     "interceptor.classes"],
+)  # fmt: skip
+def test_what_is_ours_to_decide_is_refused_by_name(name):
+    with pytest.raises(OptionError, match=f"option 'kafka.{name}': cannot be set: "):
+        stream(**{f"kafka.{name}": "x"})
+
+
+def test_servers_are_needed():
+    with pytest.raises(OptionError, match=r"option 'kafka\.bootstrap\.servers': is needed"):
+        source_options({"subscribe": "t"}, streaming=True)
+    with pytest.raises(OptionError, match=r"option 'kafka\.bootstrap\.servers': is needed"):
+        sink_options({"topic": "t"})
+
+
+def test_client_options_pass_on_and_nothing_is_ever_reset_or_committed():
+    found = stream(
+        kafka__isolation__level="read_committed",
+        kafka__fetch__max__bytes="1000000",
+        kafka__group__id="g",
+        kafka__request__timeout__ms="9000",
+    ).client
+    assert found["isolation_level"] == "read_committed"
+    assert found["fetch_max_bytes"] == "1000000"
+    assert (found["auto_offset_reset"], found["enable_auto_commit"]) == ("none", False)
+    assert "group_id" not in found  # none is used
+
+
+def test_a_clients_own_words_come_under_sparks_name():
+    with pytest.raises(OptionError) as caught:
+        stream(kafka__isolation__level="dirty")
+    assert caught.value.option == "kafka.isolation.level"
+    with pytest.raises(OptionError) as caught:
+        sink_options({**SERVERS, "kafka.acks": "7"})
+    assert caught.value.option == "kafka.acks"
+
+
+# Security ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "rest", "password"),
+    [
+        ("scram.ScramLoginModule", "username='alice' password='p w'", "p w"),
+        ("plain.PlainLoginModule", 'username="alice"\n  password="a\\"b;c"', 'a"b;c'),
+        ("plain.PlainLoginModule", "username=alice password=plain", "plain"),
+    ],
+)
+def test_jaas(module, rest, password):
+    text = f"org.apache.kafka.common.security.{module} required {rest} ;"
+    found = stream(**{**SCRAM, "kafka.sasl.jaas.config": text}).client
+    assert (found["sasl_plain_username"], found["sasl_plain_password"]) == ("alice", password)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (JAAS.replace("Scram", "Krb5"), "only PlainLoginModule and ScramLoginModule"),
+        (JAAS.rstrip(";"), "with `required` and `;`"),
+        (JAAS.replace("username", "user"), "has no username"),
+        (JAAS.replace("password=", "secret="), "has no password"),
+    ],
+)
+def test_jaas_that_cannot_be_read_is_not_repeated(text, said):
+    with pytest.raises(OptionError, match=said) as caught:
+        stream(**{**SCRAM, "kafka.sasl.jaas.config": text})
+    assert caught.value.option == "kafka.sasl.jaas.config"
+    assert SECRET not in str(caught.value)
+
+
+def test_pem_stores(tmp_path):
+    pem = tmp_path / "x.pem"
+    pem.write_text("")
+    tls = {
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.truststore.type": "pem",
+        "kafka.ssl.truststore.location": str(pem),
+        "kafka.ssl.keystore.type": "PEM",
+        "kafka.ssl.keystore.location": str(pem),
+        "kafka.ssl.key.password": SECRET,
+        "kafka.ssl.endpoint.identification.algorithm": "",
+    }
+    found = stream(**tls).client
+    assert found["ssl_cafile"] == found["ssl_certfile"] == str(pem)
+    assert (found["ssl_password"], found["ssl_check_hostname"]) == (SECRET, False)
+    tls["kafka.ssl.endpoint.identification.algorithm"] = "https"
+    assert stream(**tls).client["ssl_check_hostname"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"ssl.truststore.location": "a.jks"}, "ssl.truststore.location"),
+        ({"ssl.truststore.location": "a", "ssl.truststore.type": "JKS"}, "ssl.truststore"),
+        ({"ssl.keystore.location": "a.p12", "ssl.keystore.type": "PKCS12"}, "ssl.keystore"),
+    ],
+)
+def test_javas_own_stores_are_refused_with_the_way_out(options, name):
+    with pytest.raises(OptionError, match=r"PEM") as caught:
+        stream(**{f"kafka.{key}": value for key, value in options.items()})
+    assert caught.value.option.startswith(f"kafka.{name}")
+
+
+def test_secrets_are_in_no_text():
+    from kcore.pipeline.planning import OffsetRange  # noqa: PLC0415
+    from kcore.pipeline.source import KcoreReader, KcoreStreamReader, RangePartition  # noqa: PLC0415
+
+    options = stream(**SCRAM)
+    sink = sink_options({**SERVERS, **SCRAM, "topic": "t"})
+    assert options.client["sasl_plain_password"] == SECRET  # or the test proves nothing
+    assert sink.client["sasl_plain_password"] == SECRET
+    task = RangePartition(OffsetRange("t", 0, 1, 2))
+    for one in (options, sink, KcoreReader(options), KcoreStreamReader(options), task):
+        assert SECRET not in repr(one)
+        assert SECRET not in str(one)
+    # Tasks carry a range each; the options travel once, with the reader.
+    assert SECRET.encode() not in pickle.dumps(task)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kafka.sasl.mechanism": "SCRAM-SHA-999"},
+        {"kafka.security.protocol": "PLAINTEXT"},
+        {"kafka.request.timeout.ms": "x"},
+        {"startingOffsets": "x"},
+    ],
+)
+def test_secrets_are_in_no_error(options):
+    for make in (lambda: stream(**{**SCRAM, **options}),):
+        with pytest.raises(OptionError) as caught:
+            make()
+        assert SECRET not in str(caught.value)
+        assert SECRET not in repr(caught.value)
+
+
+# The sink ----------------------------------------------------------------------------------------
+
+
+def test_sink():
+    found = sink_options({**SERVERS, "Topic": "t", "includeHeaders": "true", "kafka.acks": "all"})
+    assert (found.topic, found.include_headers, found.client["acks"]) == ("t", True, "all")
+    assert sink_options({**SERVERS, "checkpointLocation": "c", "queryName": "q"}).topic is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kafka.key.serializer", "cannot be set"),
+        ("kafka.value.serializer", "cannot be set"),
+        ("topics", "did you mean 'topic'"),
+        ("kafka.lingerms", "did you mean 'kafka.linger.ms'"),
+    ],
+)
+def test_sink_refuses(name, said):
+    with pytest.raises(OptionError, match=said) as caught:
+        sink_options({**SERVERS, name: "x"})
+    assert caught.value.option == name
+
+
+def test_errors_survive_the_way_from_a_worker():
+    one = OptionError("subscribe", "is wrong")
+    again = pickle.loads(pickle.dumps(one))
+    assert (str(again), again.option) == (str(one), "subscribe")
+    two = DataLossError("gone", TopicPartition("t", 1), 5, 9)
+    again = pickle.loads(pickle.dumps(two))
+    assert (str(again), again.partition, again.begin, again.end) == (
+        str(two), TopicPartition("t", 1), 5, 9,
+    )  # fmt: skip
+    assert "failOnDataLoss" in str(two)
+    assert not isinstance(one, KafkaConfigurationError)  # it is one of Spark's options

@@ -1,0 +1,138 @@
+"""Ranges and micro-batches: the rules of Spark's KafkaOffsetRangeCalculator and rateLimit."""
+
+import itertools
+
+import pytest
+
+from kcore.pipeline import offsets as json_offsets
+from kcore.pipeline.admission import Admission
+from kcore.pipeline.offsets import listed
+from kcore.pipeline.planning import OffsetRange, limit_offsets, split
+from kcore.structs import TopicPartition
+
+
+def ranges(*sizes, begin=0):
+    return [OffsetRange("t", number, begin, begin + size) for number, size in enumerate(sizes)]
+
+
+def shape(pieces):
+    """Partition -> sizes of its pieces."""
+    return [
+        [one.size for one in group]
+        for _, group in itertools.groupby(pieces, key=lambda one: one.partition)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "wanted"),
+    [
+        # Nothing asked for: a task a partition, none for nothing.
+        ([5, 0, 7], {}, [[5], [7]]),
+        ([], {"min_partitions": 3}, []),
+        ([0, 0], {"min_partitions": 3}, []),
+        # Enough there already.
+        ([5, 7], {"min_partitions": 2}, [[5], [7]]),
+        # One large one is cut evenly; what does not divide comes later.
+        ([5], {"min_partitions": 3}, [[1, 2, 2]]),
+        ([100], {"min_partitions": 4}, [[25, 25, 25, 25]]),
+        # In proportion.
+        ([100, 200], {"min_partitions": 6}, [[50, 50], [50, 50, 50, 50]]),
+        # Small ones stay whole, and are left out of the sum for the large ones.
+        ([10_000, 1, 1, 1], {"min_partitions": 7}, [[2500] * 4, [1], [1], [1]]),
+        # More than there are records: no empty ones.
+        ([2], {"min_partitions": 5}, [[1, 1]]),
+        # So many records a task, at most.
+        ([10], {"max_records": 4}, [[3, 3, 4]]),
+        ([4, 5], {"max_records": 4}, [[4], [2, 3]]),
+        # Both: the records first.
+        ([10, 2], {"max_records": 4, "min_partitions": 4}, [[3, 3, 4], [2]]),
+    ],
+)
+def test_split(sizes, options, wanted):
+    assert shape(split(ranges(*sizes), **options)) == wanted
+
+
+def test_pieces_are_the_whole_and_in_order():
+    for sizes in itertools.product([0, 1, 3, 10, 1000], repeat=3):
+        for least, most in itertools.product([None, 1, 4, 11], [None, 1, 7]):
+            whole = ranges(*sizes, begin=1 << 40)
+            pieces = split(whole, min_partitions=least, max_records=most)
+            assert all(one.size > 0 for one in pieces)
+            assert most is None or all(one.size <= most for one in pieces)
+            for one in whole:
+                mine = [piece for piece in pieces if piece.partition == one.partition]
+                ends = [one.begin, *(piece.end for piece in mine)]
+                assert [piece.begin for piece in mine] == ends[:-1]
+                assert ends[-1] == one.end
+
+
+def offsets(*numbers):
+    return {TopicPartition("t", number): offset for number, offset in enumerate(numbers)}
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "limit", "wanted"),
+    [
+        ([0, 0], [100, 300], 40, [10, 30]),
+        # Less than one record is one: the slow ones move, too, and the limit is passed by that.
+        ([0, 0], [1, 1000], 10, [1, 9]),
+        ([0, 0, 0], [10, 10, 10], 1, [1, 1, 1]),
+        # What is over is not handed out: 33.3 each.
+        ([0, 0, 0], [50, 50, 50], 100, [33, 33, 33]),
+        # All there is.
+        ([5, 5], [6, 7], 100, [6, 7]),
+        ([5, 5], [5, 5], 10, [5, 5]),
+        # An end that is behind the beginning (data lost, and allowed) is taken as it is.
+        ([9, 0], [4, 10], 5, [4, 5]),
+        ([(1 << 63) - 3], [(1 << 63) - 1], 1, [(1 << 63) - 2]),
+    ],
+)
+def test_limit(begin, end, limit, wanted):
+    assert limit_offsets(offsets(*begin), offsets(*end), limit) == offsets(*wanted)
+
+
+def test_limit_leaves_alone_what_has_no_beginning():
+    new = TopicPartition("u", 0)
+    assert limit_offsets(offsets(0), {**offsets(10), new: 7}, 5) == {**offsets(5), new: 7}
+
+
+# Admission ---------------------------------------------------------------------------------------
+
+
+def test_the_first_may_be_at_once_and_later_ones_wait_for_enough():
+    one = Admission(minimum=10, delay_ms=1000)
+    assert one.admits(offsets(0), offsets(1), now_ms=0)
+    one.took(0)
+    assert not one.admits(offsets(1, 0), offsets(5, 5), now_ms=999)
+    assert one.admits(offsets(1, 0), offsets(6, 5), now_ms=1)
+    assert one.admits(offsets(1, 0), offsets(2, 0), now_ms=1000)
+
+
+def test_without_a_minimum_there_is_always_one():
+    one = Admission(minimum=None, delay_ms=1000)
+    one.took(0)
+    assert one.admits(offsets(1), offsets(1), now_ms=0)
+
+
+def test_ends_behind_and_partitions_without_a_beginning_count_nothing():
+    one = Admission(minimum=1, delay_ms=1000)
+    one.took(0)
+    assert not one.admits(offsets(9), offsets(4, 100), now_ms=0)
+
+
+# Offsets as Spark keeps them ---------------------------------------------------------------------
+
+
+def test_mapping_and_back():
+    there = {TopicPartition("b", 10): 5, TopicPartition("b", 2): 1 << 40, TopicPartition("a", 0): 0}
+    mapping = json_offsets.to_mapping(there)
+    assert mapping == {"a": {"0": 0}, "b": {"2": 1 << 40, "10": 5}}
+    assert [*mapping] == ["a", "b"]
+    assert [*mapping["b"]] == ["2", "10"]
+    assert json_offsets.from_mapping(mapping) == there
+
+
+def test_names_for_messages_are_few():
+    many = [TopicPartition("t", number) for number in range(12)]
+    assert listed(many[:2]) == "t-0, t-1"
+    assert listed(many).endswith("t-9 and 2 more")
