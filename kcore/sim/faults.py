@@ -189,6 +189,8 @@ def _node_pause(world: World, chance: Chance) -> None:
 
 def _node_split(world: World, chance: Chance) -> None:
     nodes = list(world.brokers.peers.values())
+    if len(nodes) < 2:
+        return
     one = chance.between(0, len(nodes) - 2)
     other = chance.between(one + 1, len(nodes) - 1)
     until_ms = world.now_ms + chance.between(200, 8_000)
@@ -346,6 +348,13 @@ def _topic(world: World, chance: Chance) -> None:
         _say(world, Fault.TOPIC, name)
 
 
+def _trim(world: World, chance: Chance) -> None:
+    tp = chance.one_of(world.brokers.partitions())
+    until = world.brokers.trim(tp, chance)
+    if until is not None:
+        _say(world, Fault.TRIM, f"{tp.topic}-{tp.partition}", start_offset=until)
+
+
 _ACTS: Final[dict[Fault, Act]] = {
     Fault.CUT: _cut,
     Fault.HALF_OPEN: _half_open,
@@ -371,4 +380,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.HOLD: _hold,
     Fault.GROW: _grow,
     Fault.TOPIC: _topic,
+    Fault.TRIM: _trim,
 }

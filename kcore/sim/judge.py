@@ -61,7 +61,7 @@ class Judge:
         self._trace = trace
         self.group_of = group_of
         self.logs = Logs()
-        self.offsets = Offsets()
+        self.offsets = Offsets(self.logs)
         self.groups: dict[str, GroupBook] = {}
         self.hands: dict[Member, Hands] = {}
         self._topic_names: dict[bytes, str] = {}
@@ -154,8 +154,9 @@ class Judge:
     def _position(self, member: Member, hands: Hands, tp: TopicPartition) -> int:
         position = hands.position.get(tp)
         if position is None:
-            return max(self.offsets.of(member.group_id, tp).candidates())
-        return position
+            starts = self.logs.starts(tp)
+            return max(*self.offsets.of(member.group_id, tp).candidates(), starts[-1])
+        return max(position, self.logs.starts(tp)[-1])
 
     # Producers -----------------------------------------------------------------------------------
 

@@ -191,6 +191,19 @@ class Brokers:
         numbers = range(known, len(topic.partitions))
         self._partitions += [TopicPartition(name, number) for number in numbers]
 
+    def trim(self, tp: TopicPartition, chance: Chance) -> int | None:
+        """Delete some of the oldest records; where the log starts then, None if it stays."""
+        leader = self.leader_of(tp)
+        partition = self.cluster.partition(tp.topic, tp.partition)
+        log = partition.log
+        if leader is None or log.start_offset >= log.high_watermark:
+            return None
+        until = chance.between(log.start_offset + 1, log.high_watermark)
+        partition.delete_before(until, self.node(leader).local_ms)
+        self.stage.judge.logs.trimmed(tp, until)
+        self.drain()
+        return until
+
     def partitions(self) -> list[TopicPartition]:
         """All partitions of all topics."""
         return self._partitions

@@ -21,6 +21,7 @@ class Log:
 
     values: dict[int, bytes] = field(default_factory=dict)
     end_offset: int = 0  # behind the last of these
+    starts: list[int] = field(default_factory=lambda: [0])  # where it has started, the last: now
     delivered: dict[int, bytes] = field(default_factory=dict)  # to anybody, promised or not
     by_group: dict[str, set[int]] = field(default_factory=dict)  # delivered to whom
 
@@ -97,9 +98,27 @@ class Logs:
         self.delivered += len(records)
 
     def missing(self, group_id: str, tp: TopicPartition) -> list[int]:
-        """Promised records that nobody of a group got."""
+        """Promised records that nobody of a group got, and that have not been deleted."""
         log = self.logs.get(tp)
-        return [] if log is None else sorted(log.values.keys() - log.by_group.get(group_id, set()))
+        if log is None:
+            return []
+        missing = log.values.keys() - log.by_group.get(group_id, set())
+        return sorted(offset for offset in missing if offset >= log.starts[-1])
+
+    def handed_end(self, group_id: str, tp: TopicPartition) -> int:
+        """Behind the last record that anybody of a group got; 0: nobody got any."""
+        log = self.logs.get(tp)
+        got = None if log is None else log.by_group.get(group_id)
+        return max(got) + 1 if got else 0
+
+    def trimmed(self, tp: TopicPartition, start_offset: int) -> None:
+        """Records before that are deleted."""
+        self.logs.setdefault(tp, Log()).starts.append(start_offset)
+
+    def starts(self, tp: TopicPartition) -> list[int]:
+        """Where the log has started so far: whoever wants older records goes on there."""
+        log = self.logs.get(tp)
+        return [0] if log is None else log.starts
 
     def end_offset(self, tp: TopicPartition) -> int:
         """Behind the last promised record."""
@@ -110,7 +129,8 @@ class Logs:
 class Offsets:
     """Positions of members and offsets of groups."""
 
-    def __init__(self) -> None:
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
         self.committed: dict[tuple[str, TopicPartition], Committed] = {}
         self.commits = 0
 
@@ -128,11 +148,13 @@ class Offsets:
         expected = hands.position.get(tp)
         if expected is None:
             begins = self.of(group_id, tp).candidates(hands.since.get(tp, -1))
-            if first not in begins:
+            if first not in begins and not self._reset(tp, min(begins), first):
                 raise ViolationError(
                     Rule.NEVER_SKIPS,
                     f"{name} begins at {first} in {_name(tp)}, committed is {sorted(begins)}",
                 )
+            expected = first
+        elif self._reset(tp, expected, first):
             expected = first
         for record in records:
             if record.offset != expected:
@@ -143,6 +165,10 @@ class Offsets:
             expected += 1
         hands.position[tp] = expected
 
+    def _reset(self, tp: TopicPartition, expected: int, first: int) -> bool:
+        """Whether what was expected may be deleted, so that reading goes on at the start."""
+        return first > expected and first in self._logs.starts(tp)
+
     # Committing ----------------------------------------------------------------------------------
 
     def asked(
@@ -151,7 +177,8 @@ class Offsets:
         """A member asks for a commit: of nothing it is not done with."""
         for tp, offset in offsets.items():
             committed = self.of(group_id, tp)
-            allowed = max(hands.done.get(tp, 0), *committed.candidates())
+            starts = self._logs.starts(tp)
+            allowed = max(hands.done.get(tp, 0), *committed.candidates(), *starts)
             if offset > allowed:
                 raise ViolationError(
                     Rule.COMMIT_BEHIND,

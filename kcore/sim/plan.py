@@ -42,6 +42,7 @@ class Fault(Enum):
     HOLD = "hold"  # a member pauses partitions, and resumes them
     GROW = "grow"  # a topic gets partitions
     TOPIC = "topic"  # a topic is made that members wait for
+    TRIM = "trim"  # the oldest records of a partition are deleted
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -89,6 +90,10 @@ class Plan:
     append_every_ms: int = 500
     append_until_ms: int | None = None  # None: as long as faults last
     records_per_append: int = 3
+    codecs: tuple[str, ...] = ("none",)
+    partition_fetch_bytes: int = 1_048_576
+    fetch_min_bytes: int = 1
+    fetch_sessions: bool = True
     static_share: float = 0.0
     auto_commit_share: float = 0.5
     await_share: float = 0.0  # of members that acknowledge each step of a rebalance
@@ -149,6 +154,10 @@ def draw(chance: Chance, seed: int) -> Plan:
         drift_ppm=chance.one_of((0, 200, 20_000)),
         append_every_ms=chance.between(200, 1_500),
         records_per_append=chance.between(1, 8),
+        codecs=chance.one_of((("none",), ("gzip", "snappy", "lz4"))),
+        partition_fetch_bytes=chance.one_of((150, 1_048_576)),
+        fetch_min_bytes=chance.one_of((1, 1, 300)),
+        fetch_sessions=chance.happens(0.7),
         static_share=static_share if release >= _STATIC_SINCE else 0.0,
         auto_commit_share=chance.one_of((0.0, 0.5, 1.0)),
         await_share=chance.one_of((0.0, 0.5, 1.0)),

@@ -71,7 +71,10 @@ class Producer:
 
     def _send(self, tp: TopicPartition, node_id: int, values: list[bytes]) -> None:
         self._count += 1
-        records = encode_batch([(_WALL_MS + self._stage.now(), None, value) for value in values])
+        records = encode_batch(
+            [(_WALL_MS + self._stage.now(), None, value) for value in values],
+            codec=self._chance.one_of(self._stage.plan.codecs),
+        )
         part = m.ProduceRequest.PartitionProduceData(index=tp.partition, records=records)
         topic = m.ProduceRequest.TopicProduceData(name=tp.topic, partition_data=[part])
         request = m.ProduceRequest(acks=-1, timeout_ms=_GIVE_UP_MS, topic_data=[topic])

@@ -86,8 +86,9 @@ def _partition(world: World, group_id: str, owner: Member, tp: TopicPartition) -
     if position is None or position < end:
         return [f"{owner.name} is at {position} of {end} in {_name(tp)}"]
     committed = world.judge.offsets.of(group_id, tp).sure
-    if end and (committed is None or committed < end):
-        return [f"{committed} of {end} is committed in {_name(tp)}"]
+    handed = logs.handed_end(group_id, tp)
+    if handed and (committed is None or committed < handed):
+        return [f"{committed} of {handed} is committed in {_name(tp)}"]
     return []
 
 

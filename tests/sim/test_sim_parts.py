@@ -140,7 +140,7 @@ def test_records_are_what_was_written_and_stay_so():
 
 
 def test_reading_begins_where_the_group_left_off_and_goes_on_one_by_one():
-    offsets, hands = Offsets(), Hands()
+    offsets, hands = Offsets(Logs()), Hands()
     broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(1, b"a"))
     offsets.handed("m1", "g", hands, T0, records(0, b"a", b"b"))
     broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(3, b"a"))
@@ -152,7 +152,7 @@ def test_reading_begins_where_the_group_left_off_and_goes_on_one_by_one():
 
 
 def test_commits_are_behind_the_application_and_go_forward():
-    offsets, hands = Offsets(), Hands()
+    offsets, hands = Offsets(Logs()), Hands()
     hands.done[T0] = 3
     broken(Rule.COMMIT_BEHIND, offsets.asked, "m1", "g", hands, {T0: 4})
     offsets.asked("m1", "g", hands, {T0: 3})
@@ -164,6 +164,19 @@ def test_commits_are_behind_the_application_and_go_forward():
     offsets.asked("m1", "g", hands, {T0: 2})
     offsets.refused("g", T0, 2)
     assert offsets.of("g", T0).candidates() == {1}
+
+
+def test_what_was_deleted_may_be_passed_over():
+    logs, hands = Logs(), Hands()
+    offsets = Offsets(logs)
+    logs.acknowledged(T0, 0, [b"a", b"b", b"c", b"d"])
+    offsets.handed("m1", "g", hands, T0, records(0, b"a"))
+    logs.trimmed(T0, 3)
+    assert logs.missing("g", T0) == [3]
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(2, b"c"))
+    offsets.handed("m1", "g", hands, T0, records(3, b"d"))
+    offsets.handed("m2", "g", Hands(), T0, records(3, b"d"))
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m2", "g", Hands(), T0, records(2, b"c"))
 
 
 # The trace ---------------------------------------------------------------------------------------
