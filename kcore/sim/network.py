@@ -267,7 +267,7 @@ class Network:
             return
         if wire.node.up and self._now() >= self.refused_until_ms:
             wire.node_open = True
-            wire.excused = wire.node.paused
+            wire.excused = wire.excused or wire.node.paused
             wire.node.wire_opened(wire.number, wire.client.name)
             wire.client.wire_opened(wire.link)
         else:

@@ -1,0 +1,165 @@
+"""A plan, its faults and a run's verdicts in words, for people who see a run for the first time."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from kcore.sim.plan import Fault, Plan
+from kcore.sim.violations import Rule
+
+if TYPE_CHECKING:
+    from kcore.sim.run import Outcome
+
+# What each kind of fault hits, and what it does to it.
+FAULTS: Final[dict[Fault, tuple[str, str]]] = {
+    Fault.NODE_CRASH: ("nodes", "a node is gone, and comes back"),
+    Fault.NODE_PAUSE: ("nodes", "a node stands still, and goes on"),
+    Fault.NODE_SPLIT: ("nodes", "two nodes do not reach each other for a while"),
+    Fault.LAG: ("nodes", "a node gets what others write late"),
+    Fault.LEADER_MOVE: ("nodes", "another node leads a partition"),
+    Fault.COORDINATOR_MOVE: ("nodes", "another node keeps the groups of a journal"),
+    Fault.REFUSAL: ("nodes", "a node answers a request with an error"),
+    Fault.LATE_ANSWER: ("nodes", "a node serves a request late"),
+    Fault.CUT: ("connections", "a connection is reset, both sides are told"),
+    Fault.HALF_OPEN: ("connections", "nothing passes any more, and at most one side is told"),
+    Fault.SPLIT: ("connections", "nothing passes between a member and a node for a while"),
+    Fault.REFUSE: ("connections", "connects are refused for a while"),
+    Fault.STALL: ("connections", "one connection is slow for a while"),
+    Fault.ZOMBIE: ("members", "a member's process stands still, and comes back"),
+    Fault.SLOW: ("members", "a member does not poll for longer than it may"),
+    Fault.CRASH: ("members", "a member is gone without a word"),
+    Fault.LEAVE: ("members", "a member closes"),
+    Fault.JOIN: ("members", "a member comes"),
+    Fault.RESTART: ("members", "a static member comes back under its name"),
+    Fault.RESUBSCRIBE: ("members", "a member subscribes to other topics"),
+    Fault.REJOIN: ("members", "a member asks for a rebalance"),
+    Fault.HOLD: ("members", "a member pauses partitions, and resumes them"),
+    Fault.GROW: ("topics", "a topic gets more partitions"),
+    Fault.TOPIC: ("topics", "a topic is made that members wait for"),
+}
+
+
+class Verdict(Enum):
+    """What a run says of a rule."""
+
+    HELD = "held"
+    BROKEN = "broken"
+    NOT_REACHED = "not reached"  # it is judged at the end, and the run ended before
+
+
+# Rules about the end of a run, which one that breaks another rule never sees.
+_JUDGED_LAST: Final = {Rule.SETTLES, Rule.DELIVERED}
+
+
+def verdicts(outcome: Outcome) -> list[tuple[Rule, Verdict]]:
+    """What came of each rule."""
+    broken = outcome.violation.rule if outcome.violation is not None else None
+    return [
+        (
+            rule,
+            Verdict.BROKEN
+            if rule is broken
+            else Verdict.NOT_REACHED
+            if broken is not None and rule in _JUDGED_LAST
+            else Verdict.HELD,
+        )
+        for rule in Rule
+    ]
+
+
+def plan_in_words(plan: Plan) -> list[str]:
+    """What the run is, in sentences; the rates of faults aside."""
+    release = ".".join(map(str, plan.release))
+    groups = f" of {plan.groups} groups" if plan.groups > 1 else ""
+    topics = f"{count(plan.topics, 'topic')} of {count(plan.partitions, 'partition')}"
+    first = (
+        f"{count(plan.members, 'member')}{groups} read {topics} to begin with, from"
+        f" {count(plan.brokers, 'broker')} of release {release}."
+    )
+    phases = (
+        f"Faults go on for {seconds(plan.duration_ms)}, then all of them heal and everything has"
+        f" to settle within {seconds(plan.settle_within_ms)}."
+        if plan.faults
+        else f"Nothing goes wrong for {seconds(plan.duration_ms)}; then everything has to settle"
+        f" within {seconds(plan.settle_within_ms)}."
+    )
+    return [first, phases, _network(plan), _members(plan), _timeouts(plan)]
+
+
+def _network(plan: Plan) -> str:
+    low, high = plan.latency_ms
+    pieces = f", {share(plan.split_share)} of it in pieces" if plan.split_share else ""
+    drift = f" Clocks drift by up to {plan.drift_ppm:,} ppm." if plan.drift_ppm else ""
+    return (
+        f"What is sent arrives after {low} to {high} ms{pieces}.{drift} About every"
+        f" {seconds(plan.append_every_ms)} up to {count(plan.records_per_append, 'record')} are"
+        " written."
+    )
+
+
+def _members(plan: Plan) -> str:
+    lists = " or ".join(", ".join(names) for names in plan.assignors)
+    rest = [f"{share(plan.static_share)} of members are static"] if plan.static_share else []
+    if plan.auto_commit_share:
+        rest.append(f"{share(plan.auto_commit_share)} commit automatically")
+    if plan.pattern_share:
+        rest.append(f"{share(plan.pattern_share)} subscribe by pattern")
+    if plan.await_share:
+        rest.append(f"{share(plan.await_share)} acknowledge each step of a rebalance")
+    return f"Assignors: {lists}." + (f" {', '.join(rest)}.".capitalize() if rest else "")
+
+
+def _timeouts(plan: Plan) -> str:
+    return (
+        f"Session timeout {seconds(plan.session_timeout_ms)}, heartbeat every"
+        f" {seconds(plan.heartbeat_interval_ms)}, at most {seconds(plan.max_poll_interval_ms)}"
+        f" between polls, requests time out after {seconds(plan.request_timeout_ms)}."
+    )
+
+
+def rates_in_words(plan: Plan) -> list[tuple[str, str, str]]:
+    """Each kind of fault of the plan: its word, about how often, what it is."""
+    return [
+        (kind.value, f"about every {seconds(mean_ms)}", FAULTS[kind][1])
+        for kind, mean_ms in plan.faults.items()
+    ]
+
+
+def fault_in_words(who: str, detail: dict[str, Any]) -> str:
+    """Whom one fault hit, and how."""
+    words = [who]
+    for name, value in detail.items():
+        if name == "kind":
+            continue
+        if name == "until_ms":
+            words.append(f"until {seconds(value)}")
+        elif name == "told":
+            told = {True: "its peers are told", False: "nobody is told"}
+            words.append(told.get(value, f"told: {value}"))
+        elif name == "twin":
+            words.append("the old process only stands still" if value else "")
+        elif name in {"lag_ms", "delay_ms"}:
+            words.append(f"by {seconds(value)}")
+        elif name == "times":
+            words.append(f"{value} times")
+        elif name == "journal":
+            words.append(f"journal {value}")
+        else:
+            words.append(str(value))
+    return ", ".join(word for word in words if word)
+
+
+def count(number: int, noun: str) -> str:
+    """'1 member', '2,000 members'."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def seconds(ms: int) -> str:
+    """A time or a duration as people say it."""
+    return f"{ms:,} ms" if ms < 1_000 else f"{ms / 1_000:,.3f}".rstrip("0").rstrip(".") + " s"
+
+
+def share(part: float) -> str:
+    """A share of one as per cent."""
+    return f"{part * 100:g} %"
