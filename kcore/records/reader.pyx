@@ -20,14 +20,7 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_
 from kcore.records cimport columns, layout, legacy
 from kcore.records.columns cimport Columns, Cursor
 from kcore.records.layout cimport (
-    BatchHeader,
-    Fault,
-    RecordView,
-    fetch_ahead,
-    load32,
-    load64,
-    load_header,
-    read_record,
+    BatchHeader, Fault, RecordView, fetch_ahead, load32, load64, load_header, read_record,
 )
 from kcore.records.legacy cimport Message, Unfolded
 from kcore.records.loan cimport Loan
@@ -601,12 +594,6 @@ cdef class RecordReader:
             timestamp_ms = <int64_t> (<uint64_t> timestamp_ms + <uint64_t> view.timestamp_delta)
         return make_record(
             self.origin if self.checksums is None else self.origin_of_message(),
-            offset,
-            timestamp_ms,
-            view.key,
-            view.key_size,
-            view.value,
-            view.value_size,
-            view.headers,
-            view.end - view.headers if view.header_count else -1,
+            offset, timestamp_ms, view.key, view.key_size, view.value, view.value_size,
+            view.headers, view.end - view.headers if view.header_count else -1,
         )
