@@ -10,14 +10,19 @@ SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-long bench sim lint debug sanitize fuzz build kafka clean distclean
+.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded nodes, real data, a group of three (KILL=1: a node dies; KAFKA=1: a real Kafka; BOOTSTRAP= TOPIC= GROUP= : yours)
+run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded nodes, real data, a group of three, a Spark job (KILL=1: a node dies; KAFKA=1: a real Kafka; BOOTSTRAP= TOPIC= GROUP= : yours)
 	@$(BIN)/kcore demo $(if $(KAFKA),--kafka) $(if $(KILL),--kill-node) $(if $(BOOTSTRAP),--bootstrap '$(BOOTSTRAP)') \
 		$(if $(TOPIC),--topic '$(TOPIC)') $(if $(GROUP),--group '$(GROUP)') $(ARGS)
+	@$(if $(BOOTSTRAP),,$(MAKE) --no-print-directory .pipeline)
+
+# A fourteenth of the rows, to be quick. Without Java Spark is not installed for it: kcore says so.
+.pipeline: $(if $(shell command -v java),$(VENV)/.extra-jobs)
+	@$(BIN)/kcore pipeline delays --rows 24000 --out .cache/pipeline --optional
 
 test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
 	@$(BIN)/pytest -m "not slow" $(ARGS)
@@ -54,9 +59,9 @@ kafka:  # the real broker's jars; says so when there is no Java or Maven
 	@tools/fetch_kafka.sh $(JARS)
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
-	rm -rf build dist kcore.egg-info .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
-	find $(wildcard kcore transports clients embedded cli tests bench tools examples) -name '*.so' -delete
-	find $(wildcard kcore transports clients embedded cli tests bench tools examples) -name '__pycache__' -prune -exec rm -rf {} +
+	rm -rf build dist kcore.egg-info .cache/pipeline .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find $(wildcard kcore transports clients embedded pipeline cli tests bench tools examples) -name '*.so' -delete
+	find $(wildcard kcore transports clients embedded pipeline cli tests bench tools examples) -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f $(VENV)/.built
 
 distclean: clean  ## the environment and Kafka's jars too

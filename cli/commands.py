@@ -257,13 +257,17 @@ def sim(**given: Any) -> None:
     "-o", "--out", default="pipeline-out", show_default=True, metavar="DIR", help="Results, plot."
 )
 @click.option("--master", default="local[2]", show_default=True, help="Spark's.")
-@click.option("--load/--no-load", default=True, help="Fill the topics first.")
+@click.option(
+    "--rows", type=click.IntRange(1_000, 336_776), metavar="N", help="The first N flights only."
+)
+@click.option("--load/--no-load", default=True, help="Fill the topics, if they are empty.")
+@click.option("--optional", is_flag=True, help="Where Spark cannot run, say why, and be content.")
 def pipeline(**given: Any) -> None:
     """Run a Spark job on the flights of 2013, and check it against pandas.
 
     delays: by carrier and hour, with late data. weather: flights joined with the weather.
-    aircraft: the last state of each, from a compacted topic. Run again with the same DIR and
-    --no-load, a job that was killed goes on where it was.
+    aircraft: the last state of each, from a compacted topic. Run again with the same DIR, a job
+    that was killed goes on where it was.
     """
     from kcore.cli.pipeline import PipelineOptions  # noqa: PLC0415
     from kcore.cli.pipeline import pipeline as run_pipeline  # noqa: PLC0415

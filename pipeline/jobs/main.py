@@ -1,27 +1,41 @@
 """A job as spark-submit runs it: `spark-submit .../kcore/pipeline/jobs/main.py NAME BOOTSTRAP DIR`.
 
-The session is the one that spark-submit made; topics are filled unless `--no-load` is given.
+The session is the one that spark-submit made; DIR has to be the same place for driver and
+executors. Topics are created and filled unless `--no-load` is given.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
-from kcore.pipeline.jobs.runner import run_job, session
+from kcore.pipeline.jobs import NAMES
+from kcore.pipeline.jobs.errors import JobError
+from kcore.pipeline.jobs.runner import prepare, run_job
+from kcore.pipeline.jobs.session import session
 
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
-    load = "--no-load" not in arguments
-    rest = [one for one in arguments if not one.startswith("--")]
-    if len(rest) != 3:
-        sys.stderr.write("usage: main.py NAME BOOTSTRAP DIR [--no-load]\n")
-        return 2
-    name, bootstrap, folder = rest
-    with session(None, name) as spark:
-        report = run_job(spark, name, bootstrap, Path(folder), load=load)
-    sys.stdout.write(f"{report.name}: {report.rows} rows, the same as by pandas\n")
+    parser = argparse.ArgumentParser(prog="main.py", description=__doc__)
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("bootstrap")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rows", type=int, help="only the first so many flights")
+    parser.add_argument("--no-load", action="store_true", help="the topics are filled already")
+    given = parser.parse_args(arguments)
+    folder = given.folder.absolute() / given.name
+    prepare(folder, given.rows)
+    try:
+        with session(None, given.name) as spark:
+            report = run_job(
+                spark, given.name, given.bootstrap, folder, rows=given.rows, load=not given.no_load
+            )
+    except JobError as error:
+        sys.stderr.write(f"{given.name}: {error}\n")
+        return 1
+    sys.stdout.write(f"{report.name}: {report.rows:,} rows, the same as pandas has\n")
     return 0
 
 

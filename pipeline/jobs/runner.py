@@ -1,43 +1,45 @@
 """Runs a job: topics, rows, the streaming queries until everything is read, the check, the plot.
 
 Everything that must survive is in one folder: results, checkpoints, the plot. A job that was killed
-goes on where it was when it is run again with the same folder.
+goes on where it was when it is run again with the same folder; one that was done begins anew.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import json
+import shutil
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from kcore.pipeline.jobs import NAMES, data
+from kcore.pipeline.jobs import NAMES, results, topics
+from kcore.pipeline.jobs.errors import JobError, shortened
 
 if TYPE_CHECKING:
     from pandas import DataFrame
     from pyspark.sql import SparkSession
 
 BATCHES: Final = 8  # micro-batches that a topic is read in, about
-_TIMEOUT_S: Final = 600
-
-
-class WrongResultError(AssertionError):
-    """The stream's answer is not pandas'."""
+_STALLED_S: Final = 600  # without a micro-batch
+_POLL_S: Final = 0.2
+_PARTS: Final = ("parquet", "checkpoints", "broker", "run.json")  # of a job's folder
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a job. rows: of the result. result: it, sorted. plot: the picture."""
+    """What came of a job. records: in the topics it reads. rows: of the result. result: it, sorted.
+    plot: the picture.
+    """
 
     name: str
+    records: int
     rows: int
     result: DataFrame
-    plot: Path | None
+    plot: Path
 
 
 class Job:
@@ -47,11 +49,12 @@ class Job:
         self.spark = spark
         self.name = name
         self.bootstrap = bootstrap
-        self.folder = folder / name
+        self.folder = folder
+        self.queries: list[Any] = []
 
     def read(self, topic: str) -> Any:
         """A topic from its beginning, in micro-batches of about one BATCHES-th."""
-        size = _size(self.bootstrap, topic)
+        size = topics.written(self.bootstrap, topic)
         return (
             self.spark.readStream.format("kcore")
             .option("kafka.bootstrap.servers", self.bootstrap)
@@ -61,148 +64,143 @@ class Job:
             .load()
         )
 
-    def write_files(self, rows: Any, name: str) -> Any:
+    def write_files(self, rows: Any, name: str) -> None:
         """Start a query that appends to Parquet files."""
-        writer = rows.writeStream.format("parquet").option("path", str(self.folder / name))
-        return self._start(writer, name)
+        self._start(
+            rows.writeStream.format("parquet").option("path", str(self.folder / name)), name
+        )
 
-    def write_topic(self, rows: Any, topic: str) -> Any:
+    def write_topic(self, rows: Any, topic: str) -> None:
         """Start a query that writes to a topic."""
         writer = (
             rows.writeStream.format("kcore")
             .option("kafka.bootstrap.servers", self.bootstrap)
             .option("topic", topic)
         )
-        return self._start(writer, f"to-{topic}")
+        self._start(writer, f"to-{topic}")
 
-    def write_each(self, rows: Any, write: Callable[[Any, int], None]) -> Any:
+    def write_each(self, rows: Any, write: Callable[[Any, int], None]) -> None:
         """Start a query whose whole result is handed to `write` by each micro-batch."""
-        return self._start(rows.writeStream.outputMode("complete").foreachBatch(write), "each")
+        self._start(rows.writeStream.outputMode("complete").foreachBatch(write), "each")
 
     def replace_files(self, rows: Any, name: str) -> None:
         """Write Parquet files in place of those there are."""
         rows.write.mode("overwrite").parquet(str(self.folder / name))
 
-    def _start(self, writer: Any, name: str) -> Any:
+    def files(self, name: str) -> DataFrame:
+        """What `write_files` or `replace_files` has written."""
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.read_parquet(results.files(self.folder / name))
+
+    def records(self, topic: str) -> DataFrame:
+        """What `write_topic` has written as JSON, each value once."""
+        return topics.read_json(self.bootstrap, topic)
+
+    def _start(self, writer: Any, name: str) -> None:
         checkpoint = str(self.folder / "checkpoints" / name)
-        return (
+        started = (
             writer.option("checkpointLocation", checkpoint)
             .queryName(f"{self.name}-{name}")
             .trigger(availableNow=True)
             .start()
         )
+        self.queries.append(started)
+
+    def finish(self) -> None:
+        """Wait until every query has read everything. When one fails, none goes on. JobError."""
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415
+
+        waiting = {query.name: (query, time.monotonic(), "") for query in self.queries}
+        try:
+            while waiting:
+                for name, (query, moved_at_s, before) in [*waiting.items()]:
+                    if query.awaitTermination(_POLL_S):
+                        del waiting[name]
+                        continue
+                    now = str((query.lastProgress or {}).get("batchId", ""))
+                    if now != before:
+                        waiting[name] = (query, time.monotonic(), now)
+                    elif time.monotonic() - moved_at_s > _STALLED_S:
+                        raise JobError(f"query {name} did nothing for {_STALLED_S} s")
+        except StreamingQueryException as error:
+            raise JobError(f"query {name} failed: {shortened(str(error))}") from error
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End what still runs."""
+        for query in self.queries:
+            if query.isActive:
+                query.stop()
 
 
 def module_of(name: str) -> ModuleType:
-    """A job's module. ValueError: there is none of that name."""
+    """A job's module. JobError: there is none of that name."""
     if name not in NAMES:
-        raise ValueError(f"there is no job {name!r}: there are {', '.join(NAMES)}")
+        raise JobError(f"there is no job {name!r}: there are {', '.join(NAMES)}")
     return importlib.import_module(f"kcore.pipeline.jobs.{name}")
 
 
-@contextmanager
-def session(master: str | None, name: str) -> Iterator[SparkSession]:
-    """A Spark session with the data source registered. master: None: as spark-submit says."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+def prepare(folder: Path, rows: int | None) -> bool:
+    """Make a job's folder ready; whether a run of the same rows goes on that was killed there."""
+    note = folder / "run.json"
+    wanted = {"rows": rows, "state": "loaded"}
+    if note.exists() and json.loads(note.read_text()) == wanted:
+        return True
+    for name in _PARTS:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    return False
 
-    from kcore.pipeline import KcoreDataSource  # noqa: PLC0415
 
-    # The workers are to be this Python, not the first one that the shell finds.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(f"kcore {name}")
-    if master is not None:
-        builder = builder.master(master).config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", "4").config(
-        "spark.sql.session.timeZone", "UTC"
-    )
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(KcoreDataSource)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+def _note(folder: Path, rows: int | None, state: str) -> None:
+    whole = folder / "run.json.new"
+    whole.write_text(json.dumps({"rows": rows, "state": state}))
+    whole.replace(folder / "run.json")
 
 
 def run_job(
-    spark: SparkSession, name: str, bootstrap: str, folder: Path, *, load: bool = True
+    spark: SparkSession,
+    name: str,
+    bootstrap: str,
+    folder: Path,
+    *,
+    rows: int | None = None,
+    load: bool = True,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> Report:
     """Run a job to the end of its topics, check it, draw it.
 
-    load: create and fill the topics first. WrongResultError, and what Spark raises.
+    folder: the job's own, made ready by `prepare`. rows: only the first so many flights. load:
+    create the topics and fill them. JobError (WrongResultError), KafkaError.
     """
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
     module = module_of(name)
-    if load:
-        fill(module, bootstrap)
     job = Job(spark, name, bootstrap, folder)
-    for query in module.run(job):
-        if not query.awaitTermination(_TIMEOUT_S):
-            query.stop()
-            raise TimeoutError(f"{query.name} was not done in {_TIMEOUT_S} s")
-    result = check(module, job)
-    picture = job.folder / f"{name}.png"
-    module.plot(result, picture)
-    return Report(name, len(result), result, picture)
-
-
-def fill(module: ModuleType, bootstrap: str) -> int:
-    """Create a job's topics and fill those it reads; how many records were written."""
-    from kcore.pipeline.jobs.topics import create  # noqa: PLC0415
-
-    create(
-        bootstrap, {topic: (data.PARTITIONS, options) for topic, options in module.TOPICS.items()}
-    )
-    count: int = module.load(bootstrap)
-    return count
-
-
-def check(module: ModuleType, job: Job) -> DataFrame:
-    """The result, which is what pandas makes of the same rows. WrongResultError: it is not."""
-    import pandas as pd  # noqa: PLC0415
-
-    wanted = module.expected()
-    found = pd.read_parquet(_files(job.folder / "parquet"))[list(wanted.columns)]
-    for column in wanted.columns:
-        if isinstance(wanted[column].dtype, pd.DatetimeTZDtype):
-            found[column] = pd.to_datetime(found[column], utc=True)
-    by = list(wanted.columns)
-    wanted = wanted.sort_values(by, ignore_index=True)
-    found = found.sort_values(by, ignore_index=True)
+    if load:
+        topics.fill(module, bootstrap, rows)
+    read = {topic: topics.written(bootstrap, topic) for topic in module.READS}
+    say(", ".join(f"{count:,} records in topic {topic}" for topic, count in read.items()))
+    _note(folder, rows, "loaded")
     try:
-        pd.testing.assert_frame_equal(found, wanted, check_dtype=False, rtol=1e-9)
-    except AssertionError as difference:
-        raise WrongResultError(
-            f"{job.name}: {len(found)} rows, pandas has {len(wanted)}: {difference}"
-        ) from None
-    return found
-
-
-def _files(folder: Path) -> list[Path]:
-    """What Spark's file sink says is part of the result, where it says so: a task that was killed
-    may have left a file that is not.
-    """
-    log = folder / "_spark_metadata"
-    if not log.is_dir():
-        return sorted(folder.glob("*.parquet"))
-    import json  # noqa: PLC0415
-
-    names: dict[str, None] = {}
-    compacted = [int(path.stem) for path in log.glob("*.compact")]
-    first = max(compacted, default=-1)
-    for path in sorted(log.iterdir(), key=lambda one: int(one.stem) if one.stem.isdigit() else -1):
-        if not path.stem.isdigit() or int(path.stem) < first:
-            continue
-        for line in path.read_text().splitlines()[1:]:
-            entry = json.loads(line)
-            if entry["action"] == "add":
-                names[Path(entry["path"]).name] = None
-    return [folder / name for name in names]
-
-
-def _size(bootstrap: str, topic: str) -> int:
-    from kcore import Consumer, TopicPartition  # noqa: PLC0415
-
-    with Consumer(bootstrap_servers=bootstrap) as consumer:
-        parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)]
-        first, last = consumer.beginning_offsets(parts), consumer.end_offsets(parts)
-    return sum(last[part] - first[part] for part in parts)
+        module.run(job)
+        job.finish()
+    except PySparkException as error:
+        raise JobError(f"a query could not be started: {shortened(str(error))}") from error
+    finally:
+        job.stop()
+    wanted = module.expected(rows)
+    checked = [
+        results.check(f"{name}, {where}", found, wanted)
+        for where, found in module.results(job).items()
+    ]
+    picture = folder / f"{name}.png"
+    module.plot(checked[0], picture)
+    _note(folder, rows, "done")
+    return Report(name, sum(read.values()), len(checked[0]), checked[0], picture)

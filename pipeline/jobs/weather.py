@@ -5,6 +5,7 @@ Both streams have watermarks, so that the state of the join is let go; the resul
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 FLIGHTS: Final = "flights-scheduled"
 WEATHER: Final = "weather"
-TOPICS: Final = {FLIGHTS: {}, WEATHER: {}}
+TOPICS: Final[Mapping[str, Mapping[str, str]]] = {FLIGHTS: {}, WEATHER: {}}
+READS: Final = (FLIGHTS, WEATHER)
 WATERMARK: Final = "2 days"
+_PLOTTED_MIN: Final = 30  # flights, for a mean to be shown
 _FLIGHT: Final = "hour TIMESTAMP, origin STRING, carrier STRING, flight INT, dep_delay DOUBLE"
 _HOUR: Final = (
     "hour TIMESTAMP, origin STRING, temp DOUBLE, wind_speed DOUBLE, precip DOUBLE, visib DOUBLE"
@@ -29,14 +32,16 @@ _COLUMNS: Final = [
 ]
 
 
-def load(bootstrap: str) -> int:
-    """Fill both topics; how many records."""
-    flights = data.flights()[["hour", "origin", "carrier", "flight", "dep_delay"]]
-    sent = data.send(bootstrap, FLIGHTS, list(data.to_values(flights)))
-    return sent + data.send(bootstrap, WEATHER, list(data.to_values(data.weather())))
+def records(rows: int | None = None) -> data.Records:
+    """What both topics are filled with."""
+    flights = data.flights(rows)[["hour", "origin", "carrier", "flight", "dep_delay"]]
+    return {
+        FLIGHTS: data.Keyed(data.to_values(flights)),
+        WEATHER: data.Keyed(data.to_values(data.weather(rows))),
+    }
 
 
-def run(job: Job) -> list[Any]:
+def run(job: Job) -> None:
     """Start the query."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
@@ -53,12 +58,17 @@ def run(job: Job) -> list[Any]:
         *(f.col(f"f.{name}") for name in _COLUMNS[:5]),
         *(f.col(f"w.{name}") for name in _COLUMNS[5:]),
     )
-    return [job.write_files(joined, "parquet")]
+    job.write_files(joined, "parquet")
 
 
-def expected() -> DataFrame:
+def results(job: Job) -> dict[str, DataFrame]:
+    """What has come of it."""
+    return {"files": job.files("parquet")}
+
+
+def expected(rows: int | None = None) -> DataFrame:
     """The same by pandas."""
-    joined = data.flights().merge(data.weather(), on=["hour", "origin"])
+    joined = data.flights(rows).merge(data.weather(rows), on=["hour", "origin"])
     return joined[_COLUMNS]
 
 
@@ -73,12 +83,15 @@ def plot(result: DataFrame, path: Path) -> None:
     seen = result.assign(miles=result["visib"].round())
     for wet, name in ((False, "dry"), (True, "rain or snow")):
         part = seen[(seen["precip"] > 0) == wet].groupby("miles")["dep_delay"]
-        mean = part.mean()[part.count() >= 30]
-        axes.plot(mean.index, mean, marker="o", label=name)
-    axes.set_xlabel("visibility, miles")
+        count = part.count()
+        mean = part.mean()[count >= _PLOTTED_MIN]
+        axes.plot(mean.index, mean, marker="o", label=f"{name}: {count.sum():,} flights")
+    when = result["hour"].dt.tz_convert("America/New_York")
+    axes.set_title(f"The weather flights left New York in, {when.min():%B} to {when.max():%B %Y}")
+    axes.set_xlabel(f"visibility, miles (points of at least {_PLOTTED_MIN} flights)")
     axes.set_ylabel("mean departure delay, minutes")
-    axes.set_title("The worse one sees, the later one leaves (New York, 2013)")
     axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)
     plt.close(figure)

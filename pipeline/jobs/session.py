@@ -1,0 +1,75 @@
+"""A Spark session for a job, quiet: what Spark has to say goes to a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kcore.pipeline.jobs.errors import JobError, shortened
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Of jobs that are small: four tasks a stage, times as they were written.
+_SETTINGS: Final = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+}
+_LOCAL: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@contextmanager
+def session(master: str | None, name: str, log: Path | None = None) -> Iterator[SparkSession]:
+    """A Spark session with the data source registered. JobError: Spark does not start.
+
+    master: None: as spark-submit says. log: what the JVM and the workers say on standard error.
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    from kcore.pipeline import KcoreDataSource  # noqa: PLC0415
+
+    # The workers are to be this Python, not the first one that the shell finds.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = _SETTINGS if master is None else {**_SETTINGS, **_LOCAL, "spark.master": master}
+    builder = SparkSession.builder.appName(f"kcore {name}")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        with _errors_to(log):
+            spark = builder.getOrCreate()
+    except PySparkException as error:
+        where = "" if log is None else f"; {log} has more"
+        raise JobError(f"Spark did not start: {shortened(str(error))}{where}") from error
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(KcoreDataSource)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _errors_to(log: Path | None) -> Iterator[None]:
+    """Processes that are started meanwhile have a file as their standard error."""
+    if log is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
