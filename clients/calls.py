@@ -129,6 +129,13 @@ class Calls:
             known = self._engine.core.cluster.partitions(name)
         return set(known or self._lookup([name]).get(name, ()))
 
+    def fetch_partitions(self, topics: Iterable[str]) -> dict[str, set[int]]:
+        """Partition numbers of topics as they are now, whatever is known already; one question for
+        all. Those that do not exist are left out.
+        """
+        found = self._lookup([arguments.topic_name(topic) for topic in topics])
+        return {topic: set(numbers) for topic, numbers in found.items() if numbers}
+
     def _lookup(self, topics: list[str] | None) -> dict[str, list[int]]:
         limit = self._settings.default_api_timeout_ms
         with self._engine.guard:

@@ -42,21 +42,15 @@ class Cluster:
         consumer = self._ask()
         if options.pattern is not None:
             pattern = re.compile(options.pattern)
-            topics: Iterable[str] = [
-                name for name in consumer.topics() if pattern.fullmatch(name) is not None
-            ]
+            topics = {name for name in consumer.topics() if pattern.fullmatch(name) is not None}
         elif options.topics:
-            topics = options.topics
+            topics = set(options.topics)
         else:
             topics = {tp.topic for tp in options.partitions}
-        found: set[TopicPartition] = set()
-        missing: list[str] = []
-        for topic in topics:
-            numbers = consumer.partitions_for_topic(topic)
-            found |= {TopicPartition(topic, number) for number in numbers}
-            if not numbers:
-                missing.append(topic)
-        if missing:
+        numbers = consumer.fetch_partitions(topics) if topics else {}
+        found = {TopicPartition(topic, number) for topic in numbers for number in numbers[topic]}
+        missing = set(topics) - numbers.keys()
+        if missing and options.pattern is None:  # else it was deleted just now
             raise PlanError(
                 f"there is no topic {', '.join(sorted(missing))}: create it, or leave it out"
             )

@@ -77,7 +77,8 @@ class Lease:
 
     def limits(self) -> tuple[int, int] | None:
         """The first offset of the log and the one behind its last; None: there is no such log."""
-        if self._tp.partition not in self._consumer.partitions_for_topic(self._tp.topic):
+        topic, partition = self._tp
+        if partition not in self._consumer.fetch_partitions([topic]).get(topic, ()):
             return None
         first = self._consumer.beginning_offsets([self._tp])[self._tp]
         return first, self._consumer.end_offsets([self._tp])[self._tp]

@@ -270,6 +270,8 @@ def _consumer(kafka: Mapping[str, str]) -> dict[str, Any]:
     from kcore.consumer.config import ConsumerConfig  # noqa: PLC0415 - only to be checked by
 
     client = client_options(kafka)
+    # To ask for a topic that is gone must not make an empty one of its name.
+    client.setdefault("allow_auto_create_topics", False)
     client |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
     _try(lambda: ConsumerConfig.from_options(client))
     # No group is joined and no offset committed, so there is no need to say whose they would be.

@@ -163,7 +163,7 @@ class KcoreReader(DataSourceReader):
             )
         return _tasks(self.options, _ranges(begin, end))
 
-    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """A task's records."""
         return _read(self.options, partition)
 
@@ -201,7 +201,7 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxRows(self.options.max_offsets_per_trigger)
         return ReadAllAvailable()
 
-    def latestOffset(  # type: ignore[override] # noqa: N802
+    def latestOffset(  # noqa: N802
         self, start: Mapping[str, Any], limit: ReadLimit
     ) -> dict[str, Any]:
         """Where the next micro-batch ends: `start` if there is to be none yet."""
@@ -272,7 +272,7 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # Tasks ---------------------------------------------------------------------------------------
 
-    def partitions(  # type: ignore[override]
+    def partitions(
         self, start: Mapping[str, Any], end: Mapping[str, Any]
     ) -> Sequence[InputPartition]:
         """The ranges of a micro-batch."""
@@ -281,7 +281,7 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = [one for one in _ranges(begin, until) if one.size > 0]
         return _tasks(self.options, ranges)
 
-    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """A task's records."""
         return _read(self.options, partition)
 

@@ -1,0 +1,294 @@
+"""A task reads exactly its range; what is gone is told from what was never there."""
+
+import logging
+import threading
+import time
+
+import pytest
+from pipeline_support import (
+    DEADLINE_S,
+    create_topic,
+    delete_records,
+    delete_topic,
+    options,
+    read,
+    rows_of,
+    transact,
+)
+
+from kcore.embedded import EmbeddedBroker
+from kcore.pipeline import leases as leases_module
+from kcore.pipeline import reading
+from kcore.pipeline.errors import DataLossError, ReadTimeoutError
+from kcore.pipeline.leases import Leases
+from kcore.pipeline.planning import OffsetRange
+from kcore.pipeline.reading import read_range
+from kcore.structs import TopicPartition
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as broker:
+        yield broker
+        assert not broker.faults
+
+
+@pytest.fixture(autouse=True)
+def own_leases(monkeypatch):
+    """Consumers of this test only, closed behind it."""
+    mine = Leases()
+    monkeypatch.setattr(reading, "leases", mine)
+    yield mine
+    mine.close()
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """What is doubted after seconds is doubted at once."""
+    monkeypatch.setattr(reading, "_DOUBT_MS", 200)
+    monkeypatch.setattr(reading, "_POLL_MS", 50)
+
+
+def values(begin, end):
+    return [(number, b"%d" % number) for number in range(begin, end)]
+
+
+def topic_of(broker, request, count=0, **settings):
+    name = request.node.name.replace("[", "-").replace("]", "")
+    create_topic(broker.bootstrap, name, **settings)
+    for begin in range(0, count, 10):  # batches of ten
+        size = min(10, count - begin)
+        broker.produce(name, [(None, b"%d" % (begin + at)) for at in range(size)], partition=0)
+    return name
+
+
+@pytest.fixture
+def hundred(broker, request):
+    return topic_of(broker, request, 100)
+
+
+def test_exactly_the_range(broker, hundred):
+    wanted = options(broker.bootstrap, hundred)
+    for begin, end in [(0, 100), (0, 1), (99, 100), (37, 42), (9, 11), (10, 20), (5, 5)]:
+        assert read(wanted, hundred, begin, end) == values(begin, end)
+
+
+def test_columns_and_types(broker, request):
+    topic = topic_of(broker, request)
+    broker.produce(topic, [(b"k", b"v"), (None, None)])
+    wanted = options(broker.bootstrap, topic)
+    (batch,) = read_range(wanted, OffsetRange(topic, 0, 0, 2))
+    assert [(field.name, str(field.type)) for field in batch.schema] == [
+        ("key", "binary"), ("value", "binary"), ("topic", "string"), ("partition", "int32"),
+        ("offset", "int64"), ("timestamp", "timestamp[us, tz=UTC]"), ("timestampType", "int32"),
+    ]  # fmt: skip
+    assert batch.column("key").to_pylist() == [b"k", None]
+    assert batch.column("value").to_pylist() == [b"v", None]
+    wanted = options(broker.bootstrap, topic, includeHeaders="true")
+    (batch,) = read_range(wanted, OffsetRange(topic, 0, 0, 2))
+    assert batch.schema.names[-1] == "headers"
+
+
+def test_what_was_fetched_too_much_is_the_next_ranges(broker, hundred, own_leases, monkeypatch):
+    made = []
+    real = leases_module.Consumer
+    monkeypatch.setattr(
+        leases_module, "Consumer", lambda **given: made.append(given) or real(**given)
+    )
+    wanted = options(broker.bootstrap, hundred)
+    assert read(wanted, hundred, 0, 33) == values(0, 33)
+    assert read(wanted, hundred, 33, 70) == values(33, 70)
+    assert read(wanted, hundred, 70, 70) == []
+    assert read(wanted, hundred, 10, 15) == values(10, 15)  # back again: the rest is not it
+    assert read(wanted, hundred, 15, 100) == values(15, 100)
+    assert len(made) == 1
+
+
+def test_one_that_was_stopped_half_way_leaves_no_consumer(broker, hundred, own_leases):
+    wanted = options(broker.bootstrap, hundred)
+    rows = read_range(wanted, OffsetRange(hundred, 0, 0, 100))
+    next(rows)
+    rows.close()
+    assert not own_leases._kept
+    assert read(wanted, hundred, 0, 100) == values(0, 100)
+
+
+def test_other_options_get_another_consumer(broker, hundred, own_leases):
+    plain = options(broker.bootstrap, hundred)
+    headers = options(broker.bootstrap, hundred, includeHeaders="true")
+    read(plain, hundred, 0, 5)
+    first = next(iter(read_range(headers, OffsetRange(hundred, 0, 5, 6))))
+    assert "headers" in first.schema.names
+    assert len(own_leases._kept) == 1  # the other is still lent to the generator
+
+
+def test_two_tasks_of_one_partition_at_once(broker, hundred):
+    wanted = options(broker.bootstrap, hundred)
+    left = read_range(wanted, OffsetRange(hundred, 0, 0, 50))
+    right = read_range(wanted, OffsetRange(hundred, 0, 50, 100))
+    first, second = rows_of([next(left)]), rows_of([next(right)])
+    first += rows_of(left)
+    second += rows_of(right)
+    assert [row["offset"] for row in first + second] == [*range(100)]
+
+
+# Gaps ---------------------------------------------------------------------------------------------
+
+
+def test_gaps_of_transactions_are_no_loss(broker, request):
+    topic = topic_of(broker, request, 5)  # 0-4
+    transact(broker.bootstrap, topic, [b"a", b"b"], commit=False)  # 5, 6, marker 7
+    transact(broker.bootstrap, topic, [b"c"], commit=True)  # 8, marker 9
+    committed = options(broker.bootstrap, topic, **{"kafka.isolation.level": "read_committed"})
+    assert read(committed, topic, 0, 10) == [*values(0, 5), (8, b"c")]
+    assert read(committed, topic, 5, 8) == []  # nothing but what was aborted
+    assert read(committed, topic, 7, 8) == []  # nothing but a marker
+    assert read(committed, topic, 9, 10) == []
+    everything = options(broker.bootstrap, topic)
+    assert [offset for offset, _ in read(everything, topic, 0, 10)] == [*range(7), 8]
+
+
+def test_gaps_of_compaction_are_no_loss(broker, request):
+    topic = topic_of(
+        broker,
+        request,
+        cleanup_policy="compact",
+        segment_ms="1000",
+        min_cleanable_dirty_ratio="0.01",
+    )
+    for number in range(20):
+        broker.produce(topic, [(b"key-%d" % (number % 3), b"%d" % number)])
+        broker.let_time_pass(2_000)
+    wanted = options(broker.bootstrap, topic)
+    end = time.monotonic() + DEADLINE_S
+    while len(found := read(wanted, topic, 0, 20)) > 5:
+        assert time.monotonic() < end, f"never compacted: {found}"
+        broker.let_time_pass(60_000)
+        reading.leases.close()  # nothing that was fetched before
+        time.sleep(0.05)
+    assert found[-3:] == values(17, 20)
+    assert read(wanted, topic, 0, 10) == [one for one in found if one[0] < 10]
+
+
+# Loss ---------------------------------------------------------------------------------------------
+
+
+def test_what_retention_took_is_loss_with_its_place(broker, hundred):
+    delete_records(broker.bootstrap, hundred, 40)
+    wanted = options(broker.bootstrap, hundred)
+    with pytest.raises(DataLossError) as caught:
+        read(wanted, hundred, 30, 60)
+    error = caught.value
+    assert (error.partition, error.begin, error.end) == (TopicPartition(hundred, 0), 30, 40)
+    assert f"{hundred}-0: records 30 to 40 are gone; the log begins at 40" in str(error)
+    assert "failOnDataLoss" in str(error)
+    assert read(wanted, hundred, 40, 60) == values(40, 60)
+
+
+def test_with_fail_on_data_loss_false_it_goes_on_at_what_is_left(broker, hundred, caplog):
+    delete_records(broker.bootstrap, hundred, 40)
+    wanted = options(broker.bootstrap, hundred, failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        assert read(wanted, hundred, 30, 60) == values(40, 60)
+        assert read(wanted, hundred, 0, 30) == []
+    assert "records 30 to 40 are gone" in caplog.text
+    assert "records 0 to 30 are gone" in caplog.text
+
+
+def test_retention_while_it_is_read(broker, hundred):
+    small = {"kafka.fetch.max.bytes": "200", "kafka.max.partition.fetch.bytes": "200"}
+    wanted = options(broker.bootstrap, hundred, **small)
+    rows = read_range(wanted, OffsetRange(hundred, 0, 0, 100))
+    found = rows_of([next(rows)])
+    delete_records(broker.bootstrap, hundred, 90)
+    with pytest.raises(DataLossError) as caught:
+        found.extend(row for batch in rows for row in batch.to_pylist())
+    assert [row["offset"] for row in found] == [*range(caught.value.begin)]
+    assert caught.value.end == 90
+
+
+def test_a_log_that_ends_before_the_range(broker, hundred, soon):
+    wanted = options(broker.bootstrap, hundred)
+    with pytest.raises(DataLossError, match="records 100 to 110 are gone; the log ends at 100"):
+        read(wanted, hundred, 95, 110)
+    with pytest.raises(DataLossError, match="records 105 to 110 are gone; the log ends at 100"):
+        read(wanted, hundred, 105, 110)
+    wanted = options(broker.bootstrap, hundred, failOnDataLoss="false")
+    assert read(wanted, hundred, 95, 110) == values(95, 100)
+    assert read(wanted, hundred, 105, 110) == []
+
+
+def test_a_topic_that_is_deleted(broker, hundred, soon):
+    wanted = options(broker.bootstrap, hundred)
+    assert read(wanted, hundred, 0, 10) == values(0, 10)
+    delete_topic(broker.bootstrap, hundred)
+    reading.leases.close()
+    with pytest.raises(DataLossError, match="records 10 to 20 are gone; the topic"):
+        read(wanted, hundred, 10, 20)
+    wanted = options(broker.bootstrap, hundred, failOnDataLoss="false")
+    assert read(wanted, hundred, 10, 20) == []
+
+
+def test_records_that_are_there_and_do_not_come(soon):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", [(None, b"x")])
+        wanted = options(broker.bootstrap, "t", kafkaConsumer__pollTimeoutMs="400")
+        broker.refuse("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1_000_000)
+        with pytest.raises(ReadTimeoutError, match="pollTimeoutMs=400 at offset 0, of 0 to 1"):
+            read(wanted, "t", 0, 1)
+        broker.no_mishaps()
+        assert read(wanted, "t", 0, 1) == [(0, b"x")]
+
+
+def test_leaders_move_while_it_is_read():
+    with EmbeddedBroker(nodes=3) as broker:
+        broker.create_topic("t", replication_factor=3)
+        for begin in range(0, 300, 10):
+            broker.produce("t", [(None, b"%d" % (begin + at)) for at in range(10)])
+        small = {"kafka.fetch.max.bytes": "300", "kafka.max.partition.fetch.bytes": "300"}
+        rows = read_range(options(broker.bootstrap, "t", **small), OffsetRange("t", 0, 0, 300))
+        found = rows_of([next(rows)])
+        moves = 0
+        for number, batch in enumerate(rows):
+            if number % 5 == 0:
+                moves += 1
+                broker.move_leader("t", 0, moves % 3 + 1)
+            found += rows_of([batch])
+        assert moves > 1
+        assert [(row["offset"], row["value"]) for row in found] == values(0, 300)
+
+
+# Consumers kept -----------------------------------------------------------------------------------
+
+
+def test_idle_ones_are_closed_and_few_are_kept(broker, hundred, own_leases, monkeypatch):
+    wanted = options(broker.bootstrap, hundred)
+    lent = [own_leases.take(wanted, TopicPartition(hundred, 0)) for _ in range(3)]
+    monkeypatch.setattr(leases_module, "KEPT_MAX", 2)
+    for one in lent:
+        own_leases.give_back(one, usable=True)
+    (kept,) = own_leases._kept.values()
+    assert len(kept) == 2
+    for one in kept:
+        one.used_at -= leases_module.IDLE_S + 1
+    fresh = own_leases.take(wanted, TopicPartition(hundred, 0))
+    assert fresh not in lent
+    assert not own_leases._kept
+    own_leases.give_back(fresh, usable=False)
+    assert not own_leases._kept
+
+
+def test_threads_never_share_one(broker, hundred, own_leases):
+    wanted = options(broker.bootstrap, hundred)
+    wrong = []
+
+    def work():
+        wrong.extend(True for _ in range(5) if read(wanted, hundred, 20, 80) != values(20, 80))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE_S)
+    assert not wrong

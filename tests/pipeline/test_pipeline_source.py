@@ -1,0 +1,292 @@
+"""What the driver plans: partitions, bounds, micro-batches; no Spark, on the embedded broker."""
+
+import json
+import logging
+import pickle
+import time
+
+import pytest
+from pipeline_support import (
+    add_partitions,
+    create_topic,
+    delete_records,
+    delete_topic,
+    options,
+    transact,
+)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from kcore.embedded import EmbeddedBroker
+from kcore.pipeline.errors import DataLossError, PlanError
+from kcore.pipeline.source import KcoreDataSource, KcoreReader, KcoreStreamReader
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as broker:
+        yield broker
+        assert not broker.faults
+
+
+@pytest.fixture
+def topic(broker, request):
+    """Two partitions of five records."""
+    name = "".join(ch if ch.isalnum() else "-" for ch in request.node.name)
+    broker.create_topic(name, 2)
+    fill(broker, name, 10)
+    return name
+
+
+def fill(broker, topic, count):
+    broker.produce(topic, [(None, b"x")] * count)
+
+
+def plan(broker, topic, **more):
+    """The ranges of a batch query: (topic, partition, begin, end)."""
+    return ranges(KcoreReader(options(broker.bootstrap, topic, **more)).partitions())
+
+
+def ranges(tasks):
+    return [(*one.wanted.tp, one.wanted.begin, one.wanted.end) for one in tasks]
+
+
+@pytest.fixture
+def streamed(broker, topic):
+    """Makes stream readers of the topic, and stops them."""
+    made = []
+
+    def make(name=topic, **more):
+        wanted = options(broker.bootstrap, name, streaming=True, **more)
+        made.append(KcoreStreamReader(wanted))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+# Batch --------------------------------------------------------------------------------------------
+
+
+def test_everything_by_default(broker, topic):
+    assert plan(broker, topic) == [(topic, 0, 0, 5), (topic, 1, 0, 5)]
+    assert plan(broker, topic, subscribePattern=f"{topic}.*") == plan(broker, topic)
+    assert plan(broker, topic, assign=json.dumps({topic: [1]})) == [(topic, 1, 0, 5)]
+
+
+def test_a_pattern_is_matched_whole_and_may_match_nothing(broker, topic):
+    assert plan(broker, topic, subscribePattern=topic[:-1]) == []
+    assert plan(broker, topic, subscribePattern="no such") == []
+
+
+def test_bounds(broker, topic):
+    begin = json.dumps({topic: {"0": 2, "1": -2}})
+    end = json.dumps({topic: {"0": -1, "1": 3}})
+    assert plan(broker, topic, startingOffsets=begin, endingOffsets=end) == [
+        (topic, 0, 2, 5),
+        (topic, 1, 0, 3),
+    ]
+    same = json.dumps({topic: {"0": 5, "1": 3}})
+    assert plan(broker, topic, startingOffsets=same, endingOffsets=end) == []
+
+
+def test_bounds_by_time(broker, request):
+    topic = "by-time"
+    create_topic(broker.bootstrap, topic, 2)
+    stamps = []
+    for _ in range(3):
+        time.sleep(0.005)
+        stamps.append(time.time_ns() // 1_000_000)
+        time.sleep(0.005)
+        fill(broker, topic, 2)
+    begin, end = str(stamps[1]), str(stamps[2])
+    assert plan(broker, topic, startingTimestamp=begin, endingTimestamp=end) == [
+        (topic, 0, 1, 2),
+        (topic, 1, 1, 2),
+    ]
+    each = json.dumps({topic: {"0": stamps[2], "1": stamps[0]}})
+    assert plan(broker, topic, startingOffsetsByTimestamp=each) == [
+        (topic, 0, 2, 3),
+        (topic, 1, 0, 3),
+    ]
+    late = str(stamps[2] + 3_600_000)
+    assert plan(broker, topic, endingTimestamp=late) == [(topic, 0, 0, 3), (topic, 1, 0, 3)]
+    with pytest.raises(PlanError, match="'startingTimestamp': by-time-0, by-time-1 has no record"):
+        plan(broker, topic, startingTimestamp=late)
+    relaxed = {"startingOffsetsByTimestampStrategy": "latest"}
+    assert plan(broker, topic, startingTimestamp=late, **relaxed) == []
+
+
+def test_tasks_are_cut_by_size(broker, topic):
+    assert len(plan(broker, topic, maxRecordsPerPartition="2")) == 6
+    assert len(plan(broker, topic, minPartitions="4")) == 4
+
+
+def test_plans_that_cannot_be(broker, topic):
+    with pytest.raises(PlanError, match="there is no topic absent, gone: create"):
+        plan(broker, f"gone,{topic},absent")
+    with pytest.raises(PlanError, match=f"'assign' names partitions that do not exist: {topic}-7"):
+        plan(broker, topic, assign=json.dumps({topic: [0, 7]}))
+    one = json.dumps({topic: {"0": 1}})
+    with pytest.raises(PlanError, match=f"'startingOffsets' has to .*{topic}-1 is missing.*-1"):
+        plan(broker, topic, startingOffsets=one)
+    more = json.dumps({topic: {"0": 1, "1": 1, "2": 1}, "other": {"0": 1}})
+    with pytest.raises(PlanError, match=f"not read: other-0, {topic}-2"):
+        plan(broker, topic, endingOffsets=more)
+    begin, end = json.dumps({topic: {"0": 4, "1": 0}}), json.dumps({topic: {"0": 3, "1": 3}})
+    with pytest.raises(PlanError, match=f"{topic}-0 would be read from 4 to 3"):
+        plan(broker, topic, startingOffsets=begin, endingOffsets=end)
+    assert set(broker.topics()) & {"gone", "absent", "other"} == set()  # asking makes none
+
+
+def test_read_committed_ends_before_what_is_open(broker, topic):
+    transact(broker.bootstrap, topic, [b"a"], commit=True)
+    committed = {"kafka.isolation.level": "read_committed"}
+    assert plan(broker, topic, **committed)[0] == (topic, 0, 0, 7)  # the marker counts
+
+
+# Stream -------------------------------------------------------------------------------------------
+
+
+def test_a_stream_begins_at_the_end_unless_told(topic, streamed):
+    assert streamed().initialOffset() == {topic: {"0": 5, "1": 5}}
+    assert streamed(startingOffsets="earliest").initialOffset() == {topic: {"0": 0, "1": 0}}
+    some = json.dumps({topic: {"0": 3, "1": -1}})
+    assert streamed(startingOffsets=some).initialOffset() == {topic: {"0": 3, "1": 5}}
+
+
+def test_micro_batches_in_proportion(topic, streamed):
+    reader = streamed(maxOffsetsPerTrigger="4", startingOffsets="earliest")
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxRows(4)
+    begin = reader.initialOffset()
+    end = reader.latestOffset(begin, limit)
+    assert end == {topic: {"0": 2, "1": 2}}
+    assert reader.reportLatestOffset() == {topic: {"0": 5, "1": 5}}
+    assert ranges(reader.partitions(begin, end)) == [(topic, 0, 0, 2), (topic, 1, 0, 2)]
+    assert reader.partitions(end, end) == []
+    assert streamed().getDefaultReadLimit() == ReadAllAvailable()
+
+
+def test_no_micro_batch_before_there_is_enough(broker, topic, streamed):
+    reader = streamed(minOffsetsPerTrigger="4", startingOffsets="earliest")
+    everything = ReadAllAvailable()
+    first = reader.latestOffset(reader.initialOffset(), everything)
+    assert first == {topic: {"0": 5, "1": 5}}
+    fill(broker, topic, 2)
+    assert reader.latestOffset(first, everything) == first
+    assert reader.reportLatestOffset() == {topic: {"0": 6, "1": 6}}
+    fill(broker, topic, 2)
+    assert reader.latestOffset(first, everything) == {topic: {"0": 7, "1": 7}}
+
+
+def test_not_enough_for_long_is_enough(broker, topic, streamed):
+    reader = streamed(minOffsetsPerTrigger="4", maxTriggerDelay="50ms", startingOffsets="earliest")
+    first = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    fill(broker, topic, 2)
+    time.sleep(0.06)
+    assert reader.latestOffset(first, ReadAllAvailable()) == {topic: {"0": 6, "1": 6}}
+
+
+def test_available_now_is_what_was_there_when_it_began(broker, topic, streamed):
+    reader = streamed(startingOffsets="earliest")
+    reader.prepareForTriggerAvailableNow()
+    fill(broker, topic, 4)
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert end == {topic: {"0": 5, "1": 5}}
+    assert reader.latestOffset(end, ReadMaxRows(1)) == end
+
+
+def test_new_partitions_are_read_from_their_first_record(broker, topic, streamed):
+    reader = streamed()
+    begin = reader.initialOffset()
+    add_partitions(broker.bootstrap, topic, 3)
+    broker.produce(topic, [(None, b"y")] * 4, partition=2)
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert end == {topic: {"0": 5, "1": 5, "2": 4}}
+    assert ranges(reader.partitions(begin, end)) == [(topic, 2, 0, 4)]
+
+
+def test_new_topics_of_a_pattern(broker, topic, streamed):
+    reader = streamed(subscribePattern=f"{topic}.*")
+    begin = reader.initialOffset()
+    broker.create_topic(f"{topic}-more")
+    fill(broker, f"{topic}-more", 3)
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert end[f"{topic}-more"] == {"0": 3}
+    assert ranges(reader.partitions(begin, end)) == [(f"{topic}-more", 0, 0, 3)]
+
+
+def test_a_new_partition_that_has_lost_records_already(broker, topic, streamed, caplog):
+    begin = streamed().initialOffset()
+    add_partitions(broker.bootstrap, topic, 3)
+    broker.produce(topic, [(None, b"y")] * 4, partition=2)
+    delete_records(broker.bootstrap, topic, 3, partition=2)
+    with pytest.raises(DataLossError, match=f"{topic}-2 is new to this query, and begins at 3"):
+        streamed().latestOffset(begin, ReadAllAvailable())
+    reader = streamed(failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        end = reader.latestOffset(begin, ReadAllAvailable())
+        assert ranges(reader.partitions(begin, end)) == [(topic, 2, 3, 4)]
+    assert "begins at 3" in caplog.text
+
+
+def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
+    begin = streamed().initialOffset()
+    delete_topic(broker.bootstrap, topic)
+    with pytest.raises((PlanError, DataLossError), match=topic):
+        streamed().latestOffset(begin, ReadAllAvailable())
+    broker.create_topic(topic, 1)
+    fill(broker, topic, 2)
+    with pytest.raises(DataLossError) as caught:
+        streamed().latestOffset(begin, ReadAllAvailable())
+    assert f"{topic}-0 ends at 2, and was read up to 5" in str(caught.value)
+    reader = streamed(failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        end = reader.latestOffset(begin, ReadAllAvailable())
+    assert end == {topic: {"0": 2}}
+    assert reader.partitions(begin, end) == []
+    assert f"{topic}-1 is gone" in caplog.text
+    fill(broker, topic, 1)
+    after = reader.latestOffset(end, ReadAllAvailable())
+    assert ranges(reader.partitions(end, after)) == [(topic, 0, 2, 3)]
+
+
+# What travels -------------------------------------------------------------------------------------
+
+
+def test_readers_travel_without_their_connections(topic, streamed):
+    reader = streamed(startingOffsets="earliest")
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    again = pickle.loads(pickle.dumps(reader))
+    (task, _) = reader.partitions(reader.initialOffset(), end)
+    task = pickle.loads(pickle.dumps(task))
+    assert repr(task) == f"{topic}-0[0, 5)"
+    assert sum(batch.num_rows for batch in again.read(task)) == 5
+
+
+def test_what_pyspark_makes_of_no_task_reads_nothing(topic, streamed):
+    from pyspark.sql.datasource import InputPartition  # noqa: PLC0415
+
+    assert [*streamed().read(InputPartition(None))] == []
+
+
+def test_the_schema_is_fixed(broker, topic):
+    from pyspark.sql.types import LongType, StructType  # noqa: PLC0415
+
+    given = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic}
+    source = KcoreDataSource(given)
+    assert source.schema().startswith("key binary, value binary, topic string, partition int,")
+    assert "headers" not in source.schema()
+    assert "headers array<" in KcoreDataSource({**given, "INCLUDEHEADERS": "True"}).schema()
+    for make in (source.reader, source.streamReader):
+        with pytest.raises(PlanError, match=r"leave \.schema\(\.\.\.\) out"):
+            make(StructType().add("a", LongType()))
+
+
+def test_stop_may_come_first_and_twice(streamed):
+    reader = streamed()
+    reader.stop()
+    reader.initialOffset()
+    reader.stop()
+    reader.stop()
