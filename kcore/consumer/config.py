@@ -21,7 +21,7 @@ Source: ConsumerConfig.java and CommonClientConfigs.java of Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kcore.assignors import BY_NAME as ASSIGNORS
@@ -83,12 +83,8 @@ class ConsumerConfig(ClientConfig):
     heartbeat_interval_ms: int = 3_000
     consumer_timeout_ms: float = float("inf")
     default_api_timeout_ms: int = 60_000
-    bootstrap_timeout_ms: int = 30_000
     exclude_internal_topics: bool = True
-    api_version: tuple[int, ...] | None = None
-    transport: Any = "blocking"
     await_acknowledgement: bool = False
-    extras: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def from_options(
