@@ -236,6 +236,10 @@ def _faults(
     "--trace", type=click.IntRange(min=0), default=40, show_default=True, metavar="LINES",
     help="Of what led to a violation.",
 )  # fmt: skip
+@click.option(
+    "--html", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
+    help="Draw the run as a page; of several, the first that breaks a rule.",
+)  # fmt: skip
 def sim(**given: Any) -> None:
     """Simulate groups under faults, and judge every step.
 

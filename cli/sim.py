@@ -7,9 +7,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Final
 
-from kcore.cli.endings import DONE, REFUSED
+from kcore.cli.endings import DONE, REFUSED, RefusalError
+from kcore.cli.sim_page import page_of
 from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
 
 TAIL_LINES: Final = 40
@@ -30,6 +32,7 @@ class SimOptions:
     duration: float | None = None
     faults: tuple[str, ...] | None = None
     trace: int = TAIL_LINES
+    html: str | None = None  # the file to draw into
 
     def plan(self, seed: int) -> Plan:
         """The plan of one seed. ValueError for a fault there is not."""
@@ -43,6 +46,17 @@ class SimOptions:
         if self.faults is not None:
             given["faults"] = faults_of(self.faults, drawn, random.Random, seed)
         return overruled(drawn, **given)
+
+    def command(self, seed: int) -> str:
+        """What gives the run of one seed again."""
+        words = ["kcore sim", f"--seed {seed}"]
+        for name in ("members", "brokers", "topics", "partitions", "groups", "duration"):
+            value = getattr(self, name)
+            if value is not None:
+                words.append(f"--{name} {value:g}")
+        if self.faults is not None:
+            words.append(f"--faults {','.join(self.faults)}")
+        return " ".join(words)
 
 
 def sim(options: SimOptions) -> int:
@@ -68,7 +82,20 @@ def _one(options: SimOptions) -> int:
         f"{outcome.steps:,} turns, {outcome.ended_ms:,} ms of the world in {spent_ms:,.0f} ms;"
         f" trace hash {outcome.digest}"
     )
+    _draw(options, outcome)
     return DONE if outcome.violation is None else REFUSED
+
+
+def _draw(options: SimOptions, outcome: Outcome) -> None:
+    """The run as a page, if there is to be one."""
+    if options.html is not None:
+        path = Path(options.html)
+        page = page_of(outcome, options.command(outcome.plan.seed))
+        try:
+            path.write_text(page, "utf-8")
+        except OSError as error:
+            raise RefusalError(f"the page cannot be written: {error}") from error
+        print(f"seed {outcome.plan.seed} is drawn in {path}")
 
 
 def _tell(outcome: Outcome, count: int) -> None:
@@ -93,6 +120,8 @@ def _many(options: SimOptions) -> int:
         settled_ms = max(settled_ms, outcome.settled_ms or 0)
         all_of_them.update(outcome.digest.encode())
         if outcome.violation is not None:
+            if not found:
+                _draw(options, outcome)
             found[outcome.violation.rule.name] += 1
             first = str(outcome.violation).strip().splitlines()
             print(f"seed {outcome.plan.seed}: {first[0]} {first[-1] if first[1:] else ''}".rstrip())
@@ -106,6 +135,8 @@ def _many(options: SimOptions) -> int:
         f" {slowest_ms:,.0f} ms; settled within {settled_ms:,} ms;"
         f" hash of all {all_of_them.hexdigest()}"
     )
+    if options.html is not None and not found:
+        print(f"nothing was found: {options.html} is not written")
     return REFUSED if found else DONE
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcore.sim.ownership import Owned, Ownership
 from kcore.sim.plan import Fault
 from kcore.sim.trace import EVENTS_MAX, TraceEvent, What
-from kcore.sim.words import FAULTS, count, fault_in_words, seconds
+from kcore.sim.words import FAULTS, count, fault_in_words
 
 if TYPE_CHECKING:
     from kcore.sim.run import Outcome
@@ -31,9 +31,6 @@ BINS: Final = 240  # of delivered and committed records
 
 # What a member is in.
 OUTSIDE, REBALANCING, STABLE = range(3)
-
-# Faults whose end is a time in the trace, but which end with all others when the world heals.
-_HEALED_MARKS: Final = {"zombie": "zombie", "slow": "slow", "node-pause": "paused"}
 
 
 @dataclass(slots=True)
@@ -60,7 +57,7 @@ class Process:
     state: int = OUTSIDE
     generation: int = -1
     paused_ms: int | None = None
-    owned: dict[Owned, int] = field(default_factory=dict)  # since when
+    owned: dict[Owned, tuple[int, int]] = field(default_factory=dict)  # since, in which generation
 
 
 @dataclass(slots=True)
@@ -259,7 +256,7 @@ class _Teller:
         own.given_up(lane.name, process.owned, event.at_ms, process.generation, but=has)
         process.generation = number
         for owned in sorted(has):
-            process.owned.setdefault(owned, event.at_ms)
+            process.owned.setdefault(owned, (event.at_ms, number))
         generation = self._generation_of(lane.group, number)
         if generation is not None:
             generation.assigned_ms = event.at_ms
@@ -472,8 +469,3 @@ def _faults(faults: dict[str, list[list[Any]]]) -> Iterable[list[Any]]:
         marks = faults.get(kind.value)
         if marks:
             yield [kind.value, hits, words, marks]
-
-
-def span_in_words(from_ms: int, to_ms: int) -> str:
-    """A stretch of time."""
-    return f"{seconds(from_ms)} to {seconds(to_ms)}"
