@@ -20,7 +20,7 @@ from kcore.clients.engine import Engine
 from kcore.clients.groupless import AllPartitions
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
-from kcore.clients.keeper import Keeper, tick_ms
+from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.rebalance import Bridge, check_listener
 from kcore.clients.reporting import Reporter
 from kcore.clients.security import tls_context
@@ -70,8 +70,8 @@ class Consumer(Calls, Batches):
         self.config: dict[str, object] = self._settings.as_mapping()
         self._bridge = Bridge(self._engine)
         self._engine.auto_committed = self._settings.default_offset_commit_callback
-        interval_ms = tick_ms(self._settings.heartbeat_interval_ms)
-        self._keeper = Keeper(self._engine, interval_ms, self._transport_name())
+        pace = Pace(self._settings.heartbeat_interval_ms)
+        self._keeper = Keeper(self._engine, pace, self._transport_name())
         self._wish: str | None = None  # what was asked for: "topics", "pattern" or "partitions"
         self._groupless: AllPartitions | None = None
         self._batch: Batch | None = None

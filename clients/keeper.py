@@ -18,21 +18,42 @@ from kcore.transports.background import Stop, run_aside
 # A turn reads what has come at most this often: the rest is left to the next tick.
 _STEPS_PER_TURN = 4
 _TICK_MAX_MS = 100
+# While the user comes back all the time, ticks grow up to this.
+_REST_MAX_MS = 1_000
 
 log = logging.getLogger("kcore.consumer")
 
 
-def tick_ms(heartbeat_interval_ms: int) -> int:
-    """How long the user may be away before the keeper looks in."""
-    return max(1, min(_TICK_MAX_MS, heartbeat_interval_ms // 3))
+class Pace:
+    """How long the keeper rests between two looks.
+
+    A tick, after a look that found the user away. Whoever polls in a loop needs no keeper, and ten
+    looks a second are most of what an idle consumer costs: each one that finds the user there
+    doubles the rest. Its bound leaves two thirds of a heartbeat interval to the heartbeat that is
+    due when the user goes away right after a look.
+
+    tick_ms: how long the user may be away before the keeper works for them. rest_ms: the next rest.
+    """
+
+    __slots__ = ("_longest_ms", "rest_ms", "tick_ms")
+
+    def __init__(self, heartbeat_interval_ms: int) -> None:
+        third_ms = max(1, heartbeat_interval_ms // 3)
+        self.tick_ms = min(_TICK_MAX_MS, third_ms)
+        self._longest_ms = min(_REST_MAX_MS, third_ms)
+        self.rest_ms = self.tick_ms
+
+    def looked(self, *, away: bool) -> None:
+        """Take in what a look has found."""
+        self.rest_ms = self.tick_ms if away else min(self.rest_ms * 2, self._longest_ms)
 
 
 class Keeper:
     """A daemon thread, or a greenlet for the gevent transport. Started once, stopped once."""
 
-    def __init__(self, engine: Engine, tick: int, transport: str) -> None:
+    def __init__(self, engine: Engine, pace: Pace, transport: str) -> None:
         self._engine = weakref.ref(engine)
-        self._tick = tick
+        self._pace = pace
         self._transport = transport
         self._stop: Stop | None = None
 
@@ -45,7 +66,7 @@ class Keeper:
         """Begin; harmless if begun."""
         if self._stop is not None:
             return
-        self._stop = run_aside(self._transport, "kcore-keeper", _run, self._engine, self._tick)
+        self._stop = run_aside(self._transport, "kcore-keeper", _run, self._engine, self._pace)
 
     def stop(self) -> None:
         """Let it end at its next tick or at once; harmless if it never began."""
@@ -57,22 +78,25 @@ class Keeper:
         self._stop = None
 
 
-def _run(stop: Stop, reference: weakref.ref[Engine], tick: int) -> None:
-    while not stop.wait(tick / 1000):
+def _run(stop: Stop, reference: weakref.ref[Engine], pace: Pace) -> None:
+    while not stop.wait(pace.rest_ms / 1000):
         engine = reference()
         if engine is None or engine.guard.closed:
             return
-        turn(engine, tick)
+        pace.looked(away=turn(engine, pace.tick_ms))
         del engine  # before the wait: only the user keeps it alive
 
 
-def turn(engine: Engine, tick: int) -> None:
-    """Step the pump for the user, if they have been away for a tick; never waits."""
+def turn(engine: Engine, tick: int) -> bool:
+    """Step the pump for the user, if they have been away for a tick; never waits.
+
+    Whether they have.
+    """
     if not engine.guard.visit():
-        return
+        return False
     try:
         if engine.pump.now_ms() - engine.stepped_at < tick:
-            return
+            return False
         for _ in range(_STEPS_PER_TURN):
             if engine.step(0) is not Step.FED:
                 break
@@ -86,3 +110,4 @@ def turn(engine: Engine, tick: int) -> None:
         engine.keep(wrapped)
     finally:
         engine.guard.leave_visit()
+    return True

@@ -120,20 +120,33 @@ def test_a_pump_that_fails_in_close_is_closed_all_the_same():
 
 
 def test_tick():
-    assert keeper.tick_ms(3_000) == 100
-    assert keeper.tick_ms(90) == 30
-    assert keeper.tick_ms(1) == 1
+    assert keeper.Pace(3_000).tick_ms == 100
+    assert keeper.Pace(90).tick_ms == 30
+    assert keeper.Pace(1).tick_ms == 1
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "rests"),
+    [(3_000, [200, 400, 800, 1_000, 1_000]), (600, [200, 200]), (90, [30]), (1, [1])],
+)
+def test_the_keeper_looks_seldom_while_the_user_is_there(interval_ms, rests):
+    pace = keeper.Pace(interval_ms)
+    for rest in rests:
+        pace.looked(away=False)
+        assert pace.rest_ms == rest
+    pace.looked(away=True)
+    assert pace.rest_ms == pace.tick_ms
 
 
 def test_the_keeper_steps_only_if_the_user_is_away():
     consumer = assigned(group_id="g")
     engine = consumer._engine
-    keeper.turn(engine, 100)
+    assert not keeper.turn(engine, 100)
     assert consumer.pump.steps == []
     consumer.pump.now += 100
-    keeper.turn(engine, 100)
+    assert keeper.turn(engine, 100)
     assert consumer.pump.steps == [0]
-    keeper.turn(engine, 100)
+    assert not keeper.turn(engine, 100)
     assert consumer.pump.steps == [0]
 
 
