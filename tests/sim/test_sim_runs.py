@@ -66,6 +66,7 @@ def test_several_groups_read_the_same_records():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # seconds of CPU, and machines are shared
 def test_a_thousand_members_over_ten_thousand_partitions_rebalance():
     plan = Plan(
         seed=1,
