@@ -1,0 +1,111 @@
+"""The data source inside Spark, on the embedded broker: a few of each kind; more in the slow ones."""
+
+import json
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from spark_support import Collected, load, save, words
+
+from kcore.embedded import EmbeddedBroker
+
+pytestmark = pytest.mark.timeout(300)  # the first ones wait for Spark to start
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 3)
+        broker.produce("t", [(b"k", b"%d" % number) for number in range(30)])
+        broker.create_topic("empty", 2)
+        yield broker
+        assert not broker.faults
+
+
+def all_of(topic="t", begin=0, end=10, partitions=3):
+    return [
+        (topic, partition, offset, b"%d" % (offset * 3 + partition))
+        for partition in range(partitions)
+        for offset in range(begin, end)
+    ]
+
+
+def test_batch(spark, broker):
+    rows = load(spark, broker.bootstrap, subscribe="t", minPartitions=5)
+    assert [(field.name, field.dataType.simpleString()) for field in rows.schema] == [
+        ("key", "binary"), ("value", "binary"), ("topic", "string"), ("partition", "int"),
+        ("offset", "bigint"), ("timestamp", "timestamp"), ("timestampType", "int"),
+    ]  # fmt: skip
+    assert words(rows) == all_of()
+    assert rows.rdd.getNumPartitions() >= 5
+    ends = {"startingOffsets": json.dumps({"t": {"0": 2, "1": 2, "2": 2}})}
+    ends["endingOffsets"] = json.dumps({"t": {"0": 4, "1": 4, "2": 4}})
+    assert words(load(spark, broker.bootstrap, subscribe="t", **ends)) == all_of("t", 2, 4)
+
+
+def test_nothing_to_read_and_reading_less_than_all(spark, broker):
+    assert words(load(spark, broker.bootstrap, subscribe="empty")) == []
+    assert words(load(spark, broker.bootstrap, subscribePattern="none.*")) == []
+    assert len(load(spark, broker.bootstrap, subscribe="t").limit(4).collect()) == 4
+    assert load(spark, broker.bootstrap, subscribe="t").select("offset").count() == 30
+
+
+def test_written_and_read_back(spark, broker):
+    for name in ("out-a", "out-b"):
+        broker.create_topic(name, 2)
+    rows = spark.sql(
+        "select * from values ('out-a', 1, 'k', 'x', array(named_struct('key', 'h', 'value', "
+        "cast('1' as binary)))), ('out-b', 0, null, 'y', null) "
+        "as (topic, partition, key, value, headers)"
+    )
+    save(rows, broker.bootstrap)
+    found = load(spark, broker.bootstrap, subscribe="out-a,out-b", includeHeaders="true").collect()
+    assert sorted((row.topic, row.partition, row.key, row.value, row.headers) for row in found) == [
+        ("out-a", 1, b"k", b"x", [("h", b"1")]),
+        ("out-b", 0, None, b"y", None),
+    ]
+
+
+def test_stream_in_parts_and_again_from_its_checkpoint(spark, broker, tmp_path):
+    broker.create_topic("s", 2)
+    broker.produce("s", [(None, b"%d" % number) for number in range(10)])
+    wanted = {"subscribe": "s", "startingOffsets": "earliest", "maxOffsetsPerTrigger": 4}
+    first = Collected(spark, broker.bootstrap, tmp_path, **wanted).wait()
+    assert first.sizes == [4, 4, 2]
+    assert [row[:3] for row in first.rows] == [("s", p, n) for p in range(2) for n in range(5)]
+    everything = {"s": {"0": 5, "1": 5}}
+    assert first.progress == [
+        (None, {"s": {"0": 2, "1": 2}}, everything),  # as Spark's own says of the first
+        ({"s": {"0": 2, "1": 2}}, {"s": {"0": 4, "1": 4}}, everything),
+        ({"s": {"0": 4, "1": 4}}, everything, everything),
+    ]
+    broker.produce("s", [(None, b"more")] * 2)
+    again = Collected(spark, broker.bootstrap, tmp_path, **wanted).wait()
+    assert [row[:3] for row in again.rows] == [("s", 0, 5), ("s", 1, 5)]
+
+
+def test_what_is_wrong_is_said_early(spark, broker):
+    with pytest.raises(PySparkException, match="did you mean 'startingOffsets'"):
+        load(spark, broker.bootstrap, subscribe="t", startingOffset="earliest").collect()
+    with pytest.raises(PySparkException, match="there is no topic nowhere"):
+        load(spark, broker.bootstrap, subscribe="nowhere").collect()
+    with pytest.raises(PySparkException, match="column 'value' is bigint"):
+        save(spark.range(1).selectExpr("id as value"), broker.bootstrap, topic="t")
+    with pytest.raises((PySparkException, AnalysisException), match=r"leave \.schema"):
+        reader = spark.read.format("kcore").schema("a long").option("subscribe", "t")
+        reader.option("kafka.bootstrap.servers", broker.bootstrap).load().collect()
+
+
+def test_secrets_are_in_no_plan(spark, broker):
+    jaas = 'a.PlainLoginModule required username="u" password="geheim-17";'
+    rows = load(
+        spark,
+        broker.bootstrap,
+        subscribe="t",
+        kafka__security__protocol="SASL_PLAINTEXT",
+        kafka__sasl__mechanism="PLAIN",
+        kafka__sasl__jaas__config=jaas,
+    )
+    said = rows._jdf.queryExecution().toString()
+    assert "kcore" in said
+    assert "geheim-17" not in said
+    assert "geheim-17" not in rows._jdf.queryExecution().logical().toJSON()
