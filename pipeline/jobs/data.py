@@ -28,7 +28,7 @@ class MissingDataError(RuntimeError):
 
 @cache
 def table(name: str) -> DataFrame:
-    """One of the package's tables: "flights", "weather", "airlines", "airports". MissingDataError."""
+    """A table of the package: "flights", "weather", "airlines", "airports". MissingDataError."""
     import pandas as pd  # noqa: PLC0415 - only where a job runs
 
     found = importlib.util.find_spec(PACKAGE)

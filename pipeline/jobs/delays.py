@@ -73,7 +73,8 @@ def run(job: Job) -> None:
                 f.avg("dep_delay").alias("mean_delay"),
             )
         )
-        return counted.select(f.col("window.start").alias("hour"), *_COLUMNS[1:])
+        found: SparkFrame = counted.select(f.col("window.start").alias("hour"), *_COLUMNS[1:])
+        return found
 
     to_topic = result().select(
         f.col("carrier").alias("key"), f.to_json(f.struct(*_COLUMNS)).alias("value")

@@ -92,6 +92,6 @@ def plot(result: DataFrame, path: Path) -> None:
     axes.set_ylabel("mean departure delay, minutes")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(loc="lower left")
     figure.savefig(path, dpi=120)
     plt.close(figure)
