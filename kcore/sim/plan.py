@@ -138,6 +138,7 @@ def draw(chance: Chance, seed: int) -> Plan:
     lists: list[tuple[str, ...]] = [(name,) for name in names]
     lists += [("range", "roundrobin"), ("roundrobin", "range")]
     session_ms = chance.one_of((6_000, 6_000, 10_000))
+    partition_fetch_bytes = chance.one_of((150, 1_048_576))
     slow_network = chance.happens(0.3)
     release = chance.one_of(((4, 3), (4, 3), (4, 3), (3, 3), (2, 1)))
     static_share = chance.one_of((0.0, 0.0, 0.5, 1.0))
@@ -155,8 +156,8 @@ def draw(chance: Chance, seed: int) -> Plan:
         append_every_ms=chance.between(200, 1_500),
         records_per_append=chance.between(1, 8),
         codecs=chance.one_of((("none",), ("gzip", "snappy", "lz4"))),
-        partition_fetch_bytes=chance.one_of((150, 1_048_576)),
-        fetch_min_bytes=chance.one_of((1, 1, 300)),
+        partition_fetch_bytes=partition_fetch_bytes,
+        fetch_min_bytes=min(chance.one_of((1, 1, 300)), partition_fetch_bytes),
         fetch_sessions=chance.happens(0.7),
         static_share=static_share if release >= _STATIC_SINCE else 0.0,
         auto_commit_share=chance.one_of((0.0, 0.5, 1.0)),
