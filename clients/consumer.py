@@ -37,6 +37,7 @@ from kcore.structs import (
     OffsetAndMetadata,
     TopicPartition,
 )
+from kcore.transports import Step
 from kcore.transports.forking import release_in_child
 
 if TYPE_CHECKING:
@@ -365,9 +366,12 @@ class Consumer(Calls, Batches):
                     return taken
             if looked and now >= until:
                 return None
-            engine.step(0 if core.has_records else until - now)
+            outcome = engine.step(0 if core.has_records else until - now)
             looked = True
             now = pump.now_ms()
+            if outcome is Step.IDLE and now >= until and not core.has_records:
+                engine.raise_pending()
+                return None  # nothing has come that another turn could make something of
 
     def _take(self, take: Callable[[int], T], now: int) -> T:
         engine = self._engine

@@ -4,7 +4,7 @@ integer ms.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Final, Generic, TypeVar
 
 NEVER: Final = (1 << 63) - 1
@@ -37,6 +37,11 @@ class Timers(Generic[K]):
     def at(self, key: K) -> int:
         """When `key` fires; NEVER if it is not armed."""
         return self._at.get(key, NEVER)
+
+    def earliest(self, keys: Iterable[K]) -> int:
+        """When the first of these fires; NEVER if none of them is armed."""
+        at = self._at
+        return min([at.get(key, NEVER) for key in keys], default=NEVER)
 
     def armed(self, key: K) -> bool:
         """Whether `key` is armed."""

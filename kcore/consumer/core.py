@@ -92,6 +92,7 @@ class ConsumerCore(ClientCore):
         if self._group is not None:
             # What is due of auto commit is sent before positions go (C3).
             self._group.handle_poll(now_ms)
+            self._group.handle_tick(now_ms)
         self._positions.assign(wanted)
         self._host.update_interest()
         self._settle(now_ms)

@@ -30,6 +30,8 @@ class Timer(Enum):
     NEXT_POLL = "events were emitted that the next poll builds on (for a poll)"
     CLOSE = "close gives up"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and timers are looked up all the time
+
 
 FOR_A_POLL = (Timer.AUTO_COMMIT, Timer.PREPARE, Timer.PREPARE_RETRY, Timer.NEXT_POLL)
 

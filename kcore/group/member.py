@@ -96,7 +96,8 @@ class GroupMember:
 
         The only input that begins a rebalance, delivers an assignment or commits automatically.
         """
-        self.handle_tick(now_ms)  # first, so that a poll after too long a pause is found out
+        if self._ctx.timers.deadline() <= now_ms:
+            self.handle_tick(now_ms)  # first, so that a poll after too long a pause is found out
         if self._rebalance.step in LAST_STEPS:
             if not self._ctx.config.await_acknowledgement:
                 self._closing.acknowledge(now_ms)
@@ -104,7 +105,6 @@ class GroupMember:
             self._heartbeats.handle_poll(now_ms)
             self._autocommit.handle_poll(now_ms)
             self._rebalance.handle_poll(now_ms)
-        self.handle_tick(now_ms)
 
     def handle_tick(self, now_ms: int) -> None:
         """Fire what is due and go on with what is possible."""
@@ -118,8 +118,9 @@ class GroupMember:
         self._joining.handle_tick(now_ms)
         self._rebalance.handle_tick(now_ms)
         self._closing.handle_tick(now_ms)
-        for timer in FOR_A_POLL:
-            self._ctx.due(timer, now_ms)
+        if self._ctx.timers.earliest(FOR_A_POLL) <= now_ms:
+            for timer in FOR_A_POLL:
+                self._ctx.due(timer, now_ms)
 
     def deadline(self) -> int:
         """When `handle_tick` is due; 0 if at once, NEVER if only an input can bring anything
@@ -136,7 +137,7 @@ class GroupMember:
             self._joining.deadline(),
             self._rebalance.deadline(),
             self._closing.deadline(),
-            *(timers.at(timer) for timer in FOR_A_POLL),
+            timers.earliest(FOR_A_POLL),
         )
 
     # -- verbs ---------------------------------------------------------------------------------

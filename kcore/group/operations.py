@@ -96,7 +96,7 @@ class Operations(Generic[O]):
     @property
     def waiting(self) -> bool:
         """Something wants to go out, now or after its backoff, and needs a coordinator for that."""
-        return any(
+        return bool(self._open) and any(
             not operation.in_flight and not operation.ended and operation.needs_coordinator
             for operation in self._open
         )
