@@ -75,7 +75,9 @@ def _json(outcome: Outcome, story: Story) -> str:
     violation = outcome.violation
     named = set(_NAME.findall(violation.text)) if violation is not None else set()
     data["broken"] = violation.rule.value if violation is not None else None
-    data["named"] = sorted(named & {lane.name for lane in story.lanes})
+    partitions = {f"{topic}-{number}" for _, topic, number, *_ in data["partitions"]}
+    known = {lane.name for lane in story.lanes} | story.nodes.keys() | partitions
+    data["named"] = sorted(named & known)
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -110,7 +112,8 @@ def _violation(outcome: Outcome) -> str:
 
 
 def _figures(outcome: Outcome, story: Story) -> str:
-    settled = "never" if outcome.settled_ms is None else seconds(outcome.settled_ms)
+    never = "never" if story.healed_ms is not None else "\N{EN DASH}"
+    settled = never if outcome.settled_ms is None else seconds(outcome.settled_ms)
     counts = outcome.counts
     shown = [
         *((f"{counts[name]:,}", name) for name in ("members", "generations", "faults")),

@@ -83,7 +83,7 @@ function recordRows() {
 
 function nodeRows() {
   return run.nodes.map(([name, down, paused]) => {
-    const made = row(name, 18);
+    const made = row(name, 18, {broken: named.has(name)});
     made.bars.push({a: 0, b: run.end, fill: "generation", top: 7, bottom: 7, quiet: true, tip: [name + " is up"]});
     for (const [a, b] of paused) made.bars.push({a, b, fill: "still", hatch: true, top: 3, bottom: 3, texts: ["stands still"], tip: [name + " stands still", stretch(a, b)]});
     for (const [a, b] of down) made.bars.push({a, b, fill: "down", top: 3, bottom: 3, texts: ["down"], ink: "card", tip: [name + " is down", stretch(a, b)]});
@@ -104,7 +104,7 @@ function faultRows() {
 }
 
 function stateRow() {
-  const made = row("all members", 74);
+  const made = row("all members", 74, {tip: ["all members", "how many are in which state"]});
   made.census = run.census;
   return made;
 }
@@ -153,11 +153,12 @@ const order = new Map(run.groups.map(([name], index) => [name, index]));
 const groupOrder = index => order.get(run.members[index][1]) ?? 1e9;
 
 function partitionRows() {
-  const rows = [], n = run.partitions.length, height = n <= 30 ? 20 : n <= 70 ? 14 : n <= 140 ? 10 : n <= 220 ? 6 : 4;
+  const n = run.partitions.length, height = n <= 30 ? 20 : n <= 70 ? 14 : n <= 140 ? 10 : n <= 220 ? 6 : 4;
+  const rows = height < 10 ? [row("", 4)] : [];
   let last = null;
   for (const [group, topic, partition, spans, overlaps] of run.partitions) {
     if (run.groups.length > 1 && group !== last) rows.push(row(last = group, 18, {heading: true}));
-    const made = row(`${topic}-${partition}`, height, {tip: [`${topic}-${partition}`, `for ${group}`], group});
+    const made = row(`${topic}-${partition}`, height, {tip: [`${topic}-${partition}`, `for ${group}`], group, broken: named.has(`${topic}-${partition}`)});
     const inset = height > 9 ? 1.5 : 0.5;
     for (const [a, b, owner, first, final] of spans) made.bars.push({
       a, b, owner, top: inset, bottom: inset, ink: "owner-ink", texts: [names[owner]],

@@ -37,6 +37,7 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.HOLD: ("members", "a member pauses partitions, and resumes them"),
     Fault.GROW: ("topics", "a topic gets more partitions"),
     Fault.TOPIC: ("topics", "a topic is made that members wait for"),
+    Fault.TRIM: ("topics", "the oldest records of a partition are deleted"),
 }
 
 
@@ -121,7 +122,7 @@ def _timeouts(plan: Plan) -> str:
 def rates_in_words(plan: Plan) -> list[tuple[str, str, str]]:
     """Each kind of fault of the plan: its word, about how often, what it is."""
     return [
-        (kind.value, f"about every {seconds(mean_ms)}", FAULTS[kind][1])
+        (kind.value, f"every {seconds(mean_ms)}", FAULTS[kind][1])
         for kind, mean_ms in plan.faults.items()
     ]
 
@@ -141,6 +142,8 @@ def fault_in_words(who: str, detail: dict[str, Any]) -> str:
             words.append("the old process only stands still" if value else "")
         elif name in {"lag_ms", "delay_ms"}:
             words.append(f"by {seconds(value)}")
+        elif name == "start_offset":
+            words.append(f"up to offset {value}")
         elif name == "times":
             words.append(f"{value} times")
         elif name == "journal":
