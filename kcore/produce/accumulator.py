@@ -71,7 +71,11 @@ class Accumulator:
         if batch is None:
             return None
         before = batch.raw_bytes
-        number = batch.append(timestamp_ms, key, value, headers)
+        try:
+            number = batch.append(timestamp_ms, key, value, headers)
+        except BaseException:
+            self.withdraw(batch)
+            raise
         self.grew(batch, batch.raw_bytes - before)
         return batch, number
 
@@ -110,6 +114,13 @@ class Accumulator:
         self.held_bytes += size_bytes
         if self._packed(batch.raw_bytes + RECORD_OVERHEAD) >= self._config.batch_size:
             self.close(self.lanes[batch.tp])
+
+    def withdraw(self, batch: Batch) -> None:
+        """What it was opened for cannot be taken: an empty batch must not be sent."""
+        if batch.record_count == 0:
+            self.lanes[batch.tp].queue.remove(batch)
+            batch.finish()
+            self.release(batch)
 
     def _packed(self, raw_bytes: int) -> float:
         return raw_bytes if self._config.codec == "none" else raw_bytes * self._ratio

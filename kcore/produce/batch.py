@@ -67,15 +67,17 @@ class Batch:
         "log_append_time_ms",
         "origin",
         "parts",
+        "place",
         "producer_epoch",
         "producer_id",
         "raw_bytes",
         "record_count",
         "record_errors",
-        "rewritten",
+        "sent_as",
         "serial",
         "state",
         "tp",
+        "trouble",
         "waiters",
     )
 
@@ -96,8 +98,11 @@ class Batch:
         self.producer_id = NO_PRODUCER
         self.producer_epoch = -1
         self.base_sequence = NO_SEQUENCE
-        self.rewritten = False  # sent under another producer epoch before
+        self.place = 0  # among those of its partition that were numbered
+        # Who sent it and from which sequence on, as last written to a broker.
+        self.sent_as: tuple[int, int, int] | None = None
         self.attempts = 0
+        self.trouble = ""  # why the last attempt failed
         self.base_offset = -1
         self.log_append_time_ms = -1
         self.error: KafkaError | None = None
@@ -153,10 +158,14 @@ class Batch:
         """What the batch behind it begins with."""
         return (self.base_sequence + self.record_count) % SEQUENCES
 
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        """Producer id, epoch and first sequence, as its bytes say now."""
+        return self.producer_id, self.producer_epoch, self.base_sequence
+
     def identify(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
         """Say who sends it, and write the checksum. Again: as another producer's."""
         assert self.data is not None
-        self.rewritten = self.rewritten or self.has_sequence
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self.base_sequence = base_sequence
         stamp(self.data, producer_id, producer_epoch, base_sequence)
@@ -187,9 +196,13 @@ class Batch:
 
     def outcome(self, number: int) -> Outcome | None:
         """What became of a record; None: nothing yet."""
-        batch, number = self.locate(number)
-        if batch.state is not BatchState.DONE:
-            return None
+        batch = self
+        while True:
+            batch, number = batch.locate(number)
+            if batch.state is not BatchState.DONE:
+                return None
+            if not batch.parts:
+                break  # else it was split just now, by another thread
         error = batch.record_errors.get(number, batch.error)
         if error is not None:
             return Outcome(-1, -1, error)

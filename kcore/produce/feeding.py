@@ -162,3 +162,5 @@ class Feed:
         if batch.record_count > first:
             self._delivery.add(batch, first, batch.record_count - first)
             self._accumulator.grew(batch, grown)
+        else:
+            self._accumulator.withdraw(batch)

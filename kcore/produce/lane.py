@@ -1,9 +1,15 @@
 """One partition's batches in their order, and the sequence they are numbered in.
 
 With idempotence a leader takes a producer's batches only in sequence, and knows the last five of
-each producer. So here: at most five sequenced batches are unfinished; one that is sent again goes
-out only when it is the oldest of them; and when nobody can say whether a batch was written, the
-ones behind it wait until that is known, or the producer goes on under a new epoch (KIP-360).
+each producer. So here: no more than five batches are numbered from the oldest unfinished one on,
+finished or not, or it could not be told apart from a new one when it is sent again (an old leader
+may be silent while another one takes what follows); one that is sent again goes out only when it is
+the oldest; and when nobody can say whether a batch was written, the ones behind it wait until that
+is known, or the producer goes on under a new epoch (KIP-360).
+
+A leader that knows nothing of a producer takes whatever comes first, as it cannot tell a new one
+from one whose records are gone. So the first batch of an epoch goes alone: if it is refused, what
+is behind it must not be taken for the beginning.
 
 Source: Java's TransactionManager and TxnPartitionMap.
 """
@@ -25,14 +31,15 @@ class Lane:
 
     queue: batches to be sent, the oldest first; the last one may be open. sent: how many are part
     of unanswered requests. opened: how many batches there were. tracked: those with a sequence
-    that are not done, in sequence. retry_at: nothing is sent before. failures: in a row.
+    that are not done, in sequence. numbered: how many got a sequence. retry_at: nothing is sent
+    before. failures: in a row.
     """
 
     __slots__ = (
-        "acked_offset",
         "acked_sequence",
         "failures",
         "next_sequence",
+        "numbered",
         "opened",
         "producer_epoch",
         "producer_id",
@@ -50,11 +57,11 @@ class Lane:
         self.opened = 0
         self.sent = 0
         self.tracked: list[Batch] = []
+        self.numbered = 0
         self.producer_id = -1
         self.producer_epoch = -1
         self.next_sequence = 0
         self.acked_sequence = NO_SEQUENCE
-        self.acked_offset = -1
         self.unresolved = False
         self.retry_at = 0
         self.failures = 0
@@ -71,7 +78,12 @@ class Lane:
         head = self.queue[0]
         if head.has_sequence:
             return self.tracked[0] is head
-        if self.unresolved or len(self.tracked) >= TRACKED_MAX:
+        if self.unresolved:
+            return False
+        if self.tracked and (
+            self.acked_sequence == NO_SEQUENCE
+            or self.numbered - self.tracked[0].place >= TRACKED_MAX - 1
+        ):
             return False
         if (self.producer_id, self.producer_epoch) != (producer_id, producer_epoch):
             if self.tracked:
@@ -88,6 +100,8 @@ class Lane:
         elif not batch.has_sequence:
             batch.identify(self.producer_id, self.producer_epoch, self.next_sequence)
             self.next_sequence = batch.next_sequence
+            self.numbered += 1
+            batch.place = self.numbered
             self.tracked.append(batch)
         batch.attempts += 1
         batch.state = BatchState.SENT
@@ -114,36 +128,35 @@ class Lane:
 
     def acknowledge(self, batch: Batch) -> None:
         """The leader has it."""
-        self._untrack(batch)
-        if (batch.producer_id, batch.producer_epoch) != (self.producer_id, self.producer_epoch):
+        if not batch.has_sequence:
             return
-        last = (batch.base_sequence + batch.record_count - 1) % SEQUENCES
-        self.acked_sequence = last
-        self.acked_offset = max(self.acked_offset, batch.base_offset + batch.record_count - 1)
+        known = batch in self.tracked
+        if known:
+            self.tracked.remove(batch)
+        if batch.sent_as != batch.identity:
+            # Written as what it was before it was numbered anew: its new numbers stay unused.
+            self.unresolved = self.unresolved or known
+        elif (batch.producer_id, batch.producer_epoch) == (self.producer_id, self.producer_epoch):
+            last = (batch.next_sequence - 1) % SEQUENCES
+            acked = self.acked_sequence
+            if acked == NO_SEQUENCE or (last - acked) % SEQUENCES < SEQUENCES // 2:
+                self.acked_sequence = last
 
     def drop(self, batch: Batch, *, certain: bool) -> None:
-        """It failed for good. certain: the leader does not have it, so that its sequence is free;
-        else nobody knows.
+        """It failed for good. certain: the leader does not have it; else nobody knows.
+
+        Its numbers are used again only if nothing else can have been taken under them: it was sent
+        once and nothing is behind it. What is behind it was sent under numbers of its own, which
+        must not come to mean something else (Java: KIP-360).
         """
         if batch not in self.tracked:
             return
-        behind = self.tracked[self.tracked.index(batch) + 1 :]
-        self._untrack(batch)
-        if not certain:
+        at = self.tracked.index(batch)
+        del self.tracked[at]
+        if certain and at == len(self.tracked) and batch.attempts <= 1:
+            self.next_sequence = batch.base_sequence
+        else:
             self.unresolved = True
-        elif (batch.producer_id, batch.producer_epoch) == (self.producer_id, self.producer_epoch):
-            sequence = batch.base_sequence
-            for one in behind:
-                one.identify(self.producer_id, self.producer_epoch, sequence)
-                sequence = one.next_sequence
-            self.next_sequence = sequence
-
-    def is_next(self, batch: Batch) -> bool:
-        """Whether everything before the batch is known to be written."""
-        expected = 0
-        if self.acked_sequence != NO_SEQUENCE:
-            expected = (self.acked_sequence + 1) % SEQUENCES
-        return batch.base_sequence == expected
 
     def resolve(self) -> bool:
         """Nothing sequenced is under way any more: whether the sequence is whole. If it is not, a
@@ -166,9 +179,4 @@ class Lane:
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self.next_sequence = 0
         self.acked_sequence = NO_SEQUENCE
-        self.acked_offset = -1
         self.unresolved = False
-
-    def _untrack(self, batch: Batch) -> None:
-        if batch in self.tracked:
-            self.tracked.remove(batch)

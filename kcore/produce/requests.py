@@ -32,6 +32,7 @@ def build_produce(
             )
         # A batch whose time ran out while the request waited for its link has no bytes any more.
         if batch.data is not None:
+            batch.sent_as = batch.identity
             topic.partition_data.append(
                 ProduceRequest.PartitionProduceData(
                     index=batch.tp.partition, records=memoryview(batch.data)

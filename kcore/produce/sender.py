@@ -7,9 +7,10 @@ Which failure means what (Java: Sender, TransactionManager.canRetry):
 * no error, or DUPLICATE_SEQUENCE_NUMBER: the leader has it;
 * MESSAGE_TOO_LARGE for more than one record: split, the parts take over its sequence;
 * a retriable one: again after a backoff, at once where the answer names a newer leader (KIP-951);
-* OUT_OF_ORDER_SEQUENCE_NUMBER behind a batch that is not answered: again, when it is;
-* OUT_OF_ORDER_SEQUENCE_NUMBER else, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH: a new epoch, and
-  the partition's unfinished batches again under it (KIP-360);
+* OUT_OF_ORDER_SEQUENCE_NUMBER, UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_EPOCH behind a batch that is
+  not over: again, when it is;
+* the same for the oldest batch: a new epoch, and the partition's unfinished batches again under it
+  (KIP-360);
 * anything else: it has failed, for good.
 """
 
@@ -94,10 +95,11 @@ class Sender:
         accumulator.handle_tick(now_ms)
         self._expire(now_ms)
         self._wait_until = NEVER
-        if not accumulator.due:
-            return
         if self._needs_identity:
-            self.identity.ask(now_ms)
+            if accumulator.unfinished:
+                self.identity.ask(now_ms)
+            return
+        if not accumulator.due:
             return
         for node_id, lanes in self._gather(now_ms).items():
             left = lanes
@@ -116,16 +118,19 @@ class Sender:
             if batch.state is not BatchState.SENT:
                 lane.queue.remove(batch)
             timeout_ms = self._config.delivery_timeout_ms
-            why = "was not answered" if batch.attempts else self._why_unsent(lane, now_ms)
             text = (
                 f"{batch.record_count} records for {batch.tp.topic}-{batch.tp.partition} were not "
-                f"delivered within delivery_timeout_ms={timeout_ms}: the batch {why}"
+                f"delivered within delivery_timeout_ms={timeout_ms}: the batch "
+                f"{self._why_late(lane, batch, now_ms)}"
             )
             lane.drop(batch, certain=False)
             self._fail(batch, KafkaTimeoutError(text, timeout_ms=timeout_ms))
-            self._resolve(lane)
 
-    def _why_unsent(self, lane: Lane, now_ms: int) -> str:
+    def _why_late(self, lane: Lane, batch: Batch, now_ms: int) -> str:
+        if batch.trouble:
+            return f"was sent {batch.attempts} times, at last: {batch.trouble}"
+        if batch.attempts:
+            return "was not answered"
         if self._needs_identity:
             return "waited for a producer id, which no broker gave"
         leader = self._cluster.leader(lane.tp)
@@ -148,9 +153,7 @@ class Sender:
             if lane.retry_at > now_ms:
                 self._wait_until = min(self._wait_until, lane.retry_at)
                 continue
-            if self._config.enable_idempotence and not lane.sendable(
-                self.identity.producer_id, self.identity.producer_epoch
-            ):
+            if not self._may_go(lane):
                 continue  # an answer moves it on
             node_id = self._leader(lane, now_ms)
             if node_id is not None:
@@ -208,16 +211,16 @@ class Sender:
             batches.append(lane.take(sequenced=config.enable_idempotence))
             size += len(head.data)
             self._rotate(lane)
-            if lane.queue and lane in self._accumulator.due and self._may_follow(lane):
+            if lane.queue and lane in self._accumulator.due and self._may_go(lane):
                 left.append(lane)
         self._write(node_id, batches, now_ms)
         return left
 
-    def _may_follow(self, lane: Lane) -> bool:
-        identity = self.identity
-        return not self._config.enable_idempotence or lane.sendable(
-            identity.producer_id, identity.producer_epoch
-        )
+    def _may_go(self, lane: Lane) -> bool:
+        if self._config.enable_idempotence:
+            return lane.sendable(self.identity.producer_id, self.identity.producer_epoch)
+        # One at a time keeps the order, also while a leader moves to another link.
+        return lane.sent == 0 or self._config.max_in_flight > 1
 
     def _rotate(self, lane: Lane) -> None:
         """A lane had its turn: behind the others if more of it is due, else no longer due."""
@@ -267,7 +270,7 @@ class Sender:
             elif part.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self._deliver(batch, part.base_offset, part.log_append_time_ms)
             else:
-                self._judge(batch, part, endpoints, now_ms)
+                self._judge(batch, part, node_id, endpoints, now_ms)
 
     def _deliver(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
         lane = self._accumulator.lanes[batch.tp]
@@ -277,8 +280,10 @@ class Sender:
         self._end(batch)
         self._resolve(lane)
 
-    def _judge(self, batch: Batch, part: Any, endpoints: dict[int, Node], now_ms: int) -> None:
-        """A batch was refused: see the module's text."""
+    def _judge(
+        self, batch: Batch, part: Any, node_id: int, endpoints: dict[int, Node], now_ms: int
+    ) -> None:
+        """A batch was refused, by `node_id`: see the module's text."""
         lane = self._accumulator.lanes[batch.tp]
         code = part.error_code
         kind = errors.for_code(code)
@@ -286,45 +291,53 @@ class Sender:
         detail = f": {part.error_message}" if part.error_message else ""
         error = kind(f"{batch.record_count} records for {where} were refused{detail}")
         if batch.done:
-            lane.drop(batch, certain=not error.retriable)
-            self._resolve(lane)
-        elif code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+            return  # it was late, and nobody waits any more
+        if code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
             self._split(lane, batch)
         elif code in _NEW_EPOCH and batch.has_sequence:
-            self._out_of_order(lane, batch, part, error, now_ms)
+            self._out_of_order(lane, batch, error, now_ms)
         elif part.record_errors:
             splitting.blame(batch, part.record_errors, kind, where)
             lane.drop(batch, certain=True)
             self._fail(batch, batch.error or error)
+        elif isinstance(error, errors.InvalidMetadataError) and self._leader_moved(
+            batch, part.current_leader, node_id, endpoints
+        ):
+            batch.attempts -= 1
+            self._retry(lane, batch, at_ms=0)
         else:
-            led = part.current_leader
-            if led.leader_id >= 0 and self._cluster.learn_leader(
-                batch.tp, Leader(led.leader_id, led.leader_epoch), endpoints.get(led.leader_id)
-            ):
-                batch.attempts -= 1
-                self._retry(lane, batch, at_ms=0)
-            else:
-                self._suffer(batch, part, error, now_ms)
+            self._suffer(batch, part, error, now_ms)
+
+    def _leader_moved(
+        self, batch: Batch, told: Any, node_id: int, endpoints: dict[int, Node]
+    ) -> bool:
+        """Whether another node than the one that refused a batch is known to lead."""
+        if told.leader_id >= 0:
+            leader = Leader(told.leader_id, told.leader_epoch)
+            self._cluster.learn_leader(batch.tp, leader, endpoints.get(told.leader_id))
+        known = self._cluster.leader(batch.tp)
+        return known is not None and known.node_id != node_id
 
     def _suffer(self, batch: Batch, part: Any, error: KafkaError, now_ms: int) -> None:
         """An attempt failed: another one, if that may help and there is time for it."""
         lane = self._accumulator.lanes[batch.tp]
         retriable = error.retriable or isinstance(error, errors.ProtocolError)
         if batch.done:
-            lane.drop(batch, certain=False)
-            self._resolve(lane)
-        elif retriable and batch.attempts <= self._config.retries:
-            config = self._config
-            wait_ms = exponential(
-                batch.attempts - 1, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
-            )
-            self._retry(lane, batch, at_ms=now_ms + wait_ms)
+            return
+        batch.trouble = str(error)
+        if retriable and batch.attempts <= self._config.retries:
+            self._retry(lane, batch, at_ms=now_ms + self._backoff_ms(batch))
             if part is None or isinstance(error, errors.InvalidMetadataError):
                 self._cluster.request_update()
         else:
             lane.drop(batch, certain=not retriable)
             self._fail(batch, error)
-            self._resolve(lane)
+
+    def _backoff_ms(self, batch: Batch) -> int:
+        config = self._config
+        return exponential(
+            batch.attempts - 1, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
 
     def _retry(self, lane: Lane, batch: Batch, at_ms: int) -> None:
         lane.put_back(batch)
@@ -344,55 +357,37 @@ class Sender:
 
     # Sequences -----------------------------------------------------------------------------------
 
-    def _out_of_order(
-        self, lane: Lane, batch: Batch, part: Any, error: KafkaError, now_ms: int
-    ) -> None:
-        code = part.error_code
-        stale = (batch.producer_id, batch.producer_epoch) != (
-            self.identity.producer_id,
-            self.identity.producer_epoch,
-        )
+    def _out_of_order(self, lane: Lane, batch: Batch, error: KafkaError, now_ms: int) -> None:
         if batch.attempts > self._config.retries:
-            self._suffer(batch, part, error, now_ms)
+            self._suffer(batch, None, error, now_ms)
             return
-        waits = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and (
-            batch.rewritten or not lane.is_next(batch)
-        )
-        if stale and self.identity.known:
-            self._suffer_sequence(lane, batch, now_ms)
-            lane.renumber(self.identity.producer_id, self.identity.producer_epoch)
-        elif stale or (waits and not lane.unresolved):
-            self._suffer_sequence(lane, batch, now_ms)
-        elif code == ErrorCode.UNKNOWN_PRODUCER_ID and lane.acked_offset < part.log_start_offset:
-            # Everything this producer wrote here is gone by retention: begin anew, same epoch.
-            self._suffer_sequence(lane, batch, now_ms)
-            lane.renumber(self.identity.producer_id, self.identity.producer_epoch)
-        else:
-            self._suffer_sequence(lane, batch, now_ms)
-            self._raise_epoch(lane)
+        self._retry(lane, batch, at_ms=now_ms + self._backoff_ms(batch))
+        if batch.sent_as == batch.identity and lane.tracked[0] is batch:
+            self._begin_anew(lane)  # all before it is over, so there is a gap: it cannot be filled
+        # Else it was numbered anew meanwhile, or what is before it comes first: again is enough.
 
-    def _suffer_sequence(self, lane: Lane, batch: Batch, now_ms: int) -> None:
-        config = self._config
-        wait_ms = exponential(
-            batch.attempts - 1, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
-        )
-        self._retry(lane, batch, at_ms=now_ms + wait_ms)
-
-    def _raise_epoch(self, lane: Lane) -> None:
-        self.identity.raise_epoch()
-        if self.identity.known:
-            lane.renumber(self.identity.producer_id, self.identity.producer_epoch)
+    def _begin_anew(self, lane: Lane) -> None:
+        """Go on under another epoch: the current one, if the lane is behind it, else the next."""
+        identity = self.identity
+        if (lane.producer_id, lane.producer_epoch) == (
+            identity.producer_id,
+            identity.producer_epoch,
+        ):
+            identity.raise_epoch()
+        if identity.known:
+            lane.renumber(identity.producer_id, identity.producer_epoch)
 
     def _resolve(self, lane: Lane) -> None:
         """A batch is over: if nobody knew whether one was written, it may be known now."""
         if lane.unresolved and not lane.tracked and not lane.resolve():
-            self._raise_epoch(lane)
+            self._begin_anew(lane)
 
     # The end -------------------------------------------------------------------------------------
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
         batch.error = error
         self._end(batch)
+        self._resolve(self._accumulator.lanes[batch.tp])
 
     def _end(self, batch: Batch) -> None:
         if batch.state is BatchState.DONE:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kcore.errors import BrokerResponseError
+from kcore.produce.accumulator import record_bytes
 from kcore.produce.batch import SEQUENCES, Batch, BatchState
 from kcore.produce.config import ProduceConfig
 from kcore.records import RecordReader
@@ -14,8 +15,8 @@ from kcore.records import RecordReader
 def split(batch: Batch, config: ProduceConfig) -> list[Batch]:
     """The records of a batch in smaller ones, at least two; each knows its place in the sequence.
 
-    A part holds `batch_size` bytes at most (or one record), uncompressed; a batch that is below
-    that already is halved.
+    A part holds about `batch_size` bytes at most (or one record), uncompressed; a batch that is
+    below that already is halved.
     """
     assert batch.data is not None
     limit = min(config.batch_size, max(1, batch.raw_bytes // 2))
@@ -23,11 +24,13 @@ def split(batch: Batch, config: ProduceConfig) -> list[Batch]:
     parts: list[tuple[int, Batch]] = []
     for number, record in enumerate(reader.take(batch.record_count)):
         part = parts[-1][1] if parts else None
-        if part is None or part.raw_bytes >= limit:
+        size = record_bytes(record.key, record.value, record.headers)
+        if part is None or part.raw_bytes + size > limit:
             part = Batch(batch.tp, config, batch.created_at, (*batch.serial, number))
             part.attempts = batch.attempts - 1
             part.waiters = batch.waiters
             part.origin = batch.origin
+            part.place = batch.place
             parts.append((number, part))
         part.append(record.timestamp, record.key, record.value, record.headers)
     for begin, part in parts:

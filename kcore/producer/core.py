@@ -74,12 +74,15 @@ class ProducerCore(ClientCore):
         if self._view.version != self._seen_version:
             self._seen_version = self._view.version
             self._sender.leaders_changed()
-        self._interest.handle_tick(now_ms)
+        self._interest.handle_tick(now_ms, self._busy)
         self._refresher.handle_tick(now_ms)
         self._lookup.handle_tick(now_ms)
         self._sender.handle_tick(now_ms)
         if self._closing_until is not None:
             self._go_on_closing(now_ms)
+
+    def _busy(self) -> set[str]:
+        return {batch.tp.topic for batch in self._accumulator.unfinished}
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -202,6 +205,7 @@ class ProducerCore(ClientCore):
         numbers = self._view.partitions(topic)
         if not numbers:
             self.held_up = "metadata"
+            self._view.request_update()  # it may be there meanwhile, or be allowed
             if new:
                 self._settle(now_ms)
                 self.stirred = True
@@ -235,9 +239,10 @@ class ProducerCore(ClientCore):
     def close(self, now_ms: int, timeout_ms: int) -> None:
         """Deliver what was taken, in at most `timeout_ms`, and give up the rest; ends in Closed."""
         if self._closing_until is not None:
-            return
-        self._closing_until = now_ms + timeout_ms
-        self._accumulator.flush()
+            self._closing_until = min(self._closing_until, now_ms + timeout_ms)
+        else:
+            self._closing_until = now_ms + timeout_ms
+            self._accumulator.flush()
         self._settle(now_ms)
         self.stirred = True
 

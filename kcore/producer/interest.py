@@ -5,6 +5,8 @@ Java: ProducerMetadata and metadata.max.idle.ms.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from kcore.cluster.refresh import Refresher
 from kcore.timers import NEVER
 
@@ -27,10 +29,11 @@ class Interest:
             self._look_at = min(self._look_at, now_ms + self._max_idle_ms)
         return not known
 
-    def handle_tick(self, now_ms: int) -> None:
-        """Forget what has not been used for long."""
+    def handle_tick(self, now_ms: int, busy: Callable[[], Iterable[str]]) -> None:
+        """Forget what has not been used for long. busy: topics with records under way."""
         if now_ms < self._look_at:
             return
+        self._used |= dict.fromkeys(busy(), now_ms)
         used = self._used
         self._used = {name: at for name, at in used.items() if at > now_ms - self._max_idle_ms}
         self._look_at = min(self._used.values(), default=NEVER)
