@@ -136,8 +136,10 @@ def decode_response(type cls, int version, frame):
 def decode_request(frame):
     """The request in a frame (its bytes behind the length).
 
-    Raises Truncated, Unexpected (also for an API key that we do not know, and for arrays that have
-    more items in all than any client needs: an item of two bytes may cost a hundred here).
+    Bytes behind the body are passed over, as Kafka does: librdkafka asks for the metadata of all
+    topics with some. Raises Truncated, Unexpected (also for an API key that we do not know, and for
+    arrays that have more items in all than any client needs: an item of two bytes may cost a
+    hundred here).
     """
     source = open_source(frame)
     source.items_left = REQUEST_ITEMS_MAX
@@ -170,7 +172,7 @@ cdef object read_request(Source source):
     message = None
     lowest, highest = api.request.VERSIONS
     if lowest <= version <= highest:
-        message = read_message(api.request, version, source, True)
+        message = read_message(api.request, version, source, False)
     return DecodedRequest(api.key, version, header.correlation_id, header.client_id, message)
 
 
