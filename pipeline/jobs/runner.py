@@ -128,6 +128,20 @@ class Job:
         finally:
             self.stop()
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the queries began at their beginning."""
+        first = [query.recentProgress[:1] for query in self.queries]
+        return all(progress and progress[0]["batchId"] == 0 for progress in first)
+
+    def rows_read(self) -> int:
+        """How many records came, in the query that got most of them."""
+        counts: list[int] = [
+            sum(progress["numInputRows"] for progress in query.recentProgress)
+            for query in self.queries
+        ]
+        return max(counts)
+
     def stop(self) -> None:
         """End what still runs."""
         for query in self.queries:
@@ -172,12 +186,14 @@ def run_job(
     *,
     rows: int | None = None,
     load: bool = True,
+    loaded: Callable[[], None] = lambda: None,
     say: Callable[[str], None] = lambda _text: None,
 ) -> Report:
     """Run a job to the end of its topics, check it, draw it.
 
     folder: the job's own, made ready by `prepare`. rows: only the first so many flights. load:
-    create the topics and fill them. JobError (WrongResultError), KafkaError.
+    create the topics and fill them. loaded: called when they are. JobError (WrongResultError),
+    KafkaError.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -188,6 +204,7 @@ def run_job(
     read = {topic: topics.written(bootstrap, topic) for topic in module.READS}
     say(", ".join(f"{count:,} records in topic {topic}" for topic, count in read.items()))
     _note(folder, rows, "loaded")
+    loaded()
     try:
         module.run(job)
         job.finish()
@@ -195,6 +212,9 @@ def run_job(
         raise JobError(f"a query could not be started: {shortened(str(error))}") from error
     finally:
         job.stop()
+    gaps = sum(read.values()) - job.rows_read()
+    if job.is_first and gaps > 0:
+        say(f"compaction had left out {gaps:,} of them")
     wanted = module.expected(rows)
     checked = [
         results.check(f"{name}, {where}", found, wanted)

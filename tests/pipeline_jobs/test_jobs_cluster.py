@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from spark_processes import committed, missing, standalone_cluster, wait_until
+from spark_processes import committed, standalone_cluster, wait_until
 
 from kcore.cli.pipeline import why_not
 from kcore.embedded import EmbeddedBroker
@@ -15,7 +15,7 @@ ROWS = 6_000
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1200),
-    pytest.mark.skipif(why_not() is not None, reason=f"no Spark: {missing()}"),
+    pytest.mark.skipif(why_not() is not None, reason=f"no Spark: {why_not()}"),
 ]
 
 

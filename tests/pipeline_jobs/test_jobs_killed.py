@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from spark_processes import Started, committed, missing, wait_until
+from spark_processes import Started, committed, wait_until
 
 from kcore.cli.pipeline import why_not
 from kcore.embedded import EmbeddedBroker
@@ -17,7 +17,7 @@ QUERIES = {"delays": "parquet", "weather": "parquet", "aircraft": "each"}
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(why_not() is not None, reason=f"no Spark: {missing()}"),
+    pytest.mark.skipif(why_not() is not None, reason=f"no Spark: {why_not()}"),
 ]
 
 

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from kcore.cli.pipeline import why_not
-
 START_S = 120
 
 
@@ -31,11 +29,6 @@ def spark_home() -> Path:
     assert found is not None
     assert found.origin is not None
     return Path(found.origin).parent
-
-
-def missing() -> str | None:
-    """Why Spark cannot run here."""
-    return why_not()
 
 
 class Started:
