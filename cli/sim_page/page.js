@@ -265,12 +265,13 @@ function drawCensus(ctx, points, y, height) {
   points.forEach((point, index) => {
     const a = point[0], b = index + 1 < points.length ? points[index + 1][0] : run.end;
     if (b < view.a || a > view.b) return;
-    const left = Math.max(X(a), GUTTER), wide = Math.min(X(b), chartWidth - RIGHT) - left;
+    const left = Math.round(Math.max(X(a), GUTTER)), wide = Math.round(Math.min(X(b), chartWidth - RIGHT)) - left;
+    if (!wide) return;
     let at = base;
     for (const [column, fill] of fills) {
       const tall = point[column] * scale;
       ctx.fillStyle = colors[fill];
-      ctx.fillRect(left, at - tall, Math.max(wide, 0.6) + 0.3, tall);
+      ctx.fillRect(left, at - tall, wide, tall);
       at -= tall;
     }
   });

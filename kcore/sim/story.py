@@ -29,6 +29,9 @@ LINES_MAX: Final = 1_500  # of the list of what happened
 CENSUS_MAX: Final = 1_000  # points of the curves of all members
 BINS: Final = 240  # of delivered and committed records
 
+# Of the silence after the end, when everybody has left.
+_SILENCE_MS: Final = 500
+
 # What a member is in.
 OUTSIDE, REBALANCING, STABLE = range(3)
 
@@ -67,7 +70,7 @@ class Generation:
     at_ms: int
     number: int
     leader: str = ""
-    joined: int = 0
+    joined: set[str] = field(default_factory=set)  # names of members
     assigned_ms: int = -1  # when the last of its members had its assignment
 
 
@@ -100,7 +103,7 @@ class _Teller:
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
-        self._story = Story(max(outcome.ended_ms, 1))
+        self._story = Story(_end_of(outcome))
         self._processes: dict[int, Process] = {}
         self._by_name: dict[str, list[Lane]] = {}
         self._taken: set[int] = set()  # lanes with a process, by id
@@ -242,7 +245,7 @@ class _Teller:
                 self._mark(process.lane, event, "leads", f"leads generation {number}")
         generation = self._generation_of(event.detail["group"], number)
         if generation is not None:
-            generation.joined += 1
+            generation.joined.add(event.who)
             if leads:
                 generation.leader = event.who
 
@@ -429,6 +432,14 @@ class _Teller:
             )
 
 
+def _end_of(outcome: Outcome) -> int:
+    """When the picture ends: what ended well ends with silence, of which a little is enough."""
+    end_ms, events = outcome.ended_ms, outcome.events
+    if outcome.violation is None and outcome.settled_ms is not None and events:
+        end_ms = min(end_ms, events[-1].at_ms + _SILENCE_MS)
+    return max(end_ms, 1)
+
+
 def _end_open(spans: list[list[int]], at_ms: int) -> None:
     for span in spans:
         if span[1] < 0:
@@ -443,7 +454,10 @@ def data_of(story: Story) -> dict[str, Any]:
         "healed": story.healed_ms,
         "settled": story.settled_ms,
         "groups": [
-            [name, [[g.at_ms, g.number, g.leader, g.joined, g.assigned_ms] for g in generations]]
+            [
+                name,
+                [[g.at_ms, g.number, g.leader, len(g.joined), g.assigned_ms] for g in generations],
+            ]
             for name, generations in story.groups.items()
         ],
         "nodes": [[name, spans["down"], spans["paused"]] for name, spans in story.nodes.items()],

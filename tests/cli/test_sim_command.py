@@ -42,3 +42,35 @@ def test_a_fault_that_there_is_not():
     done = sim("--faults", "earthquake")
     assert done.exit_code == 2
     assert "'earthquake' is none of all, " in done.output
+
+
+def test_a_run_is_drawn_with_what_gives_it_again(tmp_path):
+    path = tmp_path / "run.html"
+    drawn = sim(
+        *("--seed", "3", "--members", "2", "--faults", "cut,crash", "--duration", "2.5"),
+        *("--html", str(path)),
+    )
+    assert drawn.exit_code == 0, drawn.output
+    assert f"seed 3 is drawn in {path}" in drawn.output
+    text = path.read_text("utf-8")
+    command = "kcore sim --seed 3 --members 2 --duration 2.5 --faults cut,crash"
+    assert f"<code>{command}</code>" in text
+    assert drawn.output.split("trace hash ")[1].split()[0] in text
+
+
+def test_of_many_runs_the_first_that_found_something_is_drawn(monkeypatch, tmp_path):
+    path = tmp_path / "run.html"
+    quiet = sim("--seed", "3", "--runs", "2", "--faults", "none", "--html", str(path))
+    assert "nothing was found" in quiet.output
+    assert not path.exists()
+    monkeypatch.setattr(Membership, "heartbeat", lambda *_: None)  # never answered
+    found = sim("--seed", "3", "--runs", "2", "--faults", "none", "--html", str(path))
+    assert found.exit_code == 1
+    assert "ANSWERED_ONCE is broken" in path.read_text("utf-8")
+
+
+def test_a_page_that_cannot_be_written(tmp_path):
+    path = tmp_path / "nowhere" / "run.html"
+    done = sim("--faults", "none", "--duration", "1", "--html", str(path))
+    assert done.exit_code == 1
+    assert "the page cannot be written" in done.output + done.stderr

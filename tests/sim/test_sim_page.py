@@ -1,5 +1,8 @@
 """The page of a run: whole in itself, the same again, and nothing in it is taken for markup."""
 
+import os
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -133,3 +136,24 @@ def test_a_page_stays_small_however_long_the_run_was():
         events.append(event(at_ms, What.ERROR, f"m{who}", process=who, error="no " * 20))
         events.append(event(at_ms, What.FAULT, f"m{who}", kind="cut", node="node1"))
     assert len(page(outcome(*events))) < 1_500_000
+
+
+def test_the_bytes_do_not_hang_on_how_sets_hash():
+    script = (
+        "import hashlib, random\n"
+        "from kcore.cli.sim_page import page_of\n"
+        "from kcore.sim import plan_of, simulate\n"
+        "text = page_of(simulate(plan_of(random.Random, 3), random.Random), 'again')\n"
+        "print(hashlib.sha256(text.encode()).hexdigest())"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(said) == 1

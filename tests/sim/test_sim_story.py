@@ -34,7 +34,7 @@ def test_a_member_goes_through_its_states():
     ]
     assert [mark[:2] for mark in lane.marks] == [[210, "leads"], [800, "crashed"]]
     (generation,) = story.groups["g"]
-    assert (generation.leader, generation.joined, generation.assigned_ms) == ("m1", 1, 300)
+    assert (generation.leader, generation.joined, generation.assigned_ms) == ("m1", {"m1"}, 300)
     assert data_of(story)["partitions"][0] == ["g", "t1", 0, [[300, 700, 0, 1, 1]], []]
 
 
