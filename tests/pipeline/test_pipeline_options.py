@@ -8,6 +8,8 @@ import pytest
 from kcore.errors import KafkaConfigurationError
 from kcore.pipeline.errors import DataLossError, OptionError
 from kcore.pipeline.options import At, Bound, sink_options, source_options
+from kcore.pipeline.planning import OffsetRange
+from kcore.pipeline.source import KcoreReader, KcoreStreamReader, RangePartition
 from kcore.structs import TopicPartition
 
 SERVERS = {"kafka.bootstrap.servers": "h:9092"}
@@ -342,9 +344,6 @@ def test_javas_own_stores_are_refused_with_the_way_out(options, name):
 
 
 def test_secrets_are_in_no_text():
-    from kcore.pipeline.planning import OffsetRange  # noqa: PLC0415
-    from kcore.pipeline.source import KcoreReader, KcoreStreamReader, RangePartition  # noqa: PLC0415
-
     options = stream(**SCRAM)
     sink = sink_options({**SERVERS, **SCRAM, "topic": "t"})
     assert options.client["sasl_plain_password"] == SECRET  # or the test proves nothing
