@@ -114,13 +114,14 @@ function lineage(index, height) {
   const inset = height > 9 ? 2 : height > 6 ? 1 : 0.5;
   const made = row(name, height, {member: index, broken: named.has(name), group,
     tip: [name, group + (instance ? ", static as " + instance : "")]});
-  for (const [a, b, state, generation, partitions] of spans) {
+  for (const [a, b, state, generation, partitions, reason] of spans) {
     const stable = state === 2;
     made.bars.push({
       a, b, fill: STATES[state], top: inset, bottom: inset, ink: "stable-ink",
       texts: stable ? [`generation ${generation} · ${many(partitions, "partition")}`, `g${generation} · ${partitions}`] : [],
       tip: [`${name}: ${STATE_WORDS[state]}`, stretch(a, b),
         state && generation >= 0 ? `generation ${generation}, ${many(partitions, "partition")}` : "",
+        state === 1 && reason >= 0 ? "because: " + run.reasons[reason] : "",
         group + (instance ? ", static as " + instance : "")],
     });
   }

@@ -25,6 +25,7 @@ NODES_MAX: Final = 40
 MARKS_MAX: Final = 2_000  # of a kind of fault
 LANE_MARKS_MAX: Final = 100
 SPANS_MAX: Final = 60_000  # of all members
+REASONS_MAX: Final = 200  # for which members rebalance
 LINES_MAX: Final = 1_500  # of the list of what happened
 CENSUS_MAX: Final = 1_000  # points of the curves of all members
 BINS: Final = 240  # of delivered and committed records
@@ -43,7 +44,8 @@ class Lane:
     name: str
     group: str
     instance: str | None
-    spans: list[list[int]] = field(default_factory=list)  # from, to, state, generation, partitions
+    # From, to, state, generation, how many partitions, number of the reason to rebalance or -1.
+    spans: list[list[int]] = field(default_factory=list)
     zombie: list[list[int]] = field(default_factory=list)  # from, to
     slow: list[list[int]] = field(default_factory=list)
     marks: list[list[Any]] = field(default_factory=list)  # at, kind, words
@@ -59,6 +61,7 @@ class Process:
     since_ms: int
     state: int = OUTSIDE
     generation: int = -1
+    reason: int = -1  # why it rebalances, see Story.reasons
     paused_ms: int | None = None
     owned: dict[Owned, tuple[int, int]] = field(default_factory=dict)  # since, in which generation
 
@@ -85,6 +88,7 @@ class Story:
     groups: dict[str, list[Generation]] = field(default_factory=dict)
     nodes: dict[str, dict[str, list[list[int]]]] = field(default_factory=dict)
     faults: dict[str, list[list[Any]]] = field(default_factory=dict)  # at, until, who, words
+    reasons: list[str] = field(default_factory=list)
     census: list[list[int]] = field(default_factory=list)  # at, outside, rebalancing, stable, still
     delivered: list[int] = field(default_factory=lambda: [0] * BINS)
     committed: list[int] = field(default_factory=lambda: [0] * BINS)
@@ -191,8 +195,9 @@ class _Teller:
 
     def _span(self, process: Process, at_ms: int) -> None:
         if at_ms > process.since_ms:
+            owned, reason = len(process.owned), process.reason
             process.lane.spans.append(
-                [process.since_ms, at_ms, process.state, process.generation, len(process.owned)]
+                [process.since_ms, at_ms, process.state, process.generation, owned, reason]
             )
         process.since_ms = at_ms
 
@@ -230,10 +235,23 @@ class _Teller:
             self._story.ownership.read(process.lane.group, event.detail["topics"], partitions)
 
     def _rebalancing(self, event: TraceEvent) -> None:
-        self._move(event, REBALANCING)
+        process = self._move(event, REBALANCING)
+        if process is not None:
+            process.reason = self._reason(event.detail["why"])
+
+    def _reason(self, why: str) -> int:
+        reasons = self._story.reasons
+        if why in reasons:
+            return reasons.index(why)
+        if not why or len(reasons) == REASONS_MAX:
+            return -1
+        reasons.append(why)
+        return len(reasons) - 1
 
     def _stepped_out(self, event: TraceEvent) -> None:
-        self._move(event, OUTSIDE)
+        process = self._move(event, OUTSIDE)
+        if process is not None:
+            process.reason = -1
 
     def _joined(self, event: TraceEvent) -> None:
         process = self._move(event, REBALANCING)
@@ -257,7 +275,7 @@ class _Teller:
         lane, own = process.lane, self._story.ownership
         has = {(lane.group, tp.topic, tp.partition) for tp in event.detail["partitions"]}
         own.given_up(lane.name, process.owned, event.at_ms, process.generation, but=has)
-        process.generation = number
+        process.generation, process.reason = number, -1
         for owned in sorted(has):
             process.owned.setdefault(owned, (event.at_ms, number))
         generation = self._generation_of(lane.group, number)
@@ -469,6 +487,7 @@ def data_of(story: Story) -> dict[str, Any]:
             ]
             for lane in story.lanes
         ],
+        "reasons": story.reasons,
         "census": story.census,
         "delivered": story.delivered,
         "committed": story.committed,

@@ -16,7 +16,7 @@ def test_a_member_goes_through_its_states():
     story = story_of(
         outcome(
             started(0, "m1"),
-            event(100, What.REBALANCING, "m1", process=1, why=""),
+            event(100, What.REBALANCING, "m1", process=1, why="it is new"),
             event(200, What.GENERATION, "g", generation=1),
             event(210, What.JOINED, "m1", process=1, group="g", generation=1, leads=True),
             assigned(300, "m1", 1, 1, 0, 1),
@@ -26,12 +26,13 @@ def test_a_member_goes_through_its_states():
     )
     (lane,) = story.lanes
     assert lane.spans == [
-        [0, 100, OUTSIDE, -1, 0],
-        [100, 210, REBALANCING, -1, 0],
-        [210, 300, REBALANCING, 1, 0],
-        [300, 700, STABLE, 1, 2],
-        [700, 800, REBALANCING, 1, 0],
+        [0, 100, OUTSIDE, -1, 0, -1],
+        [100, 210, REBALANCING, -1, 0, 0],
+        [210, 300, REBALANCING, 1, 0, 0],
+        [300, 700, STABLE, 1, 2, -1],
+        [700, 800, REBALANCING, 1, 0, -1],
     ]
+    assert story.reasons == ["it is new"]
     assert [mark[:2] for mark in lane.marks] == [[210, "leads"], [800, "crashed"]]
     (generation,) = story.groups["g"]
     assert (generation.leader, generation.joined, generation.assigned_ms) == ("m1", {"m1"}, 300)
