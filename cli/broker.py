@@ -6,6 +6,7 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass
 
+from kcore.broker import BrokerConfig
 from kcore.cli.endings import DONE, RefusalError
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import UsageError
@@ -13,27 +14,30 @@ from kcore.errors import UsageError
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What was asked for. directory: where it is kept, None: nowhere."""
+    """What was asked for. directory: where it is kept, None: nowhere. release: of Kafka, whose API
+    versions are offered; None: the newest.
+    """
 
     host: str
     port: int
     nodes: int = 1
     directory: str | None = None
     flush: str | int = "never"
+    release: tuple[int, int] | None = None
 
 
 def serve(options: ServeOptions) -> int:
     """Serve on `port` and those that follow (0: any free ones). RefusalError if that cannot be."""
-    broker = EmbeddedBroker(
-        options.nodes,
-        host=options.host,
-        port=options.port,
-        directory=options.directory,
-        flush=options.flush,
-    )
     kept = "in memory" if options.directory is None else f"kept in {options.directory}"
     try:
-        broker.start()
+        broker = EmbeddedBroker(
+            options.nodes,
+            host=options.host,
+            port=options.port,
+            config=None if options.release is None else BrokerConfig(release=options.release),
+            directory=options.directory,
+            flush=options.flush,
+        ).start()
     except UsageError as error:
         raise RefusalError(str(error)) from error
     except OSError as error:

@@ -148,6 +148,17 @@ def _flush(_context: click.Context, _parameter: click.Parameter, text: str) -> s
     raise click.BadParameter(f"{text!r} is neither never, always nor a number of ms")
 
 
+def _release(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    major, _, minor = text.partition(".")
+    if major.isdigit() and minor.isdigit() and (int(major), int(minor)) >= (2, 1):
+        return int(major), int(minor)
+    raise click.BadParameter(f"{text!r} is no release such as 2.8, from 2.1 on")
+
+
 @kcore.command()
 @click.option(
     "-l",
@@ -173,6 +184,12 @@ def _flush(_context: click.Context, _parameter: click.Parameter, text: str) -> s
     metavar="never|always|MS",
     callback=_flush,
     help="Sync what is kept: when the system likes, before each answer, or every so many ms.",
+)
+@click.option(
+    "--release",
+    metavar="X.Y",
+    callback=_release,
+    help="Offer what this Kafka offered, from 2.1 on.  [default: 4.3]",
 )
 def broker(listen: tuple[str, int], **given: Any) -> None:
     """Serve the Kafka protocol, for trying things out: from memory, or kept in a directory."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # More nodes in one thread than this are a mistake.
 NODES_MAX: Final = 100
+PORT_MAX: Final = 65_535
 
 # Where nodes in memory are said to listen: a name that no resolver knows (RFC 6761).
 MEMORY_HOST: Final = "memory.invalid"
@@ -65,6 +66,8 @@ class EmbeddedBroker:
         self._network = MemoryNetwork() if in_memory else None
         if not 1 <= nodes <= NODES_MAX:
             raise UsageError(f"nodes={nodes} is not within 1 to {NODES_MAX}")
+        if not 0 <= port <= (PORT_MAX - nodes + 1 if port else 0):
+            raise UsageError(f"port={port} leaves no room for {nodes} nodes up to {PORT_MAX}")
         self._count = nodes
         self._host = host
         self._port = port

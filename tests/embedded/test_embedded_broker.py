@@ -17,6 +17,7 @@ from kcore.embedded import EmbeddedBroker
 from kcore.errors import UsageError
 from kcore.wire import frames
 from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
 
 
 def connect(broker):
@@ -175,6 +176,26 @@ def test_the_command_serves_until_it_is_interrupted():
             assert ask(sock, m.MetadataRequest(topics=[]), 9).brokers
         served.terminate()
         assert served.wait(10) in {0, 143}
+
+
+def test_the_command_can_look_like_an_older_kafka():
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--release", "2.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        host, port = served.stdout.readline().split()[2].rstrip(";").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as sock:
+            offered = ask(sock, m.ApiVersionsRequest(), 0).api_keys
+        served.terminate()
+    assert {one.api_key: one.max_version for one in offered}[ApiKey.METADATA] == 7
+
+
+@pytest.mark.parametrize("options", [("127.0.0.1:65535", "--nodes", "3"), ("127.0.0.1:x",)])
+def test_the_command_says_what_cannot_be(options):
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", *options]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert ended.returncode
+    assert "65535" in ended.stderr or "HOST:PORT" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
