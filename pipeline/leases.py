@@ -102,7 +102,9 @@ class Leases:
 
     def take(self, options: SourceOptions, tp: TopicPartition) -> Lease:
         """A consumer of this partition, kept or made."""
-        key = (tp, options.include_headers, *sorted((k, str(v)) for k, v in options.client.items()))
+        client = sorted((name, str(value)) for name, value in options.client.items())
+        # Never another query's: what was fetched for that one may be of a topic that is gone since.
+        key = (options.query_id, tp, options.include_headers, *client)
         with self._lock:
             if self._pid != os.getpid():  # the parent's connections are not ours
                 self._pid = os.getpid()

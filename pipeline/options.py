@@ -64,7 +64,7 @@ class Bound:
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """The options, checked. client: what a kcore Consumer is made with; not in any repr, because it
-    may hold passwords.
+    may hold passwords. query_id: consumers are shared by tasks of the same one.
     """
 
     topics: tuple[str, ...] = ()
@@ -80,6 +80,7 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     include_headers: bool = False
     poll_timeout_ms: int = 120_000
+    query_id: str = ""
     client: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -54,6 +56,10 @@ _HEADERS = {"headers": "array<struct<key:string,value:binary>>"}
 class KcoreDataSource(DataSource):
     """Reads and writes Kafka topics, in batches and as a stream: `format("kcore")`."""
 
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._query_id = uuid4().hex
+
     @classmethod
     def name(cls) -> str:
         """The format's name."""
@@ -67,15 +73,18 @@ class KcoreDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For a batch query. OptionError; PlanError: a schema of the user's own."""
-        options = source_options(self.options, streaming=False)
-        check_schema(options, schema)
+        options = self._source_options(schema, streaming=False)
         return KcoreReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """For a streaming query. OptionError; PlanError: a schema of the user's own."""
-        options = source_options(self.options, streaming=True)
-        check_schema(options, schema)
+        options = self._source_options(schema, streaming=True)
         return KcoreStreamReader(options)
+
+    def _source_options(self, schema: StructType, *, streaming: bool) -> SourceOptions:
+        options = source_options(self.options, streaming=streaming)
+        check_schema(options, schema)
+        return replace(options, query_id=self._query_id)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """For a batch write. OptionError, ColumnError."""
@@ -206,10 +215,9 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> dict[str, Any]:
         """Where the next micro-batch ends: `start` if there is to be none yet."""
         begin = json_offsets.from_mapping(start)
-        latest = self._target
-        if latest is None:
-            latest = self._fetch_latest(begin)
+        latest = self._fetch_latest() if self._target is None else self._target
         self._latest = latest
+        self._check_ends(begin, latest)
         full = self._with_new(begin, latest)
         now_ms = time.monotonic_ns() // 1_000_000
         if self._target is None and not self._admission.admits(full, latest, now_ms):
@@ -227,14 +235,16 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Nothing that comes after this moment is read."""
-        self._target = self._fetch_latest({})
+        self._target = self._fetch_latest()
 
-    def _fetch_latest(self, begin: Offsets) -> Offsets:
-        """The ends now. A log that ends before a position has lost records: DataLossError; where
-        that is allowed, the query goes on at that end (as Spark's own).
-        """
+    def _fetch_latest(self) -> Offsets:
         cluster = self._ask()
-        latest = cluster.latest(cluster.partitions())
+        return cluster.latest(cluster.partitions())
+
+    def _check_ends(self, begin: Offsets, latest: Offsets) -> None:
+        """A log that ends before a position has lost records: DataLossError; where that is allowed,
+        the query goes on at that end (as Spark's own).
+        """
         for tp, offset in begin.items():
             end = latest.get(tp)
             if end is None or end < offset:
@@ -246,7 +256,6 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     0 if end is None else end,
                     offset,
                 )
-        return latest
 
     def _with_new(self, begin: Offsets, latest: Offsets) -> Offsets:
         """`begin` with the partitions that are new since: they are read from their first offset."""

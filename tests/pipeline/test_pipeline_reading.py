@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from pipeline_support import (
@@ -120,6 +121,16 @@ def test_other_options_get_another_consumer(broker, hundred, own_leases):
     first = next(iter(read_range(headers, OffsetRange(hundred, 0, 5, 6))))
     assert "headers" in first.schema.names
     assert len(own_leases._kept) == 1  # the other is still lent to the generator
+
+
+def test_another_query_gets_nothing_that_was_fetched_for_the_first(broker, hundred, request):
+    first = replace(options(broker.bootstrap, hundred), query_id="a")
+    assert read(first, hundred, 0, 10) == values(0, 10)  # and more is fetched already
+    delete_topic(broker.bootstrap, hundred)
+    broker.create_topic(hundred)
+    broker.produce(hundred, [(None, b"new")] * 20)
+    second = replace(options(broker.bootstrap, hundred), query_id="b")
+    assert read(second, hundred, 10, 20) == [(offset, b"new") for offset in range(10, 20)]
 
 
 def test_two_tasks_of_one_partition_at_once(broker, hundred):

@@ -241,6 +241,10 @@ def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
     with pytest.raises(DataLossError) as caught:
         streamed().latestOffset(begin, ReadAllAvailable())
     assert f"{topic}-0 ends at 2, and was read up to 5" in str(caught.value)
+    reader = streamed()
+    reader.prepareForTriggerAvailableNow()
+    with pytest.raises(DataLossError, match="ends at 2"):
+        reader.latestOffset(begin, ReadAllAvailable())
     reader = streamed(failOnDataLoss="false")
     with caplog.at_level(logging.WARNING, "kcore.pipeline"):
         end = reader.latestOffset(begin, ReadAllAvailable())
