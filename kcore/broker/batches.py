@@ -142,8 +142,8 @@ def check_batch(
             ErrorCode.INVALID_RECORD,
             f"{batch.record_count} records with a last offset of {batch.last_offset_delta}",
         )
-    if batch.producer_id != NO_PRODUCER and (batch.producer_epoch < 0 or batch.base_sequence < 0):
-        raise RefusedError(ErrorCode.INVALID_RECORD, "a producer without epoch or sequence")
+    if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
+        raise RefusedError(ErrorCode.INVALID_RECORD, "a producer without a sequence")
     return _check_records(f"{topic}-{partition}", data, batch, config, wall_ms)
 
 

@@ -23,6 +23,8 @@ REMEMBERED_BATCHES: Final = 5
 PRODUCERS_MAX: Final = 10_000
 
 NO_SEQUENCE: Final = -1
+# A batch may say so, and is kept (Java: RecordBatch.NO_PRODUCER_EPOCH).
+NO_EPOCH: Final = -1
 _INT16_MAX: Final = 0x7FFF
 _INT32_MAX: Final = 0x7FFFFFFF
 _TV2: Final = 2
@@ -98,9 +100,9 @@ class Sequences:
         return iter(self._producers.items())
 
     def epoch_of(self, producer_id: int) -> int:
-        """The epoch of a producer; -1 if it is not known."""
+        """The epoch of a producer; NO_EPOCH if it is not known."""
         known = self._producers.get(producer_id)
-        return -1 if known is None else known.epoch
+        return NO_EPOCH if known is None else known.epoch
 
     # Checks --------------------------------------------------------------------------------------
 
@@ -108,9 +110,7 @@ class Sequences:
         """The first batch of a transaction is about to be verified: those behind it wait for it,
         whatever becomes of it. RefusedError if its producer is fenced.
         """
-        known = self._producers.get(batch.producer_id)
-        if known is not None:
-            _check_epoch(batch, known)
+        _check_epoch(batch, self.epoch_of(batch.producer_id))
         verifying = self._verifying.get(batch.producer_id)
         if (
             verifying is None
@@ -137,8 +137,7 @@ class Sequences:
             for kept in known.batches:
                 if (kept.first, kept.last) == (batch.base_sequence, batch.last_sequence):
                     return kept
-        if known is not None:
-            _check_epoch(batch, known)
+        _check_epoch(batch, self.epoch_of(batch.producer_id))
         transactional = bool(batch.attributes & TRANSACTIONAL)
         if transactional and first_offset is None:
             self._check_first(batch, known, origin)
@@ -162,7 +161,7 @@ class Sequences:
             raise _out_of_order(batch, lowest)
 
     def _check_sequence(self, batch: Batch, known: ProducerState | None, origin: Origin) -> None:
-        if known is None:
+        if known is None or known.epoch == NO_EPOCH:
             if origin.strict and batch.base_sequence != 0:
                 raise RefusedError(
                     ErrorCode.UNKNOWN_PRODUCER_ID, f"nothing of producer {batch.producer_id}"
@@ -240,11 +239,11 @@ class Sequences:
         return known
 
 
-def _check_epoch(batch: Batch, known: ProducerState) -> None:
-    if batch.producer_epoch < known.epoch:
+def _check_epoch(batch: Batch, epoch: int) -> None:
+    if batch.producer_epoch < epoch:
         raise RefusedError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"producer {batch.producer_id} has epoch {known.epoch}, not {batch.producer_epoch}",
+            f"producer {batch.producer_id} has epoch {epoch}, not {batch.producer_epoch}",
         )
 
 

@@ -258,6 +258,8 @@ def produce_idempotent(peer):
     put(9, epoch=0)
     put(7, number=producer + 10_000)
     put(8, number=producer + 10_000)
+    for epoch, sequence in ((-2, 0), (-1, 0), (-1, 5), (0, 3), (0, -1), (-1, 4)):
+        put(sequence, epoch, number=producer + 20_000)
     peer.ask(fetch(topic, 17), 12)
 
 
