@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Final
 
 from kcore.sim import Outcome
-from kcore.sim.story import LINES_MAX, Story, data_of, story_of
+from kcore.sim.story import Story, data_of, story_of
 from kcore.sim.words import (
     Verdict,
     count,
@@ -52,7 +52,7 @@ def page_of(outcome: Outcome, replay: str) -> str:
             "folded": _folded(story),
             "open": "" if outcome.violation is None else " open",
             "line_count": f"{len(story.lines):,}",
-            "lines": _lines(story),
+            "lines": _lines(outcome, story),
             "names": escape("\n".join(outcome.plan.lines())),
             "data": _json(outcome, story),
         },
@@ -156,9 +156,16 @@ def _folded(story: Story) -> str:
     return f'<p class="folded">{escape(" ".join(story.folded))}</p>'
 
 
-def _lines(story: Story) -> str:
-    return "\n".join(
-        f"<tr><td>{at_ms / 1_000:,.3f} s</td><td>{escape(what)}</td><td>{escape(who)}</td>"
-        f"<td>{escape(words)}</td></tr>"
-        for at_ms, what, who, words in story.lines[:LINES_MAX]
+def _lines(outcome: Outcome, story: Story) -> str:
+    rows = [_row(*line) for line in story.lines]
+    if outcome.violation is not None:
+        rule = outcome.violation.rule
+        rows.append(_row(outcome.ended_ms, rule.name, "", rule.value, ' class="broken"'))
+    return "\n".join(rows)
+
+
+def _row(at_ms: int, what: str, who: str, words: str, marks: str = "") -> str:
+    return (
+        f"<tr{marks}><td>{at_ms / 1_000:,.3f} s</td><td>{escape(what)}</td>"
+        f"<td>{escape(who)}</td><td>{escape(words)}</td></tr>"
     )

@@ -115,9 +115,9 @@ function lineage(index, height) {
   const made = row(name, height, {member: index, broken: named.has(name), group,
     tip: [name, group + (instance ? ", static as " + instance : "")]});
   for (const [a, b, state, generation, partitions, reason] of spans) {
-    const stable = state === 2;
+    const stable = state === 2, hidden = zombie.find(still => still[1] > a && still[0] < b);
     made.bars.push({
-      a, b, fill: STATES[state], top: inset, bottom: inset, ink: "stable-ink",
+      a, b, fill: STATES[state], top: inset, bottom: inset, ink: "stable-ink", legible: hidden ? Math.max(hidden[0], a) : b,
       texts: stable ? [`generation ${generation} · ${many(partitions, "partition")}`, `g${generation} · ${partitions}`] : [],
       tip: [`${name}: ${STATE_WORDS[state]}`, stretch(a, b),
         state && generation >= 0 ? `generation ${generation}, ${many(partitions, "partition")}` : "",
@@ -226,7 +226,8 @@ function drawBar(ctx, bar, y, height) {
   if (bar.edge && X(bar.a) >= GUTTER) { ctx.fillStyle = colors.muted; ctx.fillRect(left, top, 1, tall); }
   if (bar.texts && tall >= 10 && wide > 12) {
     ctx.font = tall >= 14 ? FONT : SMALL;
-    const text = bar.texts.find(text => ctx.measureText(text).width < wide - 8);
+    const room = bar.legible === undefined ? wide : Math.min(wide, X(bar.legible) - left);
+    const text = bar.texts.find(text => ctx.measureText(text).width < room - 8);
     if (text) {
       if (bar.hatch) { ctx.fillStyle = colors.card; ctx.fillRect(left + 3, top, ctx.measureText(text).width + 4, tall); }
       ctx.fillStyle = colors[bar.ink || "ink"];

@@ -261,6 +261,9 @@ class _Teller:
             if leads:
                 process.lane.notable = True
                 self._mark(process.lane, event, "leads", f"leads generation {number}")
+                self._line(
+                    event, "leads", event.who, f"generation {number} of {event.detail['group']}"
+                )
         generation = self._generation_of(event.detail["group"], number)
         if generation is not None:
             generation.joined.add(event.who)
