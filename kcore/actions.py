@@ -6,11 +6,10 @@ A link is the core's own number for one connection attempt and what follows; it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kcore.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Connect:
+class Connect(Value):
     """Open a TCP connection to `host:port` and answer `handle_connected(link)` or
     `handle_closed(link, why)`.
 
@@ -27,8 +26,7 @@ class Connect:
     address_index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Value):
     """Write `data` whole, in order, after everything sent on this link before."""
 
     link: int
@@ -50,13 +48,12 @@ class SendParts(Send):
         object.__setattr__(self, "parts", parts)
 
     @property
-    def data(self) -> bytes:
+    def data(self) -> bytes:  # type: ignore[misc]
         """The parts, joined."""
         return b"".join(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnect:
+class Disconnect(Value):
     """Close the link (or give up opening it). The core has forgotten it: no `handle_closed` is
     owed, one is harmless.
     """

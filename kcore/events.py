@@ -10,21 +10,19 @@ application can commit or save state first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kcore.errors import KafkaError
 from kcore.structs import ControlRecord, OffsetAndMetadata, TopicPartition
+from kcore.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """The base of all events. news: what may be dropped when nobody takes it for too long."""
 
     news: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
 class LinkOpened(Event):
     """A broker was connected and greeted; `software` is what it calls itself when it says so."""
 
@@ -33,7 +31,6 @@ class LinkOpened(Event):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
 class LinkClosed(Event):
     """A connection ended or could not be made."""
 
@@ -43,14 +40,12 @@ class LinkClosed(Event):
     error: KafkaError
 
 
-@dataclass(frozen=True, slots=True)
 class ClusterUnreachable(Event):
     """No broker can be reached any more; said once when it begins."""
 
     error: KafkaError | None
 
 
-@dataclass(frozen=True, slots=True)
 class ClusterReachable(Event):
     """The first broker answered again after `outage_ms`, `attempts` connection attempts later."""
 
@@ -58,14 +53,12 @@ class ClusterReachable(Event):
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
 class MetadataUpdated(Event):
     """A metadata answer was taken in; `version` is the view's new version."""
 
     version: int
 
 
-@dataclass(frozen=True, slots=True)
 class TopicsMissing(Event):
     """The topics asked for that the cluster does not have now; said when the set changes (empty:
     all are there).
@@ -74,7 +67,6 @@ class TopicsMissing(Event):
     topics: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
 class CoordinatorFound(Event):
     """FindCoordinator answered."""
 
@@ -83,21 +75,18 @@ class CoordinatorFound(Event):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
 class CoordinatorLost(Event):
     """The coordinator must be looked up again (membership is kept)."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class RebalanceStarted(Event):
     """A join (or another one) is about to begin."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class GroupJoined(Event):
     """JoinGroup answered and SyncGroup followed: the member is part of this generation."""
 
@@ -109,7 +98,6 @@ class GroupJoined(Event):
     members: int  # how many the leader was told of; 0 for a follower, which is not told
 
 
-@dataclass(frozen=True, slots=True)
 class PartitionsAssigned(Event):
     """`added` are new to this member, `partitions` is all it now has."""
 
@@ -118,21 +106,18 @@ class PartitionsAssigned(Event):
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
 class PartitionsRevoked(Event):
     """About to be given up, still owned: offsets can still be committed for them."""
 
     partitions: tuple[TopicPartition, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class PartitionsLost(Event):
     """Gone already (session over, fenced): someone else may have them, nothing can be committed."""
 
     partitions: tuple[TopicPartition, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class HeartbeatAnswered(Event):
     """The coordinator answered a heartbeat; `error` is None, or why it counts as failed (or a
     rebalance begins).
@@ -143,14 +128,12 @@ class HeartbeatAnswered(Event):
     error: KafkaError | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class GroupLeft(Event):
     """The member gave up its membership (close, unsubscribe, poll interval exceeded)."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class RecordsFetched(Event):
     """A fetch answer brought record bytes: they are buffered and wait for `take_records`."""
 
@@ -159,7 +142,6 @@ class RecordsFetched(Event):
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
 class ControlRecordsPassed(Event):
     """Control records were passed over on the way to the position where `partition` now is: commit
     and abort markers, and kinds that only a later Kafka knows. In order, each once unless the
@@ -170,7 +152,6 @@ class ControlRecordsPassed(Event):
     records: tuple[ControlRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class OffsetReset(Event):
     """A position was set by the reset policy: the partition, where it is now, and the policy."""
 
@@ -179,7 +160,6 @@ class OffsetReset(Event):
     strategy: str
 
 
-@dataclass(frozen=True, slots=True)
 class OffsetsCommitted(Event):
     """A commit was answered: by the verb (`operation` is its number) or by auto commit (`operation`
     is None).
@@ -195,14 +175,12 @@ class OffsetsCommitted(Event):
     dropped: tuple[TopicPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ErrorRaised(Event):
     """Something the application must know: raised by the next `poll` of the blocking facade."""
 
     error: KafkaError
 
 
-@dataclass(frozen=True, slots=True)
 class OperationCompleted(Event):
     """The end of a verb that returned `operation`: its result, or its error."""
 
@@ -213,7 +191,6 @@ class OperationCompleted(Event):
     error: KafkaError | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Closed(Event):
     """`close` is complete; every link has been told to disconnect. `errors` are what went wrong on
     the way.

@@ -6,17 +6,16 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcore.transports.core import Address
+from kcore.values import Value
 
 # connect(2) that goes on in the background. EINTR counts: the attempt is not undone by a signal.
 UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
 
-@dataclass(frozen=True, slots=True)
-class SocketOptions:
+class SocketOptions(Value):
     """How sockets are set up before they connect.
 
     send_buffer_bytes, receive_buffer_bytes: SO_SNDBUF, SO_RCVBUF; None or -1 leaves the system's

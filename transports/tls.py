@@ -14,10 +14,10 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, cast
 
 from kcore.errors import KafkaConfigurationError
+from kcore.values import Value, field
 
 # A read of the kernel: some TLS records (16 KiB each) at a time.
 _CIPHERTEXT_BYTES: Final = 262_144
@@ -27,8 +27,7 @@ _PLAINTEXT_BYTES: Final = 262_144
 Password = str | bytes | Callable[[], str | bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class TlsOptions:
+class TlsOptions(Value):
     """kafka-python's ssl_* options without the prefix. `context` stands for all others.
 
     check_hostname: whether the certificate must be for the host that was connected to.

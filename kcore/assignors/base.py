@@ -7,11 +7,11 @@ no network and no randomness, so the same input always gives the same plan.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
 from kcore.structs import TopicPartition
+from kcore.values import Value
 
 Plan = dict[str, list[TopicPartition]]
 
@@ -23,8 +23,7 @@ class RebalanceProtocol(IntEnum):
     COOPERATIVE = 1  # only what goes elsewhere is given up, in a second rebalance (KIP-429)
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSubscription:
+class MemberSubscription(Value):
     """What one member told the leader about itself."""
 
     topics: tuple[str, ...]

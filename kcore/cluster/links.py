@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
@@ -44,11 +43,11 @@ from kcore.events import (
 )
 from kcore.structs import Node, Rng
 from kcore.timers import NEVER
+from kcore.values import Value
 from kcore.wire.apis import ApiKey
 
 
-@dataclass(frozen=True, slots=True)
-class LinksConfig:
+class LinksConfig(Value):
     """Options of all links; names and defaults as Java's. `credentials`: None without SASL."""
 
     link: LinkOptions
@@ -61,8 +60,7 @@ class LinksConfig:
     rebootstrap: bool = True  # metadata.recovery.strategy: ask the bootstrap again (KIP-899)
 
 
-@dataclass(slots=True)
-class _Outage:
+class _Outage(Value, frozen=False):
     """Whether a broker can be reached at all; None while one can or nothing was tried yet."""
 
     since: int | None = None

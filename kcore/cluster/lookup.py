@@ -5,7 +5,6 @@ that fetching relies on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kcore import errors
@@ -16,6 +15,7 @@ from kcore.connection.calls import Answer
 from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.structs import Rng
 from kcore.timers import NEVER
+from kcore.values import Value
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
@@ -24,8 +24,7 @@ _UNKNOWN_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 LookupDone = Callable[[dict[str, list[int]] | None, KafkaError | None], None]
 
 
-@dataclass(slots=True, eq=False)
-class _Lookup:
+class _Lookup(Value, frozen=False, eq=False):
     topics: set[str] | None
     deadline_ms: int
     done: LookupDone

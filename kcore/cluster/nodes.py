@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kcore.connection.link import Link
 from kcore.errors import AuthenticationFailedError
+from kcore.values import Value
 
 
-@dataclass(slots=True)
-class NodeLink:
+class NodeLink(Value, frozen=False):
     """A place to connect to. `key` is a node id, a bootstrap number (negative) or a coordinator's
     key.
     """

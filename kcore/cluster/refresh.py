@@ -8,7 +8,6 @@ answers that brought nothing new (a topic without a leader would otherwise be as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from kcore import errors
@@ -19,6 +18,7 @@ from kcore.connection.calls import Answer
 from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
 from kcore.structs import Rng
 from kcore.timers import NEVER
+from kcore.values import Value
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import MetadataRequest
@@ -26,8 +26,7 @@ from kcore.wire.messages import MetadataRequest
 _RAISED = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshConfig:
+class RefreshConfig(Value):
     """Options of the refresh; names and defaults as Java's."""
 
     metadata_max_age_ms: int = 300_000

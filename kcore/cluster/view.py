@@ -10,11 +10,11 @@ topic ids (before 2.8): then the answers are believed, or the partition would ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from kcore.connection.calls import COORDINATOR_KEY_BASE
 from kcore.structs import Leader, Node, TopicPartition
+from kcore.values import Value, field
 
 _NO_ID = bytes(16)
 # Epochs in answers below this version can be stale (KAFKA-9212) and are not used.
@@ -24,8 +24,7 @@ _NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
 _OLDER_EPOCHS_MAX = 10
 
 
-@dataclass(slots=True)
-class _Topic:
+class _Topic(Value, frozen=False):
     """One topic as last told."""
 
     partitions: list[int]
@@ -34,8 +33,7 @@ class _Topic:
     replicas: dict[int, list[int]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Taken:
+class Taken(Value, frozen=False):
     """What an answer brought: topic errors by name, and whether anything must be asked again."""
 
     topic_errors: dict[str, int] = field(default_factory=dict)

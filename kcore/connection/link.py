@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from kcore import limits
@@ -37,6 +36,7 @@ from kcore.errors import (
     UnsupportedVersionError,
 )
 from kcore.timers import NEVER
+from kcore.values import Value, field
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey, negotiate
 from kcore.wire.messages import (
@@ -66,8 +66,7 @@ _CLOSED_EARLY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LinkOptions:
+class LinkOptions(Value):
     """What every link of one client has in common.
 
     highest: API -> the highest version to speak, -1 for none at all (see kcore.wire.releases); what

@@ -16,11 +16,11 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng
+from kcore.values import Value, field
 
 # RFC 7677 asks for 4096 at least, which is also Kafka's own minimum; a broker may not lower it to
 # make guessing cheap.
@@ -33,8 +33,7 @@ MESSAGE_BYTES_MAX: Final = 8_192
 NONCE_BITS: Final = 192
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Value):
     """Who we are and how to prove it. `mechanism`: a key of MECHANISMS."""
 
     mechanism: str

@@ -21,7 +21,6 @@ Source: ConsumerConfig.java and CommonClientConfigs.java of Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcore.assignors import BY_NAME as ASSIGNORS
@@ -43,7 +42,6 @@ FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576
 
 
-@dataclass(frozen=True, slots=True)
 class ConsumerConfig(ClientConfig):
     """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
+from kcore.values import Value
 
 # A node is asked for more as soon as what it sent before, and nobody has taken yet, is below this.
 # The answer of a node with four busy partitions (4 x max_partition_fetch_bytes) stays below it:
@@ -60,8 +60,7 @@ class IsolationLevel(Enum):
     READ_COMMITTED = 1
 
 
-@dataclass(frozen=True, slots=True)
-class FetchConfig:
+class FetchConfig(Value):
     """What the rooms of fetching need; the reset policy is the positions' own."""
 
     fetch_min_bytes: int = 1

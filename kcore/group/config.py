@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from kcore import limits
 from kcore.assignors import Assignor, RangeAssignor, RebalanceProtocol
 from kcore.errors import InvalidGroupIdError, KafkaConfigurationError
+from kcore.values import Value
 
 # The broker holds a JoinGroup until the rebalance timeout; the answer gets this much longer to
 # arrive (Java: JOIN_GROUP_TIMEOUT_LAPSE).
@@ -25,8 +25,7 @@ MAX_IMMEDIATE_RETRIES: Final = 3
 _INSTANCE_ID: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupConfig:
+class GroupConfig(Value):
     """Options of one member. All times in ms; `max_poll_interval_ms` is the rebalance timeout,
     too.
     """

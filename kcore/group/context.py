@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 
 from kcore.connection.backoff import exponential
@@ -13,6 +12,7 @@ from kcore.group.config import GroupConfig
 from kcore.group.host import GroupHost
 from kcore.structs import Rng
 from kcore.timers import Timers
+from kcore.values import Value, field
 
 
 class Timer(Enum):
@@ -30,14 +30,14 @@ class Timer(Enum):
     NEXT_POLL = "events were emitted that the next poll builds on (for a poll)"
     CLOSE = "close gives up"
 
-    __hash__ = object.__hash__  # Enum's own is written in Python, and timers are looked up all the time
+    # Enum's own is written in Python, and timers are looked up all the time.
+    __hash__ = object.__hash__
 
 
 FOR_A_POLL = (Timer.AUTO_COMMIT, Timer.PREPARE, Timer.PREPARE_RETRY, Timer.NEXT_POLL)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Value):
     """Given to each part of a member."""
 
     config: GroupConfig

@@ -7,12 +7,12 @@ not in a table has the table's default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from kcore import errors
 from kcore.errors import BrokerResponseError, KafkaError, ProtocolError
+from kcore.values import Value
 from kcore.wire.codes import ErrorCode as Code
 
 
@@ -33,8 +33,7 @@ class Effect(Enum):
     FATAL = "the application must know"
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(Value):
     """The effects of one request's error codes."""
 
     by_code: Mapping[int, Effect]

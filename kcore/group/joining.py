@@ -10,7 +10,6 @@ membership is done here, when to try again is decided by whoever takes `Ended`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -26,6 +25,7 @@ from kcore.group.leader import Leader
 from kcore.group.membership import Generation, Membership, instance_fenced
 from kcore.group.states import MemberState
 from kcore.timers import NEVER
+from kcore.values import Value
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import JoinGroupRequest, SyncGroupRequest
@@ -44,8 +44,7 @@ class Verdict(Enum):
     FATAL = "the application must know"
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Value):
     """A round's end: the assignment blob, or the error that ended it."""
 
     verdict: Verdict

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from kcore.values import Value
 
 ACKS_ALL: Final = -1
 
@@ -12,8 +13,7 @@ ACKS_ALL: Final = -1
 Partitioner = Callable[[Any, list[int], list[int]], int]
 
 
-@dataclass(frozen=True, slots=True)
-class ProduceConfig:
+class ProduceConfig(Value):
     """Options of producing. Times are ms, sizes bytes.
 
     acks: 0 nobody answers, 1 the leader, -1 every replica in sync.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kcore.events import Event
 from kcore.produce.batch import Batch
 
 
-@dataclass(frozen=True, slots=True)
 class RecordsDelivered(Event):
     """A batch came to its end: its records are in the log, or have failed (`batch.outcome`).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kcore.errors import KafkaError
 from kcore.produce.accumulator import Accumulator
@@ -11,10 +10,10 @@ from kcore.produce.batch import Batch
 from kcore.produce.partitioning import Partitioning
 from kcore.records.builder import BatchBuilder
 from kcore.structs import TopicPartition
+from kcore.values import Value
 
 
-@dataclass(slots=True)
-class PartitionDelivery:
+class PartitionDelivery(Value, frozen=False):
     """What a partition got. count: records. first_offset, last_offset: -1 if not said (acks=0);
     records of others may be between them.
     """

@@ -15,7 +15,6 @@ Source: ProducerConfig.java of Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kcore.produce.config import ACKS_ALL, Partitioner, ProduceConfig
@@ -24,7 +23,6 @@ from kcore.settings.client import ClientConfig, check, contradictions, fill_in
 from kcore.settings.names import by_canonical_name
 
 
-@dataclass(frozen=True, slots=True)
 class ProducerConfig(ClientConfig):
     """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 

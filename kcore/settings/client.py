@@ -6,7 +6,6 @@ Source: CommonClientConfigs.java of Kafka 4; kafka-python's names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kcore import __version__
@@ -18,13 +17,13 @@ from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import format_server
 from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
+from kcore.values import Value, field
 from kcore.wire.releases import highest_versions
 
 _NO_OPTIONS = frozenset({"extras", "await_acknowledgement"})
 
 
-@dataclass(frozen=True, slots=True)
-class ClientConfig:
+class ClientConfig(Value):
     """The options, checked. Times are ms, sizes bytes.
 
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
@@ -75,9 +74,7 @@ class ClientConfig:
     def as_mapping(self) -> dict[str, object]:
         """Every option by kafka-python's name, with the value in use; passwords as "[hidden]"."""
         mapping: dict[str, object] = {
-            entry.name: getattr(self, entry.name)
-            for entry in fields(self)
-            if entry.name not in _NO_OPTIONS
+            name: getattr(self, name) for name in self.__match_args__ if name not in _NO_OPTIONS
         }
         mapping["bootstrap_servers"] = [
             format_server(host, port) for host, port in self.bootstrap_servers

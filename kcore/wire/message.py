@@ -8,8 +8,10 @@ what those ask for is made when they first ask.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import dataclasses
 
 ZERO_UUID = bytes(16)
 
@@ -42,6 +44,8 @@ class _DataclassFields:
         self, instance: Struct | None, owner: type[Struct]
     ) -> dict[str, dataclasses.Field[object]]:
         if owner not in self._made:
+            import dataclasses  # noqa: PLC0415 - slow to load, and hardly ever asked for
+
             rows = [(row[0], object, dataclasses.field(kw_only=True)) for row in owner.FIELDS]
             twin = dataclasses.make_dataclass(owner.__name__, rows)
             self._made[owner] = {entry.name: entry for entry in dataclasses.fields(twin)}
