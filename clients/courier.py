@@ -52,19 +52,22 @@ class YieldingTransport:
 
 
 class Courier:
-    """See the module's text. `lock` is re-entrant; failed: why no more can be done."""
+    """See the module's text. `lock` is re-entrant."""
 
     def __init__(self, core: Any, transport: Any, tls: Any, name: str) -> None:
         self.core = core
         self.lock = make_lock(transport.name)
-        self.failed: KafkaError | None = None
+        self.stopped = False  # `check` raises
+        self._failed: KafkaError | None = None
         self._name = transport.name
         self._transport = YieldingTransport(transport, self.lock)
-        self._pump = transports.Pump(core, self._transport, tls=tls)  # type: ignore[arg-type]
+        self._pump = transports.Pump(core, self._transport, tls=tls)
         self._reporter = Reporter(name)
-        self._errors: deque[KafkaError] = deque(maxlen=100)
+        self.errors_seen = 0
+        self._errors: deque[tuple[int, KafkaError]] = deque(maxlen=100)
         self._results: dict[int, OperationCompleted] = {}
         self._bells: dict[Any, None] = {}  # rung after each turn
+        self._waiting: dict[Any, None] = {}  # of everybody who waits, rung at the end
         self._closed = False
         self._forked = False
         self._inside: object = None  # the courier's thread or greenlet
@@ -75,6 +78,7 @@ class Courier:
 
     def _run(self, _stop: object) -> None:
         self._inside = current(self._name)
+        why = "it was ended"
         try:
             while not self._closed:
                 with self.lock:
@@ -85,8 +89,13 @@ class Courier:
         except Exception as error:
             if not self._forked:
                 log.exception("the producer's thread failed")
-                self.failed = KafkaError(f"the producer's thread failed: {error!r}")
-                self._ring()
+            why = repr(error)
+        finally:
+            if not self._closed:
+                self._failed = KafkaError(f"the producer's thread failed: {why}")
+            self.stopped = True
+            for bell in [*self._waiting]:
+                bell.set()
 
     def _collect(self) -> list[Callable[[], object]]:
         """Sort what the core has said; the calls that are to be made without the lock."""
@@ -102,26 +111,24 @@ class Courier:
                 self._results[event.operation] = event
             else:
                 if type(event) is ErrorRaised:
-                    self._errors.append(event.error)
+                    self.errors_seen += 1
+                    self._errors.append((self.errors_seen, event.error))
                 elif type(event) is Closed:
-                    self._closed = True
+                    self._closed = self.stopped = True
                     self._pump.drain()
                     self._pump.close()
                 self._reporter.report(event, self._pump.now_ms())
             event = self.core.next_event()
-        self._ring()
+        for bell in self._bells:
+            bell.set()
         return calls
 
     def _call(self, calls: list[Callable[[], object]]) -> None:
         for call in calls:
             try:
                 call()
-            except Exception:
+            except (Exception, SystemExit):  # whatever it is, other records go on
                 log.exception("a callback of a delivered record failed")
-
-    def _ring(self) -> None:
-        for bell in self._bells:
-            bell.set()
 
     # Others ----------------------------------------------------------------------------------
 
@@ -133,8 +140,8 @@ class Courier:
         """ProducerClosed, ForkedError, or what ended the courier."""
         if self._forked:
             raise ForkedError(_FORKED)
-        if self.failed is not None:
-            raise self.failed
+        if self._failed is not None:
+            raise self._failed
         if self._closed:
             raise ProducerClosed("the producer is closed")
 
@@ -155,9 +162,11 @@ class Courier:
             if self._transport.waiting:
                 self._pump.wakeup()
 
-    def take_error(self) -> KafkaError | None:
-        """What the cluster said against us since the last time."""
-        return self._errors.popleft() if self._errors else None
+    def raise_errors(self, seen: int) -> None:
+        """Raise what the cluster has said against us since `errors_seen` was so much."""
+        for number, error in self._errors:
+            if number > seen:
+                raise error
 
     def result(self, operation: int) -> OperationCompleted | None:
         """The end of an operation, if it is there; given once."""
@@ -181,24 +190,26 @@ class Courier:
         with self.lock:
             if done():
                 return True
+            self.check()
+            self._waiting[bell] = None
             if attend is None:
                 self._bells[bell] = None
             else:
                 attend(bell)
         try:
             while True:
-                left = None if until is None else max(0.0, (until - self.now_ms()) / 1000)
-                rung = bell.wait(left)
+                bell.wait(None if until is None else max(0.0, (until - self.now_ms()) / 1000))
+                bell.clear()
                 with self.lock:
                     if done():
                         return True
                     self.check()
-                    bell.clear()
-                if not rung and left is not None and self.now_ms() >= (until or 0):
+                if until is not None and self.now_ms() >= until:
                     return False
         finally:
             with self.lock:
                 self._bells.pop(bell, None)
+                self._waiting.pop(bell, None)
 
     def _wait_inside(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
@@ -206,6 +217,7 @@ class Courier:
             with self.lock:
                 if done():
                     return True
+                self.check()
                 left = None if until is None else int(until - self.now_ms())
                 if left is not None and left <= 0:
                     return False
@@ -215,5 +227,5 @@ class Courier:
 
     def forked(self) -> None:
         """In the child of a fork: there is no thread here, and the lock may be held for ever."""
-        self._forked = self._closed = True
+        self._forked = self._closed = self.stopped = True
         self.lock = make_lock(self._name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,9 @@ from kcore.structs import TopicPartition
 if TYPE_CHECKING:
     from kcore.clients.courier import Courier
     from kcore.produce.batch import Batch, Outcome
+
+
+log = logging.getLogger("kcore.producer")
 
 
 class RecordMetadata(NamedTuple):
@@ -140,7 +144,10 @@ class RecordFuture:
             if not over:
                 self._listen(wanted, call)
         if over:
-            self._run(wanted, call)
+            try:
+                self._run(wanted, call)
+            except Exception:  # as it would be in the producer's thread
+                log.exception("a callback of a delivered record failed")
         return self
 
     def _listen(self, wanted: bool, call: Callable[..., object]) -> None:

@@ -16,6 +16,7 @@ from kcore import transports
 from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
+from kcore.clients.partitioners import chooser
 from kcore.clients.security import tls_context
 from kcore.clients.tables import TableFuture, send_table
 from kcore.errors import (
@@ -32,6 +33,7 @@ from kcore.producer.config import ProducerConfig
 _CLOSE_S_MAX = 9_223_372.0
 _GRACE_S = 2.0
 _INT64_MAX = (1 << 63) - 1
+_now_ms = transports.monotonic_ms
 
 _Field = bytes | bytearray | memoryview | None
 Headers = Sequence[tuple[str, bytes | None]]
@@ -54,6 +56,12 @@ class Producer:
         self._serialize_value = _normal_form(self._settings.value_serializer)
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
+        self._legal_topics: set[str] = set()
+        self._choose = None
+        if self._settings.partitioner is not None:
+            self._choose = chooser(
+                self._settings.partitioner, self.partitions_for, self._core.available_partitions
+            )
         self.config: dict[str, object] = self._settings.as_mapping()
         if self._settings.api_version is None:
             try:
@@ -109,7 +117,7 @@ class Producer:
 
     # Records ---------------------------------------------------------------------------------
 
-    def send(
+    def send(  # noqa: C901 - what every record goes through: calls would cost more than they say
         self,
         topic: str,
         value: Any = None,
@@ -129,72 +137,55 @@ class Producer:
         partition. TypeError. TopicAuthorizationFailedError, InvalidTopicError. ProducerClosed.
         Everything else is told by the future.
         """
-        raw_key, sent_headers = key, headers or ()
+        courier = self._courier
+        if courier.stopped:
+            courier.check()
+        if topic not in self._legal_topics:
+            self._legal_topics.add(arguments.topic_name(topic))
+        if not headers:
+            headers = ()
+        elif type(headers) is not list:
+            headers = list(headers)
+        raw_key, raw_value = key, value
         if self._serialize_key is not None:
-            key = self._serialize_key(topic, sent_headers, key)
+            key = self._serialize_key(topic, headers, key)
         if self._serialize_value is not None:
-            value = self._serialize_value(topic, sent_headers, value)
-        key, value = _bytes("key", key), _bytes("value", value)
+            value = self._serialize_value(topic, headers, value)
+        if type(key) is not bytes and key is not None:
+            key = _bytes("key", key)
+        if type(value) is not bytes and value is not None:
+            value = _bytes("value", value)
+        if partition is None and self._choose is not None:
+            partition = self._choose(topic, raw_key, key, raw_value, value)
         if timestamp_ms is None:
             timestamp_ms = time.time_ns() // 1_000_000
         elif not 0 <= timestamp_ms <= _INT64_MAX:
             raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
-        courier, core = self._courier, self._core
+        core = self._core
         with courier.lock:
-            courier.check()
-            taken = core.append(
-                topic,
-                key,
-                value,
-                courier.now_ms(),
-                timestamp_ms=timestamp_ms,
-                partition=partition,
-                headers=sent_headers,
-                partition_key=raw_key,
-            )
+            record = topic, key, value, headers, partition, timestamp_ms
+            taken = core.append(*record, _now_ms())
             if core.stirred:
                 courier.nudge()
         if taken is None:
-            taken = self._send_later(
-                topic, key, value, timestamp_ms, partition, sent_headers, raw_key
-            )
+            taken = self._send_later(record)
         sizes = (
             -1 if key is None else len(key),
             -1 if value is None else len(value),
-            sum(len(name) + len(item or b"") for name, item in sent_headers),
+            sum([len(name) + len(item or b"") for name, item in headers]) if headers else 0,
         )
-        return RecordFuture(courier, *taken, timestamp_ms, sizes)
+        return RecordFuture(courier, taken[0], taken[1], timestamp_ms, sizes)
 
-    def _send_later(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        timestamp_ms: int,
-        partition: int | None,
-        headers: Headers,
-        raw_key: Any,
-    ) -> tuple[Any, int]:
+    def _send_later(self, record: tuple[Any, ...]) -> tuple[Any, int]:
         """The record could not be taken: wait until it can be."""
         courier, core = self._courier, self._core
-        arguments.topic_name(topic)
         taken: list[tuple[Any, int]] = []
+        seen = courier.errors_seen
 
         def attempt() -> bool:
             courier.check()
-            error = courier.take_error()
-            if error is not None:
-                raise error
-            found = core.append(
-                topic,
-                key,
-                value,
-                courier.now_ms(),
-                timestamp_ms=timestamp_ms,
-                partition=partition,
-                headers=headers,
-                partition_key=raw_key,
-            )
+            courier.raise_errors(seen)
+            found = core.append(*record, _now_ms())
             courier.nudge()
             if found is not None:
                 taken.append(found)
@@ -202,7 +193,7 @@ class Producer:
 
         limit_ms = self._settings.max_block_ms
         if not courier.wait(attempt, limit_ms / 1000):
-            raise KafkaTimeoutError(self._why_held_up(topic, limit_ms), timeout_ms=limit_ms)
+            raise KafkaTimeoutError(self._why_held_up(record[0], limit_ms), timeout_ms=limit_ms)
         return taken[0]
 
     def _why_held_up(self, topic: str, limit_ms: int) -> str:
@@ -249,9 +240,11 @@ class Producer:
         name = arguments.topic_name(topic)
         courier, core = self._courier, self._core
         found: list[int] = []
+        seen = courier.errors_seen
 
         def attempt() -> bool:
             courier.check()
+            courier.raise_errors(seen)
             found[:] = core.partitions_for(name, courier.now_ms()) or ()
             courier.nudge()
             return bool(found)
@@ -314,9 +307,7 @@ def _normal_form(serializer: Any) -> Callable[[str, Any, Any], Any] | None:
     return lambda _topic, _headers, data: serializer(data)
 
 
-def _bytes(name: str, data: Any) -> bytes | None:
-    if data is None or type(data) is bytes:
-        return data
+def _bytes(name: str, data: Any) -> bytes:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data)
     raise TypeError(

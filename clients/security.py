@@ -1,15 +1,15 @@
-"""The TLS options of a consumer as the context that its connections use."""
+"""The TLS options of a client as the context that its connections use."""
 
 from __future__ import annotations
 
 import ssl
 
-from kcore.consumer.config import ConsumerConfig
+from kcore.settings.client import ClientConfig
 from kcore.settings.security import uses_tls
 from kcore.transports.tls import TlsOptions
 
 
-def tls_context(settings: ConsumerConfig) -> ssl.SSLContext | None:
+def tls_context(settings: ClientConfig) -> ssl.SSLContext | None:
     """None if the security protocol does not encrypt. KafkaConfigurationError: unusable files."""
     if not uses_tls(settings.security_protocol):
         return None

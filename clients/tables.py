@@ -120,19 +120,18 @@ def _pour(
     """Take rows of one topic, waiting for room as often as it needs."""
     core = courier.core
     row, end = span
+    seen = courier.errors_seen
 
     def attempt() -> bool:
         nonlocal row
         courier.check()
-        error = courier.take_error()
-        if error is not None:
-            raise error
+        courier.raise_errors(seen)
         before = row
         row = core.append_rows(
             rows, topic, row, end, delivery, courier.now_ms(), wall_ms=time.time_ns() // 1_000_000
         )
         courier.nudge()
-        return row == end or row > before
+        return bool(row == end or row > before)
 
     limit_ms = settings.max_block_ms
     while row < end:

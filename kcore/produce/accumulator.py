@@ -28,6 +28,8 @@ BATCH_OVERHEAD: Final = 61
 _RATIO_STEP: Final = 0.005
 _RATIO_MARGIN: Final = 1.05
 
+_OPEN: Final = BatchState.OPEN
+
 
 def record_bytes(key: bytes | None, value: bytes | None, headers: Any) -> int:
     """The most that a record takes in a batch, uncompressed."""
@@ -51,59 +53,85 @@ class Accumulator:
         self.starved = False
         self.unfinished: dict[Batch, None] = {}
         self._config = config
+        self._memory = config.buffer_memory
         self._ratio = 1.0  # compressed / raw, as last seen
+        # A batch is full at so many bytes, uncompressed.
+        self._full_bytes: float = config.batch_size
         self._lingering: deque[Batch] = deque()  # open, by age
 
     # In ------------------------------------------------------------------------------------------
 
+    def lane(self, tp: TopicPartition) -> Lane:
+        """A partition's lane."""
+        lane = self.lanes.get(tp)
+        if lane is None:
+            lane = self.lanes[tp] = Lane(tp)
+        return lane
+
     def append(
         self,
-        tp: TopicPartition,
+        lane: Lane,
+        size_bytes: int,
         timestamp_ms: int,
         key: bytes | None,
         value: bytes | None,
         headers: Any,
         now_ms: int,
     ) -> tuple[Batch, int] | None:
-        """Take a record: its batch and its number there; None: there is no room now."""
-        size = record_bytes(key, value, headers)
-        batch = self.room(tp, size, now_ms)
-        if batch is None:
-            return None
-        before = batch.raw_bytes
+        """Take a record of at most this size: its batch and its number there; None: there is no
+        room now.
+
+        The hot path of a producer: what it needs of `room` and `grew` is done here.
+        """
+        queue = lane.queue
+        batch = queue[-1] if queue else None
+        if (
+            batch is None
+            or batch.state is not _OPEN
+            or batch.raw_bytes + size_bytes > self._full_bytes
+            or self.held_bytes + size_bytes > self._memory
+        ):
+            batch = self.room(lane, size_bytes, now_ms)
+            if batch is None:
+                return None
+        builder = batch.builder
         try:
-            number = batch.append(timestamp_ms, key, value, headers)
+            builder.append(timestamp_ms, key, value, headers)
         except BaseException:
             self.withdraw(batch)
             raise
-        self.grew(batch, batch.raw_bytes - before)
+        number = batch.record_count
+        batch.record_count = number + 1
+        raw_bytes = builder.size_bytes
+        grown = raw_bytes - batch.raw_bytes
+        batch.raw_bytes = raw_bytes
+        batch.held_bytes += grown
+        self.held_bytes += grown
+        if raw_bytes + RECORD_OVERHEAD >= self._full_bytes:
+            self.close(lane)
         return batch, number
 
     @property
     def raw_limit(self) -> int:
         """Bytes of a full batch, uncompressed, as far as that can be foretold."""
-        limit = self._config.batch_size
-        return limit if self._config.codec == "none" else int(limit / self._ratio)
+        return int(self._full_bytes)
 
     @property
     def room_bytes(self) -> int:
         """What may be taken now."""
-        return self._config.buffer_memory - self.held_bytes
+        return self._memory - self.held_bytes
 
-    def room(self, tp: TopicPartition, size_bytes: int, now_ms: int) -> Batch | None:
+    def room(self, lane: Lane, size_bytes: int, now_ms: int) -> Batch | None:
         """The open batch for another record of at most this size; None: no memory is left."""
-        if self.held_bytes + size_bytes > self._config.buffer_memory and self.unfinished:
+        if self.held_bytes + size_bytes > self._memory and self.unfinished:
             self.starved = True
             return None
         self.starved = False
-        lane = self.lanes.get(tp)
-        if lane is None:
-            lane = self.lanes[tp] = Lane(tp)
         queue = lane.queue
         if queue:
             batch = queue[-1]
-            if batch.state is BatchState.OPEN:
-                if self._packed(batch.raw_bytes + size_bytes) <= self._config.batch_size:
+            if batch.state is _OPEN:
+                if batch.raw_bytes + size_bytes <= self._full_bytes:
                     return batch
                 self.close(lane)
         return self._open(lane, now_ms)
@@ -112,7 +140,7 @@ class Accumulator:
         """Records of this size were appended."""
         batch.held_bytes += size_bytes
         self.held_bytes += size_bytes
-        if self._packed(batch.raw_bytes + RECORD_OVERHEAD) >= self._config.batch_size:
+        if batch.raw_bytes + RECORD_OVERHEAD >= self._full_bytes:
             self.close(self.lanes[batch.tp])
 
     def withdraw(self, batch: Batch) -> None:
@@ -121,9 +149,6 @@ class Accumulator:
             self.lanes[batch.tp].queue.remove(batch)
             batch.finish()
             self.release(batch)
-
-    def _packed(self, raw_bytes: int) -> float:
-        return raw_bytes if self._config.codec == "none" else raw_bytes * self._ratio
 
     def _open(self, lane: Lane, now_ms: int) -> Batch:
         lane.opened += 1
@@ -154,6 +179,7 @@ class Accumulator:
         if batch.codec != "none":
             seen = size / max(1, batch.raw_bytes) * _RATIO_MARGIN
             self._ratio = seen if seen > self._ratio else max(seen, self._ratio - _RATIO_STEP)
+            self._full_bytes = self._config.batch_size / self._ratio
 
     def handle_tick(self, now_ms: int) -> None:
         """Make due what has lingered, or everything if room is needed."""

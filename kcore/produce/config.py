@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kcore.values import Value
 
 ACKS_ALL: Final = -1
-
-# A user's partitioner: (key or None, all partitions, those with a leader) -> partition.
-Partitioner = Callable[[Any, list[int], list[int]], int]
 
 
 class ProduceConfig(Value):
@@ -24,7 +20,6 @@ class ProduceConfig(Value):
     retries: attempts after the first, within delivery_timeout_ms.
     max_in_flight: requests of one connection that are not answered; with idempotence at most 5,
         because that is how many batches a leader remembers.
-    partitioner: None: Java's default (KIP-480, KIP-794).
     """
 
     acks: int = ACKS_ALL
@@ -42,6 +37,5 @@ class ProduceConfig(Value):
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     metadata_max_idle_ms: int = 300_000
-    partitioner: Partitioner | None = None
     partitioner_ignore_keys: bool = False
     partitioner_adaptive: bool = True

@@ -135,9 +135,8 @@ class Feed:
         """Have an open batch with room for a record of this size; False: there is no memory."""
         if self.builders[number] is not None:
             self._sync(number)
-        batch = self._accumulator.room(
-            TopicPartition(self._topic, number), size_bytes, self._now_ms
-        )
+        lane = self._accumulator.lane(TopicPartition(self._topic, number))
+        batch = self._accumulator.room(lane, size_bytes, self._now_ms)
         if batch is None:
             return False
         self._batches[number] = (batch, batch.record_count)

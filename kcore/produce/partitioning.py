@@ -14,7 +14,6 @@ from itertools import accumulate
 from kcore.connection.calls import ClusterView
 from kcore.produce.accumulator import Accumulator
 from kcore.produce.config import ProduceConfig
-from kcore.produce.murmur import partition_of
 from kcore.structs import Rng, TopicPartition
 
 
@@ -29,21 +28,6 @@ class Partitioning:
         self._accumulator = accumulator
         self._rng = rng
         self._sticky: dict[str, Sticky] = {}
-
-    def choose(
-        self, topic: str, key: bytes | None, partitions: list[int], user_key: object = None
-    ) -> int:
-        """The partition of a record; `partitions` are those of its topic, in order.
-
-        user_key: the key before it was serialized, for a partitioner of the user's.
-        """
-        config = self._config
-        if config.partitioner is not None:
-            given = key if user_key is None else user_key
-            return config.partitioner(given, partitions, self.available(topic, partitions))
-        if key is not None and not config.partitioner_ignore_keys:
-            return partition_of(key, len(partitions))
-        return self.choose_sticky(topic, partitions)
 
     def choose_sticky(self, topic: str, partitions: list[int]) -> int:
         """The partition of a record without a key."""
@@ -62,10 +46,6 @@ class Partitioning:
         if sticky is None:
             sticky = self._sticky[topic] = Sticky(self._config.batch_size, self._rng)
         return sticky
-
-    def note(self, topic: str, size_bytes: int, *, full: bool) -> None:
-        """A record without a key was appended; see Sticky."""
-        self.sticky(topic).note(size_bytes, full=full)
 
     def available(self, topic: str, partitions: list[int]) -> list[int]:
         """Those that have a leader."""
@@ -98,12 +78,11 @@ class Sticky:
         self.taken_bytes = 0
         return self.partition
 
-    def note(self, size_bytes: int, *, full: bool) -> None:
-        """A record was appended. full: a batch has just become full, a good moment to move on; at
+    def move_on(self, *, full: bool) -> None:
+        """`batch_size` is reached. full: a batch has just become full, a good moment to move on; at
         twice the size that moment is no longer waited for.
         """
-        self.taken_bytes += size_bytes
-        if self.taken_bytes >= self.batch_size * (1 if full else 2):
+        if full or self.taken_bytes >= 2 * self.batch_size:
             self.partition = -1
 
     def _draw(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:

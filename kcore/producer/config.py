@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kcore.produce.config import ACKS_ALL, Partitioner, ProduceConfig
+from kcore.produce.config import ACKS_ALL, ProduceConfig
 from kcore.producer.options import KNOWN, LATER, PARSERS, WITHOUT_EFFECT
 from kcore.settings.client import ClientConfig, check, contradictions, fill_in
 from kcore.settings.names import by_canonical_name
@@ -28,7 +28,9 @@ class ProducerConfig(ClientConfig):
 
     acks: 0, 1 or -1 ("all"). compression_level: the codec's own scale; None: its default.
     buffer_memory: what records that are not delivered may hold; then `send` waits `max_block_ms`.
-    delivery_timeout_ms: from `send` to the end of all attempts. The rest: ProduceConfig.
+    delivery_timeout_ms: from `send` to the end of all attempts. partitioner: a function of (key
+    bytes, all partitions, those with a leader), or a kafka.partitioner.Partitioner; None: Java's
+    default. The rest: ProduceConfig.
     """
 
     max_in_flight_requests_per_connection: int = 5
@@ -45,7 +47,7 @@ class ProducerConfig(ClientConfig):
     max_request_size: int = 1_048_576
     max_block_ms: int = 60_000
     delivery_timeout_ms: int = 120_000
-    partitioner: Partitioner | None = None
+    partitioner: Any = None
     partitioner_ignore_keys: bool = False
     partitioner_adaptive_partitioning_enable: bool = True
     metadata_max_idle_ms: int = 300_000
@@ -89,7 +91,6 @@ class ProducerConfig(ClientConfig):
             retry_backoff_ms=self.retry_backoff_ms,
             retry_backoff_max_ms=self.retry_backoff_max_ms,
             metadata_max_idle_ms=self.metadata_max_idle_ms,
-            partitioner=self.partitioner,
             partitioner_ignore_keys=self.partitioner_ignore_keys,
             partitioner_adaptive=self.partitioner_adaptive_partitioning_enable,
         )

@@ -18,11 +18,18 @@ from kcore.errors import (
     ProducerClosed,
     RecordTooLargeError,
 )
-from kcore.produce.accumulator import BATCH_OVERHEAD, Accumulator, record_bytes
+from kcore.produce.accumulator import (
+    BATCH_OVERHEAD,
+    RECORD_OVERHEAD,
+    Accumulator,
+    record_bytes,
+)
 from kcore.produce.batch import Batch
 from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import Feed, RowsDelivery
-from kcore.produce.partitioning import Partitioning
+from kcore.produce.lane import Lane
+from kcore.produce.murmur import partition_of
+from kcore.produce.partitioning import Partitioning, Sticky
 from kcore.produce.rows import Rows
 from kcore.produce.sender import Sender
 from kcore.producer.config import ProducerConfig
@@ -31,6 +38,22 @@ from kcore.structs import Rng, TopicPartition
 from kcore.timers import NEVER
 
 CLOSED = "the producer is closed"
+
+# The use of a topic is noted no more often than this.
+_USE_NOTED_MS = 1_000
+
+
+class Route:
+    """What a record for one topic needs, looked up when metadata changes."""
+
+    __slots__ = ("lanes", "numbers", "sticky", "used_at", "version")
+
+    def __init__(self, sticky: Sticky) -> None:
+        self.version = -1
+        self.used_at = 0
+        self.numbers: list[int] = []
+        self.lanes: dict[int, Lane] = {}
+        self.sticky = sticky
 
 
 class ProducerCore(ClientCore):
@@ -59,6 +82,8 @@ class ProducerCore(ClientCore):
         )
         self._interest = Interest(self._refresher, options.metadata_max_idle_ms)
         self._flushes: dict[int, set[Batch]] = {}
+        self._routes: dict[str, Route] = {}
+        self._record_bytes_max = min(config.max_request_size, config.buffer_memory) - BATCH_OVERHEAD
         self._seen_version = -1
         self._settle(now_ms)
 
@@ -86,57 +111,94 @@ class ProducerCore(ClientCore):
 
     # -- records -----------------------------------------------------------------------------------
 
-    def append(
+    def append(  # noqa: C901 - the hot path of `send`
         self,
         topic: str,
         key: bytes | None,
         value: bytes | None,
-        now_ms: int,
-        *,
+        headers: Any,
+        partition: int | None,
         timestamp_ms: int,
-        partition: int | None = None,
-        headers: Any = (),
-        partition_key: Any = None,
+        now_ms: int,
     ) -> tuple[Batch, int] | None:
         """Take a record: its batch and its number there, or None (see the module's text).
 
-        timestamp_ms: wall time. partition_key: what a partitioner of the user's is given in place
-        of `key`. RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed.
+        headers: a list or tuple of (str, bytes or None). partition: None: the key decides.
+        timestamp_ms: wall time. RecordTooLargeError; IllegalArgumentError: no such partition;
+        ProducerClosed.
         """
         if self._closing_until is not None:
             raise ProducerClosed(CLOSED)
-        size = record_bytes(key, value, headers)
-        self._check_size(topic, size)
-        numbers = self._partitions(topic, now_ms)
-        if numbers is None:
-            return None
-        if partition is None:
-            number = self._partitioning.choose(topic, key, numbers, partition_key)
+        if headers:
+            size = record_bytes(key, value, headers)
         else:
-            number = partition
-        if not 0 <= number < len(numbers):
-            raise IllegalArgumentError(
-                f"{topic} has no partition {number}: it has {len(numbers)}, from 0"
-            )
-        tp = TopicPartition(topic, number)
+            size = RECORD_OVERHEAD + (len(key) if key else 0) + (len(value) if value else 0)
+        if size > self._record_bytes_max:
+            raise self._too_large(topic, size)
+        route = self._routes.get(topic)
+        if (
+            route is None
+            or route.version != self._view.version
+            or now_ms - route.used_at > _USE_NOTED_MS
+        ):
+            route = self._find_route(topic, now_ms)
+            if route is None:
+                return None
+        sticky = None
+        if partition is None:
+            if key is None or self.config.partitioner_ignore_keys:
+                sticky = route.sticky
+                partition = sticky.partition
+                if partition < 0:
+                    partition = self._partitioning.choose_sticky(topic, route.numbers)
+            else:
+                partition = route.numbers[partition_of(key, len(route.numbers))]
+        lane = route.lanes.get(partition)
+        if lane is None:
+            lane = self._find_lane(route, topic, partition)
         accumulator = self._accumulator
-        due = len(accumulator.due)
-        starved = accumulator.starved
-        taken = accumulator.append(tp, timestamp_ms, key, value, headers, now_ms)
+        due, starved = len(accumulator.due), accumulator.starved
+        taken = accumulator.append(lane, size, timestamp_ms, key, value, headers, now_ms)
         if taken is None:
             self.held_up = "memory"
             if not starved:  # what lingers is sent now; later attempts only wait for that
                 self._settle(now_ms)
                 self.stirred = True
             return None
-        if key is None and partition is None:
-            self._partitioning.note(topic, size, full=taken[0].data is not None)
+        if sticky is not None:
+            sticky.taken_bytes += size
+            if sticky.taken_bytes >= sticky.batch_size:
+                sticky.move_on(full=taken[0].data is not None)
         if len(accumulator.due) != due:
             self._settle(now_ms)
             self.stirred = True
         elif taken[1] == 0:
             self.stirred = True  # a batch was begun, and lingers from now on
         return taken
+
+    def _find_route(self, topic: str, now_ms: int) -> Route | None:
+        numbers = self._partitions(topic, now_ms)
+        route = self._routes.get(topic)
+        if numbers is None:
+            self._routes.pop(topic, None)
+            return None
+        if route is None:
+            route = self._routes[topic] = Route(self._partitioning.sticky(topic))
+        if route.numbers != numbers:
+            route.numbers = numbers
+            route.lanes.clear()
+            if route.sticky.partition not in numbers:
+                route.sticky.partition = -1
+        route.version, route.used_at = self._view.version, now_ms
+        return route
+
+    def _find_lane(self, route: Route, topic: str, partition: int) -> Lane:
+        if partition not in route.numbers:
+            raise IllegalArgumentError(
+                f"{topic} has no partition {partition}: it has {len(route.numbers)}, from 0"
+            )
+        lane = route.lanes[partition] = self._accumulator.lane(TopicPartition(topic, partition))
+        return lane
 
     def append_rows(
         self,
@@ -189,16 +251,15 @@ class ProducerCore(ClientCore):
         self.stirred = True
         return taken
 
-    def _check_size(self, topic: str, size_bytes: int) -> None:
+    def _too_large(self, topic: str, size_bytes: int) -> RecordTooLargeError:
         limit = min(self.config.max_request_size, self.config.buffer_memory)
-        if size_bytes + BATCH_OVERHEAD > limit:
-            which = "max_request_size"
-            if limit == self.config.buffer_memory:
-                which = "buffer_memory"
-            raise RecordTooLargeError(
-                f"a record for {topic} takes up to {size_bytes + BATCH_OVERHEAD} bytes: more than "
-                f"{which}={limit}"
-            )
+        which = "max_request_size"
+        if limit == self.config.buffer_memory:
+            which = "buffer_memory"
+        return RecordTooLargeError(
+            f"a record for {topic} takes up to {size_bytes + BATCH_OVERHEAD} bytes: more than "
+            f"{which}={limit}"
+        )
 
     def _partitions(self, topic: str, now_ms: int) -> list[int] | None:
         new = self._interest.use(topic, now_ms)
@@ -228,6 +289,10 @@ class ProducerCore(ClientCore):
     def partitions_for(self, topic: str, now_ms: int) -> list[int] | None:
         """The partition numbers of a topic; None while they are not known: they are asked for."""
         return self._partitions(topic, now_ms)
+
+    def available_partitions(self, topic: str) -> list[int]:
+        """Those of a topic that have a leader, as far as is known."""
+        return self._partitioning.available(topic, self._view.partitions(topic) or [])
 
     @property
     def held_bytes(self) -> int:

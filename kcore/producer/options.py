@@ -10,7 +10,6 @@ from kcore.records.codecs import NAMES as CODECS
 from kcore.settings import names
 from kcore.settings.parsers import (
     Parser,
-    callback,
     choice,
     integer,
     optional,
@@ -57,6 +56,15 @@ def serializer(option: str, value: object) -> object:
     return value
 
 
+def partitioner(option: str, value: object) -> object:
+    """A callable, or an object as kafka.partitioner.Partitioner is."""
+    if isinstance(value, type) or not (
+        callable(value) or callable(getattr(value, "partition", None))
+    ):
+        raise refuse(option, value, "a callable, or an object with partition()")
+    return value
+
+
 PARSERS: Final[Mapping[str, Parser]] = {
     **names.PARSERS,
     "key_serializer": optional(serializer),
@@ -72,7 +80,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "max_request_size": integer(1),
     "max_block_ms": integer(0, MAX_TIMEOUT_MS),
     "delivery_timeout_ms": integer(1),
-    "partitioner": optional(callback),
+    "partitioner": optional(partitioner),
     "partitioner_ignore_keys": truth,
     "partitioner_adaptive_partitioning_enable": truth,
     "metadata_max_idle_ms": integer(5_000, MAX_TIMEOUT_MS),

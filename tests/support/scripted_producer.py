@@ -165,7 +165,7 @@ class ProducerClient(Client):
 
     def send(self, value: bytes | None, *, topic: str = "t", **given: Any) -> bool:
         """Append; whether it was taken."""
-        given = {"key": None, "partition": None, "timestamp_ms": 5, **given}
+        given = {"key": None, "headers": (), "partition": None, "timestamp_ms": 5, **given}
         found = self.core.append(topic, value=value, now_ms=self.world.now, **given)
         self.drain()
         if found is not None:
@@ -220,3 +220,30 @@ def produce_world(
     client = ProducerClient(world, options)
     world.clients.append(client)
     return world, cluster, client
+
+
+def values(count: int, start: int = 0) -> list[bytes]:
+    return [b"%06d" % number for number in range(start, start + count)]
+
+
+def send_all(client: ProducerClient, wanted: list[bytes], **given: Any) -> None:
+    for value in wanted:
+        client.send_soon(value, **given)
+
+
+def first_times(count: int, what: Any) -> Callable[..., Any]:
+    """A fault of the first `count` batches."""
+    left = [count]
+
+    def fault(*_: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            return what
+        return None
+
+    return fault
+
+
+def small_batches(**options: Any) -> tuple[World, ProduceCluster, ProducerClient]:
+    """Each record is a batch."""
+    return produce_world(batch_size=0, linger_ms=0, **options)

@@ -1,0 +1,296 @@
+"""Links that end, leaders that move or are silent, gaps in sequences: nothing lost, nothing doubled."""
+
+import random
+
+import pytest
+from scripted_producer import (
+    CUT_AFTER,
+    CUT_BEFORE,
+    INVALID_EPOCH,
+    LATE,
+    NO_ANSWER,
+    NOT_LEADER,
+    OUT_OF_ORDER,
+    first_times,
+    produce_world,
+    send_all,
+    small_batches,
+    values,
+)
+
+from kcore import errors
+from kcore.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+)
+from kcore.records.batches import describe_batches
+from kcore.structs import Leader, TopicPartition
+from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+R = m.ProduceResponse
+T0 = TopicPartition("t", 0)
+IDEMPOTENT, PLAIN = {"enable_idempotence": True}, {"enable_idempotence": False}
+
+
+# Links --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", [CUT_BEFORE, CUT_AFTER, NO_ANSWER, LATE])
+@pytest.mark.parametrize("nth", range(6))
+def test_one_mishap_among_many_batches_loses_and_doubles_nothing(what, nth):
+    world, cluster, client = small_batches(request_timeout_ms=1000, delivery_timeout_ms=20_000)
+    seen = []
+
+    def fault(*_):
+        seen.append(1)
+        return what if len(seen) == nth + 1 else None
+
+    cluster.fault = fault
+    send_all(client, values(15))
+    client.flush()
+    world.run(2_000)
+    assert client.errors() == []
+    assert cluster.log().values == values(15)
+    client.check_offsets()
+
+
+def test_without_idempotence_a_cut_may_double_and_never_loses():
+    _, cluster, client = small_batches(enable_idempotence=False)
+    cluster.fault = first_times(1, CUT_AFTER)
+    send_all(client, values(10))
+    client.flush()
+    assert client.errors() == []
+    assert set(cluster.log().values) == set(values(10))
+    assert len(cluster.log().values) > 10
+
+
+def test_one_request_at_a_time_keeps_the_order_without_idempotence():
+    for seed in range(10):
+        world, cluster, client = small_batches(
+            nodes=2, seed=seed, enable_idempotence=False, max_in_flight_requests_per_connection=1
+        )
+        rng = random.Random(seed)
+        cluster.fault = lambda *_, rng=rng: NOT_LEADER if rng.random() < 0.3 else None
+        for index, value in enumerate(values(60)):
+            client.send_soon(value)
+            if index % 10 == 5:
+                cluster.move(0, 1 + index // 10 % 2)
+            world.run(rng.randrange(20))
+        client.flush()
+        assert cluster.log().values == values(60), seed
+
+
+@pytest.mark.parametrize("hints", [False, True])
+def test_leaders_that_move_are_followed(hints):
+    world, cluster, client = small_batches(nodes=3, topics={"t": 2})
+    cluster.hints = hints
+    send_all(client, values(4), partition=0)
+    client.flush()
+    asked = cluster.count(ApiKey.METADATA)
+    cluster.move(0, 3)
+    send_all(client, values(8, 4), partition=0)
+    client.flush()
+    assert cluster.log().values == values(12)
+    assert client.errors() == []
+    assert (cluster.count(ApiKey.METADATA) == asked) is hints
+    assert any(node == 3 and api == ApiKey.PRODUCE for node, api, _ in cluster.asked)
+
+
+def test_a_leader_that_is_down_is_waited_for():
+    world, cluster, client = small_batches(nodes=2, topics={"t": 2})
+    send_all(client, values(2), partition=1)
+    client.flush()
+    world.kill_node(2)
+    send_all(client, values(4, 2), partition=1)
+    world.run(3_000)
+    world.revive_node(2)
+    client.flush()
+    assert cluster.log(1).values == values(6)
+    assert client.errors() == []
+
+
+def test_a_producer_goes_on_after_a_batch_that_nobody_answered_in_time():
+    """Whether it was written is not known: what comes behind must neither fail nor be doubled."""
+    for what in (CUT_BEFORE, CUT_AFTER, NO_ANSWER):
+        world, cluster, client = small_batches(request_timeout_ms=1000, delivery_timeout_ms=3000)
+        send_all(client, values(2))
+        client.flush()
+        cluster.fault = lambda *_, what=what: what
+        send_all(client, values(3, 2))
+        world.run(4_000)
+        cluster.fault = lambda *_: None
+        assert {type(error) for error in client.errors()} == {KafkaTimeoutError}
+        send_all(client, values(5, 10))
+        client.flush()
+        log = cluster.log().values
+        assert log == sorted(set(log))
+        assert log[:2] == values(2)
+        assert log[-5:] == values(5, 10)
+        assert set(client.delivered()) <= set(log)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_mishaps_lose_nothing_double_nothing_and_keep_the_order(seed):
+    rng = random.Random(seed)
+    world, cluster, client = produce_world(
+        nodes=3,
+        topics={"t": 4},
+        seed=seed,
+        batch_size=rng.choice([0, 60, 200]),
+        linger_ms=rng.choice([0, 5]),
+        request_timeout_ms=1_500,
+        delivery_timeout_ms=rng.choice([2_000, 120_000]),
+        compression_type=rng.choice(["none", "gzip"]),
+        buffer_memory=rng.choice([2_000, 1 << 20]),
+    )
+    cluster.hints = seed % 2 == 0
+    faults = [CUT_BEFORE, CUT_AFTER, NO_ANSWER, LATE, NOT_LEADER, 7, 19, 20, 10, 2, 87]
+    sick = [True]
+
+    def fault(*_):
+        return rng.choice(faults) if sick[0] and rng.random() < 0.15 else None
+
+    cluster.fault = fault
+    sent = {number: [] for number in range(4)}
+    for number in range(240):
+        partition = rng.randrange(4)
+        value = b"%d-%06d" % (partition, number)
+        client.send_soon(value, partition=partition)
+        sent[partition].append(value)
+        if rng.random() < 0.03:
+            cluster.move(rng.randrange(4), rng.randrange(1, 4))
+        if rng.random() < 0.02:
+            world.kill_node(3)
+            world.later(rng.randrange(2_000), lambda: world.revive_node(3))
+        if rng.random() < 0.1:
+            world.run(rng.randrange(200))
+    sick[0] = False
+    world.revive_node(3)
+    client.flush()
+    world.run(3_000)
+    client.check_offsets()
+    delivered = client.delivered()
+    for partition in range(4):
+        log = cluster.log(partition).values
+        assert len(set(log)) == len(log), "doubled"
+        assert log == sorted(log), "out of order"
+        assert set(log) <= set(sent[partition])
+        assert {value for value in delivered if value[:1] == b"%d" % partition} <= set(log)
+    assert client.core.held_bytes == 0
+    for error in client.errors():
+        assert isinstance(error, KafkaError)
+
+
+def test_a_silent_leader_of_old_is_not_outrun():
+    """What it may have written is to be told apart from new batches at the leader that follows."""
+    world, cluster, client = small_batches(
+        nodes=2, request_timeout_ms=2_000, delivery_timeout_ms=30_000
+    )
+    send_all(client, values(2))
+    client.flush()
+    cluster.fault = first_times(3, NO_ANSWER)
+    send_all(client, values(3, 2))
+    world.run(50)
+    cluster.move(0, 2)
+    client.core.cluster.learn_leader(T0, Leader(2, cluster.leader_epoch), None)
+    send_all(client, values(20, 5))
+    client.flush()
+    assert cluster.log().values == values(25)
+    assert client.errors() == []
+    client.check_offsets()
+
+
+# Sequences ----------------------------------------------------------------------------------------
+
+
+def test_a_refused_first_batch_does_not_make_the_second_the_beginning():
+    """A leader that knows nothing of a producer takes any sequence for the first."""
+    _, cluster, client = small_batches()
+    cluster.fault = first_times(1, 7)  # REQUEST_TIMED_OUT: again
+    send_all(client, values(6))
+    client.flush()
+    assert cluster.log().values == values(6)
+    _, cluster, client = small_batches()
+    cluster.fault = first_times(1, int(ErrorCode.INVALID_RECORD))
+    send_all(client, values(6))
+    client.flush()
+    assert cluster.log().values == values(5, 1)
+    client.check_offsets()
+    assert len(client.errors()) == 1
+
+
+def test_the_last_epoch_is_followed_by_a_new_id():
+    _, cluster, client = small_batches()
+    cluster.first_epoch = 32_767
+    send_all(client, values(3))
+    client.flush()
+    cluster.fault = first_times(1, OUT_OF_ORDER)
+    send_all(client, values(6, 3))
+    client.flush()
+    assert cluster.log().values == values(9)
+    assert {(i.producer_id, i.producer_epoch) for i in cluster.log().batches} == {
+        (1001, 32_767),
+        (1002, 0),
+    }
+
+
+def test_another_partition_goes_on_in_the_new_epoch_once_it_is_through():
+    _, cluster, client = small_batches(topics={"t": 2})
+    for number in (0, 1):
+        send_all(client, values(2), partition=number)
+    client.flush()
+    cluster.fault = first_times(1, INVALID_EPOCH)
+    send_all(client, values(3, 2), partition=0)
+    send_all(client, values(3, 2), partition=1)
+    client.flush()
+    send_all(client, values(3, 5), partition=1)
+    client.flush()
+    assert cluster.log(0).values == values(5)
+    assert cluster.log(1).values == values(8)
+
+
+def test_records_that_retention_took_are_no_obstacle():
+    _, cluster, client = small_batches()
+    send_all(client, values(3))
+    client.flush()
+    cluster.log().producers.clear()
+    cluster.fault = lambda node, topic, number, data: (
+        int(ErrorCode.UNKNOWN_PRODUCER_ID)
+        if next(describe_batches(data)).producer_epoch == 0
+        else None
+    )
+    send_all(client, values(6, 3))
+    client.flush()
+    assert cluster.log().values == values(9)
+
+
+def test_brokers_without_producer_ids_are_named():
+    _, cluster, client = produce_world()
+    del cluster.apis[ApiKey.INIT_PRODUCER_ID]
+    send_all(client, values(1))
+    client.flush()
+    assert isinstance(client.errors()[0], UnsupportedVersionError)
+    assert "enable_idempotence=False" in str(client.errors()[0])
+
+
+def test_an_id_that_is_refused_fails_what_waits_and_is_asked_for_again():
+    _, cluster, client = produce_world()
+    left = [2]
+
+    def refuse(node, request):
+        if left[0]:
+            left[0] -= 1
+            code = 14 if left[0] else int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return m.InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+        return None
+
+    cluster.script[ApiKey.INIT_PRODUCER_ID] = refuse
+    send_all(client, values(2))
+    client.flush()
+    assert {type(e) for e in client.errors()} == {errors.ClusterAuthorizationFailedError}
+    send_all(client, values(2, 2))
+    client.flush()
+    assert cluster.log().values == values(2, 2)
