@@ -41,8 +41,9 @@ class Cluster:
         options = self._options
         consumer = self._ask()
         if options.pattern is not None:
+            # Anywhere in the name, as Spark's own finds it.
             pattern = re.compile(options.pattern)
-            topics = {name for name in consumer.topics() if pattern.fullmatch(name) is not None}
+            topics = {name for name in consumer.topics() if pattern.search(name) is not None}
         elif options.topics:
             topics = set(options.topics)
         else:

@@ -74,8 +74,9 @@ def test_everything_by_default(broker, topic):
     assert plan(broker, topic, assign=json.dumps({topic: [1]})) == [(topic, 1, 0, 5)]
 
 
-def test_a_pattern_is_matched_whole_and_may_match_nothing(broker, topic):
-    assert plan(broker, topic, subscribePattern=topic[:-1]) == []
+def test_a_pattern_may_be_anywhere_in_a_name_as_with_sparks_own(broker, topic):
+    assert len(plan(broker, topic, subscribePattern=topic[3:-1])) == 2
+    assert plan(broker, topic, subscribePattern=f"^{topic[:-1]}$") == []
     assert plan(broker, topic, subscribePattern="no such") == []
 
 

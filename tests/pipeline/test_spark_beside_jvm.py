@@ -65,6 +65,7 @@ CASES = {
     "all": {"subscribe": "t"},
     "headers": {"subscribe": "t", "includeHeaders": "true"},
     "pattern": {"subscribePattern": "(t|un.*)"},
+    "pattern of a part": {"subscribePattern": "x"},
     "assign": {"assign": '{"t":[0,2]}'},
     "several": {"subscribe": "t,uneven,empty"},
     "empty": {"subscribe": "empty"},
@@ -102,7 +103,12 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_batch(spark, servers, case):
     theirs, ours = (everything(load(spark, servers, kind, **CASES[case])) for kind in KINDS)
-    assert ours == theirs
+    assert ours[0] == theirs[0]
+    if case == "max records":  # which theirs heeds in batches only beside minPartitions
+        assert max(theirs[1]) == 53
+        assert max(ours[1]) == 7
+    else:
+        assert ours[1] == theirs[1]
 
 
 def failure(make):
