@@ -74,6 +74,7 @@ def _json(outcome: Outcome, story: Story) -> str:
     data = data_of(story)
     violation = outcome.violation
     named = set(_NAME.findall(violation.text)) if violation is not None else set()
+    data["calm"] = not outcome.plan.faults
     data["broken"] = violation.rule.value if violation is not None else None
     partitions = {f"{topic}-{number}" for _, topic, number, *_ in data["partitions"]}
     known = {lane.name for lane in story.lanes} | story.nodes.keys() | partitions

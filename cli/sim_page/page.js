@@ -285,12 +285,13 @@ function drawPhases(ctx, height, strong) {
   const parts = [[0, healed, "faults"], [healed, settled, "healing"], [settled, run.end, "leaving"]];
   for (const [a, b, name] of parts) {
     if (b <= a || b < view.a || a > view.b || (!strong && name === "faults")) continue;
+    const shade = name === "faults" && run.calm ? "leaving" : name;
     const left = Math.max(X(a), GUTTER), wide = Math.min(X(b), chartWidth - RIGHT) - left;
-    ctx.fillStyle = colors[(strong ? "phase-" : "tint-") + name];
+    ctx.fillStyle = colors[(strong ? "phase-" : "tint-") + shade];
     ctx.fillRect(left, 0, wide, height);
     if (strong) {
       ctx.font = FONT; ctx.fillStyle = colors.ink;
-      const words = {faults: ["faults happen", "faults"], healing: ["healed: everything has to settle", "healing"], leaving: ["settled: everybody leaves", "leaving"]}[name];
+      const words = {faults: run.calm ? ["nothing goes wrong"] : ["faults happen", "faults"], healing: [run.calm ? "everything has to settle" : "healed: everything has to settle", run.calm ? "settling" : "healing"], leaving: ["settled: everybody leaves", "leaving"]}[name];
       const text = words.find(text => ctx.measureText(text).width < wide - 10);
       if (text) ctx.fillText(text, left + 6, height / 2 + 0.5);
     }
@@ -431,7 +432,7 @@ function addFold(panel) {
   button.id = "fold";
   const quiet = run.members.filter(member => !member[3]).length;
   const say = () => {
-    button.textContent = unfolded ? "Fold the quiet ones" : `Show all ${run.members.length}`;
+    button.textContent = unfolded ? "Fold the quiet ones" : `Show all ${run.members.length} lanes`;
     panel.note.textContent = unfolded ? "" : `${quiet} to which nothing special happened are folded`;
   };
   button.addEventListener("click", () => { unfolded = !unfolded; panel.rows = memberRows(); say(); tell(); redraw(); });

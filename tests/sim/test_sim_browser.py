@@ -40,6 +40,15 @@ said.wheel = root.dataset.view;
 said.address = location.hash;
 act(members, "dblclick", 500, 10);
 said.after = root.dataset.view;
+members.setPointerCapture = () => {};  // there is no real pointer
+for (const [kind, x] of [["pointerdown", 300], ["pointermove", 500], ["pointerup", 500]])
+  act(members, kind, x, 10);
+said.picked = root.dataset.view;
+for (const [kind, x] of [["pointerdown", 400], ["pointermove", 300], ["pointerup", 300]])
+  act(members, kind, x, 10, {shiftKey: true});
+said.moved = root.dataset.view;
+said.width = members.clientWidth;
+key("Escape");
 said.folded = +root.dataset.members;
 document.getElementById("fold")?.click();
 said.unfolded = +root.dataset.members;
@@ -103,6 +112,10 @@ def test_mouse_and_keyboard(chromium, tmp_path, many):
     assert end - begin == 7_000
     assert said["wheel"] != said["all"]
     assert said["address"] == f"#t={said['wheel']}"
+    picked, moved = (list(map(int, said[name].split("-"))) for name in ("picked", "moved"))
+    assert picked[1] - picked[0] == pytest.approx(200 / (said["width"] - 126) * 10_000, abs=2)
+    assert moved[1] - moved[0] == pytest.approx(picked[1] - picked[0], abs=2)
+    assert moved[0] > picked[0]
     assert (said["folded"], said["unfolded"]) == (4, 200)
 
 
