@@ -23,7 +23,6 @@ from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.rebalance import Bridge, check_listener
 from kcore.clients.reporting import Reporter
-from kcore.clients.security import tls_context
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     IllegalArgumentError,
@@ -33,6 +32,7 @@ from kcore.errors import (
     UnassignedPartitionError,
     UsageError,
 )
+from kcore.settings.security import uses_tls
 from kcore.structs import (
     OffsetAndMetadata,
     TopicPartition,
@@ -92,7 +92,11 @@ class Consumer(Calls, Batches):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls = tls_context(settings)
+        tls = None
+        if uses_tls(settings.security_protocol):
+            from kcore.clients.security import tls_context  # noqa: PLC0415 - loads `ssl`
+
+            tls = tls_context(settings)
         sockets = transports.SocketOptions(
             settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
         )
@@ -352,11 +356,8 @@ class Consumer(Calls, Batches):
             engine.raise_pending()
             core.poll(now)
             engine.collect()
-            if engine.rebalances or engine.calls:
-                self._bridge.serve()
-                engine.run_callbacks()
-                if engine.guard.closed:  # by the listener or a callback
-                    return None
+            if (engine.rebalances or engine.calls) and not self._call_back():
+                return None
             if self._groupless is not None:
                 self._groupless.tick(now)
             if core.has_records:
@@ -372,6 +373,12 @@ class Consumer(Calls, Batches):
             if outcome is Step.IDLE and now >= until and not core.has_records:
                 engine.raise_pending()
                 return None  # nothing has come that another turn could make something of
+
+    def _call_back(self) -> bool:
+        """Tell listeners and callbacks; False if one of them has closed the consumer."""
+        self._bridge.serve()
+        self._engine.run_callbacks()
+        return not self._engine.guard.closed
 
     def _take(self, take: Callable[[int], T], now: int) -> T:
         engine = self._engine

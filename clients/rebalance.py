@@ -7,7 +7,6 @@ the error raised from poll() afterwards: the group must not hang because of it.
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from kcore.clients.engine import Engine, Rebalance
@@ -35,13 +34,15 @@ class ConsumerRebalanceListener:
 
 def check_listener(listener: Any) -> Any:
     """`listener`, if it can be one; TypeError otherwise."""
+    from inspect import iscoroutinefunction  # noqa: PLC0415 - loads a parser of Python
+
     for name in ("on_partitions_revoked", "on_partitions_assigned"):
         method = getattr(listener, name, None)
         if not callable(method):
             raise TypeError(
                 f"listener {type(listener).__name__} must have a method {name}(partitions)"
             )
-        if inspect.iscoroutinefunction(method):
+        if iscoroutinefunction(method):
             raise TypeError(f"listener {type(listener).__name__}.{name} must not be a coroutine")
     return listener
 

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Sequence
 
 from kcore.transports.core import Address
-from kcore.transports.sockets import SocketOptions, addresses, start_connect
+from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
 
 
 class BlockingTransport:
@@ -31,7 +31,7 @@ class BlockingTransport:
 
     def resolve(self, host: str, port: int) -> Sequence[Address]:
         """The system's resolver, in this thread."""
-        return addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return addresses(socket.getaddrinfo(as_ascii(host), port, type=socket.SOCK_STREAM))
 
     def connect(self, address: Address) -> socket.socket:
         """A socket on its way; it blocks neither here nor in the pump."""

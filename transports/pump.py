@@ -18,11 +18,10 @@ Rules:
 from __future__ import annotations
 
 import socket
-import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kcore.actions import Action, Connect, Disconnect, Send
 from kcore.errors import ForkedError, IllegalStateError
@@ -37,9 +36,13 @@ from kcore.transports.core import (
     monotonic_ms,
 )
 from kcore.transports.forking import release_in_child
-from kcore.transports.sockets import connect_fault, describe
-from kcore.transports.tls import TlsSocket, UntrustedError
+from kcore.transports.sockets import UntrustedError, connect_fault, describe
 from kcore.transports.waker import Waker
+
+if TYPE_CHECKING:
+    import ssl
+
+    from kcore.transports.tls import TlsSocket
 
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
 # turn.
@@ -361,6 +364,9 @@ class Pump:
                     return False  # fed with the other inputs of this round
                 link.sock = link.raw = self.transport.established(link.raw, link.host)
                 if self._tls is not None:
+                    # Most never get here, and `ssl` takes a twentieth of a consumer's start.
+                    from kcore.transports.tls import TlsSocket  # noqa: PLC0415
+
                     link.sock = link.tls = TlsSocket(link.raw, self._tls, link.host, self._io_flags)
             link.connected = link.tls is None or link.tls.handshake()
         except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 
 from kcore.transports.core import READABLE, WRITABLE, Address
-from kcore.transports.sockets import SocketOptions, addresses, start_connect
+from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
 
 # selectors' masks (1, 2) and the pump's bits (1, 4), both ways.
 _TO_MASK = {
@@ -39,7 +39,7 @@ class SelectorTransport:
 
     def resolve(self, host: str, port: int) -> Sequence[Address]:
         """The system's resolver, in this thread."""
-        return addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return addresses(socket.getaddrinfo(as_ascii(host), port, type=socket.SOCK_STREAM))
 
     def connect(self, address: Address) -> socket.socket:
         """A non-blocking socket on its way."""

@@ -15,6 +15,10 @@ from kcore.values import Value
 UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
 
+class UntrustedError(OSError):
+    """TLS failed in a way that trying again will not cure."""
+
+
 class SocketOptions(Value):
     """How sockets are set up before they connect.
 
@@ -58,6 +62,11 @@ def start_connect(
         sock.close()
         raise
     return sock
+
+
+def as_ascii(host: str) -> str | bytes:
+    """A name as getaddrinfo need not encode it: the codec for others is a millisecond to load."""
+    return host.encode() if host.isascii() else host
 
 
 def addresses(answers: Sequence[tuple[Any, ...]]) -> list[Address]:

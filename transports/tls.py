@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from kcore.errors import KafkaConfigurationError
+from kcore.transports.sockets import UntrustedError
 from kcore.values import Value, field
 
 # A read of the kernel: some TLS records (16 KiB each) at a time.
@@ -91,10 +92,6 @@ class TlsOptions(Value):
         if self.crlfile is not None:
             context.load_verify_locations(self.crlfile)
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
-
-
-class UntrustedError(OSError):
-    """TLS failed in a way that trying again will not cure."""
 
 
 class TlsSocket:

@@ -5,7 +5,6 @@ that is given may mean.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from kcore.connection.sasl import MECHANISMS
@@ -130,6 +129,8 @@ def canonical(option: object, known: Collection[str], aliases: Mapping[str, str]
     for prefix, instead in JAVA_SECURITY.items():
         if "." in option and name.startswith(prefix):
             raise KafkaConfigurationError(f"{option} is not available: {instead}", option=option)
+    from difflib import get_close_matches  # noqa: PLC0415 - only for who mistypes
+
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     suggestion = near[0] if near else None
     if suggestion is not None and "." in option:
