@@ -98,6 +98,9 @@ def send_table(
 def _check(rows: Rows, settings: ProducerConfig, topic: str | None, before: int) -> None:
     if topic is None and not rows.has_topic:
         raise IllegalArgumentError("give a topic, or a column `topic`")
+    unfit = rows.unfit()
+    if unfit is not None:
+        raise IllegalArgumentError(f"row {before + unfit[0]}: {unfit[1]}")
     limit = min(settings.max_request_size, settings.buffer_memory)
     found = rows.too_large(limit - BATCH_OVERHEAD)
     if found is not None:

@@ -9,7 +9,7 @@ takes:
     topic      string, also dictionary-encoded
     partition  int32 or int64; null: chosen by the key
     timestamp  timestamp of any unit, or int64 ms; null: now
-    headers    list of struct<key: string, value: binary>
+    headers    list of struct<key: string, value: binary>, or a map
 
 Source: the Arrow C data and C stream interfaces. What the structs say of themselves is believed, as
 everywhere in Arrow: they are memory of this process.
@@ -233,6 +233,7 @@ cdef class Rows:
     cdef Column header_key
     cdef Column header_value
     cdef const ArrowArray* headers
+    cdef const ArrowArray* header_items
     cdef bint wide_headers
     cdef uint8_t* scratch
     cdef Py_ssize_t scratch_size
@@ -258,9 +259,14 @@ cdef class Rows:
             raise ColumnError("a struct with an offset or nulls of its own is not a table")
         self.array = array
         self.length = array.length
+        names = set()
         for at in range(schema.n_children):
             child = schema.children[at]
-            self.look_at(child, array.children[at], child.name.decode() if child.name else "")
+            name = name_of(child)
+            if name in names:
+                raise ColumnError(f"there are two columns {name!r}")
+            names.add(name)
+            self.look_at(child, array.children[at], name)
         if self.value.layout == ABSENT:
             raise ColumnError("there is no column `value`")
         self.has_topic = self.topic.layout != ABSENT
@@ -288,6 +294,9 @@ cdef class Rows:
 
     cdef int look_at_headers(self, const ArrowSchema* schema, const ArrowArray* array) except -1:
         cdef const ArrowSchema* item
+        cdef const ArrowArray* items
+        cdef int key
+        cdef int value
         if strcmp(schema.format, "n") == 0:
             return 0
         self.wide_headers = strcmp(schema.format, "+L") == 0
@@ -296,16 +305,20 @@ cdef class Rows:
         item = schema.children[0]
         if strcmp(item.format, "+s") != 0 or item.n_children != 2:
             raise ColumnError("column headers: its items have to be struct<key, value>")
+        names = [name_of(item.children[0]), name_of(item.children[1])]
+        if strcmp(schema.format, "+m") == 0:
+            names = ["key", "value"]  # whatever a map calls them
+        if sorted(names) != ["key", "value"]:
+            raise ColumnError(
+                f"column headers: its items have the fields {names[0]!r} and {names[1]!r}: "
+                "they have to be key and value"
+            )
+        key, value = names.index("key"), names.index("value")
         self.headers = array
+        self.header_items = items = array.children[0]
+        describe(&self.header_key, item.children[key], items.children[key], "headers.key", False)
         describe(
-            &self.header_key, item.children[0], array.children[0].children[0], "headers.key", False
-        )
-        describe(
-            &self.header_value,
-            item.children[1],
-            array.children[0].children[1],
-            "headers.value",
-            False,
+            &self.header_value, item.children[value], items.children[value], "headers.value", False
         )
         return 0
 
@@ -337,6 +350,34 @@ cdef class Rows:
             if size > limit:
                 return row, size
         return None
+
+    def unfit(self) -> tuple[int, str] | None:
+        """The first row that is no record, whatever the topic, and why; else None."""
+        cdef int64_t row
+        cdef int64_t at
+        cdef int64_t begin = 0
+        cdef int64_t end = 0
+        cdef int64_t number = 0
+        if self.headers == NULL and self.timestamp.layout == ABSENT:
+            return None
+        for row in range(self.length):
+            if number_at(&self.timestamp, row, &number) and number < 0:
+                return row, f"its timestamp, {number} ms, is before 1970"
+            begin = end = 0
+            self.header_range(row, &begin, &end)
+            for at in range(begin, end):
+                if self.header_key_at(at).size < 0:
+                    return row, "a header without a key"
+        return None
+
+    cdef inline Field header_key_at(self, int64_t at) noexcept nogil:
+        cdef Field none
+        # The range counts the offset of the items in, which `is_null` adds itself.
+        if is_null(self.header_items, at - self.header_items.offset):
+            none.data = NULL
+            none.size = -1
+            return none
+        return field_at(&self.header_key, at)
 
     def bad_partition(self, int64_t begin, int64_t end, int64_t count) -> tuple[int, int] | None:
         """The first row, of these, with a partition that is none of `count`, and which."""
@@ -458,9 +499,7 @@ cdef class Rows:
         self.reserve(size)
         pos = write_varlong(self.scratch, end - begin)
         for at in range(begin, end):
-            item = field_at(&self.header_key, at)
-            if item.size < 0:
-                raise ColumnError(f"row {row}: a header without a key")
+            item = field_at(&self.header_key, at)  # not null: see `unfit`
             pos = write_field(pos, item)
             pos = write_field(pos, field_at(&self.header_value, at))
         packed.data = self.scratch
@@ -476,6 +515,10 @@ cdef class Rows:
             self.scratch = <uint8_t*> grown
             self.scratch_size = 2 * size
         return 0
+
+
+cdef str name_of(const ArrowSchema* schema):
+    return schema.name.decode("utf-8", "replace") if schema.name != NULL else ""
 
 
 cdef bint is_sliced(const ArrowArray* array) noexcept nogil:
@@ -539,6 +582,7 @@ def _read_stream(data):
     cdef ArrowArrayStream* stream
     cdef Rows rows
     cdef _Schema schema = _Schema()
+    cdef int failed = 0
     capsule = data.__arrow_c_stream__()
     stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.get_schema(stream, &schema.schema):
@@ -547,7 +591,9 @@ def _read_stream(data):
         rows = Rows()
         rows.owns = True
         rows.capsules = (capsule, schema)
-        if stream.get_next(stream, &rows.owned):
+        with nogil:  # it may run for long, or need other threads that want the GIL
+            failed = stream.get_next(stream, &rows.owned)
+        if failed:
             raise ColumnError(f"the stream broke off: {_last_error(stream)}")
         if rows.owned.release == NULL:
             return

@@ -1,4 +1,4 @@
-"""Links that end, leaders that move or are silent, gaps in sequences: nothing lost, nothing doubled."""
+"""Links that end, leaders that move, gaps in sequences: nothing is lost, nothing is doubled."""
 
 import random
 
