@@ -10,7 +10,7 @@ SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka clean distclean
+.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka connector clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,10 +27,10 @@ run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded
 test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
 	@$(BIN)/pytest -m "not slow" $(ARGS)
 
-test-long: build $(VENV)/.extra-test kafka  ## the slow suites too: failover, outages, a million records
+test-long: build $(VENV)/.extra-test kafka connector  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
 
-bench: build $(VENV)/.extra-bench kafka  ## everything that is measured, beside other clients; results, plots, tables (ten minutes)
+bench: build $(VENV)/.extra-bench kafka connector  ## everything that is measured, beside other clients; results, plots, tables (ten minutes)
 	@$(BIN)/python bench/all.py $(ARGS)
 	@$(BIN)/python bench/broker_report.py
 
@@ -57,6 +57,9 @@ build: $(VENV)/.built  ## the environment and the compiled extensions, in place
 
 kafka:  # the real broker's jars; says so when there is no Java or Maven
 	@tools/fetch_kafka.sh $(JARS)
+
+connector:  # Spark's own Kafka connector, beside which ours is tested and measured
+	@tools/fetch_spark_connector.sh .cache/spark/connector
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
 	rm -rf build dist kcore.egg-info .cache/pipeline .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

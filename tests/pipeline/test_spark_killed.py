@@ -17,8 +17,9 @@ from kcore.pipeline.reading import read_range
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-RECORDS = 1500
+RECORDS = 900
 PARTITIONS = 3
+DRIVERS = 3
 RUNS_MAX = 12
 DRIVER = Path(__file__).with_name("killed_pipeline.py")
 
@@ -103,7 +104,7 @@ def run_and_kill(bootstrap, folder, rng, log):
             for _ in range(2):
                 if not run.wait(rng.uniform(0, 3)):
                     workers += run.kill_a_worker(rng)
-            if number < 4 and not run.wait(rng.uniform(0, 3)):
+            if number < DRIVERS and not run.wait(rng.uniform(0, 3)):
                 run.kill()
                 drivers += 1
                 continue
@@ -133,6 +134,7 @@ def test_killed_and_nothing_is_lost(spark, tmp_path, seed):
         broker.create_topic("out", 2)
         sent = [b"%d" % number for number in range(RECORDS)]
         broker.produce("in", [(None, value) for value in sent])
+        assert content(broker, "in") == Counter(sent)
         drivers, workers = run_and_kill(broker.bootstrap, tmp_path, rng, log)
         written = content(broker, "out")
         assert not broker.faults
