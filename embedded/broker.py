@@ -182,7 +182,11 @@ class EmbeddedBroker:
         replication_factor: int = 1,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a topic. settings: under Kafka's names (`retention.ms`). RefusedError."""
+        """Make a topic. settings: texts under Kafka's names (`{"retention.ms": "1000"}`).
+        RefusedError.
+        """
+        if settings and not all(isinstance(text, str) for text in settings.values()):
+            raise UsageError(f"settings are texts, as Kafka's tools take them: {dict(settings)!r}")
         cluster, server = self._running()
         server.call(
             lambda _now_ms: cluster.topics.create(
@@ -219,7 +223,7 @@ class EmbeddedBroker:
     ) -> int:
         """Append (key, value) records, as a producer with acks=all would; how many.
 
-        partition None: they go round. LookupError if there is none, RefusedError.
+        partition None: they go round. LookupError if there is none, RefusedError, TypeError.
         """
         cluster, server = self._running()
         wall_ms = server.call(cluster.wall_ms)
@@ -243,8 +247,8 @@ class EmbeddedBroker:
         """Move the brokers' clock on: sessions end, parked requests expire, records age. The clock
         of clients is not moved.
         """
-        if ms < 0:
-            raise UsageError(f"time does not go back: {ms} ms")
+        if not isinstance(ms, int) or ms < 0:
+            raise UsageError(f"time passes in whole ms, and does not go back: {ms} ms")
         _, server = self._running()
 
         def pass_on(_now_ms: int) -> None:
@@ -292,6 +296,8 @@ class EmbeddedBroker:
         of sync after `replica_lag_time_max_ms`.
         """
         pair = (self._known(node), self._known(other))
+        if node == other:
+            raise UsageError(f"node {node} has no link to itself")
         cluster, server = self._running()
         self._cut.append(pair)
         server.call(lambda now_ms: cluster.replication.cut(*pair, now_ms))
@@ -428,6 +434,8 @@ class EmbeddedBroker:
         server.call(lambda _now_ms: cluster.mishaps.add_link(fault))
 
     def _add(self, mishap: Mishap) -> None:
+        if mishap.node_id is not None:
+            self._known(mishap.node_id)
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add(mishap))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from itertools import count
 from typing import Final, Protocol, TypeVar
@@ -21,6 +21,9 @@ from kcore.wire.messages import ProduceRequest, ProduceResponse
 TIMEOUT_S: Final = 30.0
 _PRODUCE_VERSION: Final = 9
 _TIMEOUT_MS: Final = 30_000
+# What a batch costs beside its records, and the most that a record does beside key and value.
+_BATCH_BYTES: Final = 61
+_RECORD_BYTES: Final = 32
 # No driver gives a link such a number: what is sent on it would go nowhere.
 _links = count(-1, -1)
 
@@ -76,7 +79,8 @@ def produce(
 ) -> int:
     """Append records with acks=all, each partition's in their order; how many.
 
-    partition None: they go round. LookupError, RefusedError.
+    partition None: they go round. LookupError, RefusedError; what was before it in its partition,
+    or in an earlier one, is kept then. TypeError if a record is no pair of bytes or None.
     """
     found = cluster.topics.get(topic)
     if found is None or not 0 <= (partition or 0) < len(found.partitions):
@@ -85,11 +89,28 @@ def produce(
     shares: Mapping[int, list[NewRecord]] = {number: [] for number in numbers}
     total = 0
     for total, record in enumerate(records, 1):
+        if not isinstance(record, tuple) or len(record) != 2:
+            raise TypeError(f"a record is a pair (key, value), not {record!r:.80}")
         shares[numbers[(total - 1) % len(numbers)]].append(record)
     for number, share in shares.items():
-        if share:
-            _send(server, cluster, topic, number, share, wall_ms)
+        for batch in _batches(share, found.config.max_message_bytes):
+            _send(server, cluster, topic, number, batch, wall_ms)
     return total
+
+
+def _batches(records: list[NewRecord], bytes_max: int) -> Iterator[list[NewRecord]]:
+    """Records in batches of at most so many bytes; one that is larger by itself is alone in its."""
+    batch: list[NewRecord] = []
+    size = _BATCH_BYTES
+    for key, value in records:
+        more = _RECORD_BYTES + len(key or b"") + len(value or b"")
+        if batch and size + more > bytes_max:
+            yield batch
+            batch, size = [], _BATCH_BYTES
+        batch.append((key, value))
+        size += more
+    if batch:
+        yield batch
 
 
 def _send(

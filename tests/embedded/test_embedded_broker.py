@@ -68,6 +68,35 @@ def test_it_can_be_started_again_and_is_empty():
         assert broker.topics() == {}
 
 
+def test_what_is_produced_from_inside_may_be_more_than_a_batch(kcore_broker):
+    kcore_broker.create_topic("t", 2, settings={"max.message.bytes": "10000"})
+    values = [b"%d" % number + bytes(900) for number in range(100)]
+    assert kcore_broker.produce("t", [(b"k", value) for value in values], 1) == 100
+    assert kcore_broker.end_offsets("t") == [0, 100]
+    with kcore.Consumer(bootstrap_servers=kcore_broker.bootstrap) as consumer:
+        tp = kcore.TopicPartition("t", 1)
+        consumer.assign([tp])
+        consumer.seek(tp, 0)
+        found = []
+        while len(found) < 100:
+            found += [record.value for record in consumer.poll(timeout_ms=5_000).get(tp, ())]
+    assert found == values
+    with pytest.raises(RefusedError):
+        kcore_broker.produce("t", [(None, bytes(20_000))])
+
+
+@pytest.mark.parametrize("records", [[b"value"], [("k", "v")], [(b"k", b"v", b"more")]])
+def test_what_is_no_record_is_said(kcore_broker, records):
+    kcore_broker.create_topic("t")
+    with pytest.raises(TypeError):
+        kcore_broker.produce("t", records)
+
+
+def test_settings_are_texts(kcore_broker):
+    with pytest.raises(UsageError, match=r"retention\.ms"):
+        kcore_broker.create_topic("t", settings={"retention.ms": 1000})
+
+
 def test_a_taken_port_is_an_error_and_leaves_nothing_open():
     with EmbeddedBroker() as broker:
         port = int(broker.addresses[0].split(":")[1])

@@ -114,8 +114,14 @@ def test_names_that_are_none_are_refused(kcore_broker):
         kcore_broker.refuse("Fetch", "NO_SUCH_ERROR")
     with pytest.raises(LookupError):
         kcore_broker.move_leader("t", 0, 1)
+    for node in (0, 2):
+        with pytest.raises(LookupError):
+            kcore_broker.refuse("Fetch", "NOT_COORDINATOR", node=node)
     with pytest.raises(UsageError):
-        kcore_broker.let_time_pass(-1)
+        kcore_broker.drop_replication(1, 1)
+    for ms in (-1, 1.5):
+        with pytest.raises(UsageError):
+            kcore_broker.let_time_pass(ms)
     with pytest.raises(UsageError):
         EmbeddedBroker(nodes=0)
 
