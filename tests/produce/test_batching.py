@@ -1,0 +1,336 @@
+"""Rules of partitions, memory and sequences, each by itself."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from kcore.errors import InvalidRecordError
+from kcore.produce import splitting
+from kcore.produce.accumulator import Accumulator, record_bytes
+from kcore.produce.batch import SEQUENCES, Batch, BatchState
+from kcore.produce.config import ProduceConfig
+from kcore.produce.lane import Lane
+from kcore.produce.partitioning import Partitioning, Sticky
+from kcore.records import RecordReader
+from kcore.records.batches import describe_batches
+from kcore.structs import Leader, TopicPartition
+from kcore.timers import NEVER
+
+T0 = TopicPartition("t", 0)
+
+
+# Partitions without keys (KIP-480, KIP-794) -------------------------------------------------------
+
+
+class Cluster:
+    def __init__(self, without_leader=()):
+        self.without_leader = set(without_leader)
+
+    def leader(self, tp):
+        return None if tp.partition in self.without_leader else Leader(1, 1)
+
+
+def drawn(queued, count=4000, numbers=(0, 1, 2)):
+    rng = random.Random(7)
+    return Counter(Sticky(100, rng).choose([*numbers], queued) for _ in range(count))
+
+
+def test_partitions_are_drawn_alike():
+    found = drawn(None)
+    assert all(1200 < found[number] < 1470 for number in range(3))
+
+
+def test_long_queues_are_drawn_less():
+    # KIP-794: lengths 0, 3, 1 weigh 4, 1, 3.
+    found = drawn({0: 0, 1: 3, 2: 1}.__getitem__, 8000)
+    assert all(abs(found[n] - 1000 * weight) < 150 for n, weight in ((0, 4), (1, 1), (2, 3)))
+
+
+def test_one_partition_is_not_drawn():
+    assert drawn(None, 10, [5]) == {5: 10}
+
+
+@pytest.mark.parametrize(
+    ("taken", "full", "stays"), [(100, True, False), (150, False, True), (200, False, False)]
+)
+def test_a_sticky_partition_is_left_with_a_full_batch_or_at_twice_its_size(taken, full, stays):
+    sticky = Sticky(100, random.Random(1))
+    sticky.choose([1], None)
+    sticky.taken_bytes = taken
+    sticky.move_on(full=full)
+    assert (sticky.partition >= 0) is stays
+
+
+def choosing(adaptive=True, without_leader=()):
+    config = ProduceConfig(partitioner_adaptive=adaptive)
+    accumulator = Accumulator(config)
+    choice = Partitioning(config, Cluster(without_leader), accumulator, random.Random(3))
+    return choice, accumulator
+
+
+def again(choice, numbers):
+    choice.sticky("t").partition = -1
+    return choice.choose_sticky("t", numbers)
+
+
+def test_partitions_without_a_leader_are_passed_over_while_there_are_others():
+    choice, _ = choosing(without_leader=[1])
+    assert {again(choice, [0, 1, 2]) for _ in range(50)} == {0, 2}
+    choice, _ = choosing(without_leader=[0, 1, 2])
+    assert {again(choice, [0, 1, 2]) for _ in range(50)} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_queues_count_only_if_that_is_wanted(adaptive):
+    choice, accumulator = choosing(adaptive)
+    accumulator.lane(T0).queue.extend([None] * 50)
+    found = Counter(again(choice, [0, 1]) for _ in range(400))
+    assert (found[0] < 40) is adaptive
+
+
+# Memory and time ----------------------------------------------------------------------------------
+
+
+def take(accumulator, value, now=0, tp=T0):
+    size = record_bytes(None, value, ())
+    return accumulator.append(accumulator.lane(tp), size, 0, None, value, (), now)
+
+
+def test_memory_is_what_batches_hold():
+    accumulator = Accumulator(ProduceConfig(buffer_memory=1000, batch_size=10_000))
+    assert take(accumulator, bytes(500)) is not None
+    assert take(accumulator, bytes(500)) is None
+    assert accumulator.starved
+    (batch,) = accumulator.unfinished
+    assert accumulator.held_bytes == batch.raw_bytes == batch.held_bytes
+    accumulator.seal(batch)
+    assert accumulator.held_bytes == len(batch.data)
+    accumulator.release(batch)
+    assert accumulator.held_bytes == 0
+    assert take(accumulator, bytes(500)) is not None
+    assert not accumulator.starved
+
+
+def test_a_batch_is_due_when_it_has_lingered():
+    accumulator = Accumulator(ProduceConfig(linger_ms=10))
+    take(accumulator, b"a", now=100)
+    take(accumulator, b"b", now=105)
+    assert accumulator.deadline() == 110
+    accumulator.handle_tick(109)
+    assert not accumulator.due
+    accumulator.handle_tick(110)
+    assert [*accumulator.due] == [accumulator.lane(T0)]
+    assert accumulator.deadline() == NEVER
+
+
+def test_want_of_room_and_a_flush_end_the_lingering():
+    for hurry in ("starved", "flush"):
+        accumulator = Accumulator(ProduceConfig(linger_ms=10_000, buffer_memory=300))
+        take(accumulator, bytes(100))
+        if hurry == "flush":
+            accumulator.flush()
+        else:
+            assert take(accumulator, bytes(200)) is None
+            accumulator.handle_tick(1)
+        assert len(accumulator.due) == 1
+
+
+def test_how_records_pack_is_learnt():
+    """Java's CompressionRatioEstimator: worse at once, better step by step."""
+    accumulator = Accumulator(ProduceConfig(codec="gzip", batch_size=10_000))
+    assert accumulator.raw_limit == 10_000
+    for _ in range(3):
+        take(accumulator, bytes(9_000))
+        accumulator.close(accumulator.lane(T0))
+    assert accumulator.raw_limit == int(10_000 / 0.985)
+    take(accumulator, random.Random(1).randbytes(9_000))
+    accumulator.close(accumulator.lane(T0))
+    assert accumulator.raw_limit < 9_600
+
+
+# Sequences ----------------------------------------------------------------------------------------
+
+
+def queued(lane, count=1, **options):
+    config = ProduceConfig(**options)
+    for _ in range(count):
+        lane.opened += 1
+        batch = Batch(lane.tp, config, 0, (lane.opened,))
+        batch.append(0, None, b"v", ())
+        batch.append(0, None, b"w", ())
+        batch.seal()
+        lane.queue.append(batch)
+    return [*lane.queue][-count:]
+
+
+def go(lane):
+    assert lane.sendable(7, 0)
+    batch = lane.take(sequenced=True)
+    batch.sent_as = batch.identity
+    return batch
+
+
+def end(lane, batch):
+    lane.sent -= 1
+    lane.acknowledge(batch)
+
+
+def started(count=0):
+    """A lane whose first batch is through."""
+    lane = Lane(T0)
+    queued(lane)
+    end(lane, go(lane))
+    return lane, queued(lane, count) if count else []
+
+
+def test_sequences_follow_and_wrap():
+    lane, _ = started()
+    assert lane.next_sequence == 2
+    lane.next_sequence = SEQUENCES - 1
+    lane.acked_sequence = SEQUENCES - 2
+    one, other = queued(lane, 2)
+    go(lane), go(lane)
+    assert (one.base_sequence, other.base_sequence) == (SEQUENCES - 1, 1)
+    assert next(describe_batches(one.data)).base_sequence == SEQUENCES - 1
+    end(lane, one)
+    assert lane.acked_sequence == 0
+    end(lane, other)
+    assert (lane.acked_sequence, lane.next_sequence) == (2, 3)
+
+
+def test_five_are_under_way_at_most_from_the_oldest_on():
+    lane, batches = started(8)
+    for _ in range(5):
+        go(lane)
+    assert not lane.sendable(7, 0)
+    for batch in batches[1:5]:
+        end(lane, batch)
+    assert not lane.sendable(7, 0)  # the oldest could not be told from a new one
+    end(lane, batches[0])
+    assert lane.sendable(7, 0)
+
+
+@pytest.mark.parametrize("back", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]])
+def test_what_comes_back_is_sent_again_in_order_one_at_a_time(back):
+    lane, batches = started(5)
+    for _ in range(4):
+        go(lane)
+    for number in back:
+        lane.sent -= 1
+        lane.put_back(batches[number])
+    assert [*lane.queue] == batches
+    first = lane.take(sequenced=True)
+    assert first is batches[0]
+    assert not lane.sendable(7, 0)
+    end(lane, first)
+    assert lane.sendable(7, 0)
+
+
+def test_numbers_of_what_was_surely_not_written_are_used_again_if_nothing_is_behind():
+    lane, (one,) = started(1)
+    go(lane)
+    lane.drop(one, certain=True)
+    assert (lane.next_sequence, lane.unresolved) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("certain", "behind", "attempts"), [(False, 0, 1), (True, 1, 1), (True, 0, 2)]
+)
+def test_other_numbers_are_not_used_again(certain, behind, attempts):
+    lane, batches = started(1 + behind)
+    for _ in batches:
+        go(lane)
+    batches[0].attempts = attempts
+    lane.drop(batches[0], certain=certain)
+    assert lane.unresolved
+    queued(lane)
+    assert not lane.sendable(7, 0)
+    for batch in batches[1:]:
+        end(lane, batch)
+    # What is behind it was written, so it was, too; else there is a gap.
+    assert lane.resolve() is bool(behind)
+
+
+def test_a_late_answer_does_not_turn_back_what_is_known():
+    lane, (one, other) = started(2)
+    go(lane), go(lane)
+    end(lane, other)
+    end(lane, one)
+    assert lane.acked_sequence == 5
+
+
+def test_under_another_epoch_numbers_begin_again():
+    lane, (one, other) = started(2)
+    go(lane), go(lane)
+    lane.sent -= 1
+    lane.put_back(one)
+    lane.renumber(7, 1)
+    assert [b.identity for b in (one, other)] == [(7, 1, 0), (7, 1, 2)]
+    end(lane, other)  # which was under way as what it was before
+    assert lane.acked_sequence == -1
+    assert lane.unresolved
+
+
+# Splitting ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [[10, 900], [900, 10], [1] * 50, [500, 500, 500], [1, 900, 1]])
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_parts_are_more_than_one_and_hold_the_records_in_order(sizes, codec):
+    batch = Batch(T0, ProduceConfig(codec=codec), 5, (1,))
+    for number, size in enumerate(sizes):
+        batch.append(number, b"%d" % number, bytes(size), [("h", b"x")])
+    batch.seal()
+    batch.identify(7, 0, SEQUENCES - 1)
+    parts = splitting.split(batch, ProduceConfig(codec=codec))
+    assert len(parts) > 1
+    found = []
+    for part in parts:
+        (info,) = describe_batches(part.data)
+        assert info.base_sequence == (SEQUENCES - 1 + len(found)) % SEQUENCES
+        found += RecordReader("t", 0, bytes(part.data), 0).take(info.record_count)
+        assert part.held_bytes == len(part.data)
+    assert [record.key for record in found] == [b"%d" % n for n in range(len(sizes))]
+    assert [len(record.value) for record in found] == sizes
+    assert [record.timestamp for record in found] == [*range(len(sizes))]
+
+
+def test_outcomes_follow_records_into_parts_of_parts():
+    config = ProduceConfig()
+    batch = Batch(T0, config, 0, (1,))
+    for number in range(8):
+        batch.append(number, None, bytes(100), ())
+    batch.seal()
+    batch.identify(-1, -1, -1)
+    parts = splitting.split(batch, config)
+    parts[0].attempts = 1
+    smaller = splitting.split(parts[0], config)
+    assert batch.outcome(0) is None
+    leaves = [*smaller, *parts[1:]]
+    first = 0
+    for base, leaf in zip(range(0, 1000, 100), leaves, strict=False):
+        leaf.base_offset = base
+        leaf.finish()
+        assert batch.outcome(first).offset == base
+        assert batch.outcome(first + leaf.record_count - 1).offset == base + leaf.record_count - 1
+        first += leaf.record_count
+    assert first == 8
+    assert batch.done
+
+
+def test_blame():
+    batch = Batch(T0, ProduceConfig(), 0, (1,))
+    for _ in range(3):
+        batch.append(0, None, b"", ())
+
+    class Found:
+        batch_index = 1
+        batch_index_error_message = None
+
+    splitting.blame(batch, [Found], InvalidRecordError, "t-0")
+    batch.state = BatchState.DONE
+    texts = [str(batch.outcome(number).error) for number in range(3)]
+    assert "does not say why" in texts[1]
+    assert "number 1" in texts[0]
+    assert texts[0] == texts[2]

@@ -1,0 +1,170 @@
+"""ProducerConfig: names, defaults, conversions, ranges, contradictions."""
+
+import dataclasses
+
+import pytest
+from kafka import KafkaProducer
+
+from kcore.errors import KafkaConfigurationError
+from kcore.producer import options
+from kcore.producer.config import ProducerConfig
+
+
+def make(**given):
+    return ProducerConfig.from_options(given)
+
+
+def test_every_field_has_a_parser_and_every_parser_a_field():
+    fields = {field.name for field in dataclasses.fields(ProducerConfig)}
+    assert fields - {"extras"} == set(options.PARSERS)
+
+
+def test_every_option_of_kafka_python_is_known():
+    assert set(KafkaProducer.DEFAULT_CONFIG) - options.KNOWN == set()
+
+
+# The docstring of kcore.producer.config says why, or they are the same in other words.
+DIFFERENT = {
+    "bootstrap_servers",
+    "client_id",
+    "compression_type",  # None, "none"
+    "kafka_client",
+    "linger_ms",
+    "metric_reporters",
+    "partitioner",
+    "receive_message_max_bytes",
+    "reconnect_backoff_max_ms",
+    "retries",  # infinite, 2^31 - 1
+    "selector",
+    "socket_options",
+}
+
+
+def test_defaults_are_kafka_pythons_where_not_said_otherwise():
+    ours = make().as_mapping()
+    for name, value in KafkaProducer.DEFAULT_CONFIG.items():
+        if name not in DIFFERENT:
+            assert ours[name] == value, name
+
+
+JAVA_DEFAULTS = {
+    "acks": "all",
+    "batch.size": 16384,
+    "buffer.memory": 33554432,
+    "compression.type": "none",
+    "delivery.timeout.ms": 120000,
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "max.block.ms": 60000,
+    "max.in.flight.requests.per.connection": 5,
+    "max.request.size": 1048576,
+    "metadata.max.idle.ms": 300000,
+    "partitioner.adaptive.partitioning.enable": True,
+    "partitioner.ignore.keys": False,
+    "request.timeout.ms": 30000,
+    "retries": 2147483647,
+    "retry.backoff.max.ms": 1000,
+    "retry.backoff.ms": 100,
+}
+
+
+def test_javas_names_and_defaults():
+    assert ProducerConfig.from_options(JAVA_DEFAULTS) == make()
+
+
+GIVEN = [
+    ("acks", "0", 0),
+    ("acks", "all", -1),
+    ("acks", -1, -1),
+    ("compression_type", None, "none"),
+    ("compression_type", "zstd", "zstd"),
+    ("compression_level", 3, 3),
+    ("retries", float("inf"), 2_147_483_647),
+    ("retries", 5, 5),
+    ("batch_size", 0, 0),
+    ("linger_ms", 0, 0),
+    ("buffer_memory", 1, 1),
+    ("max_request_size", 1, 1),
+    ("max_block_ms", 0, 0),
+    ("partitioner_ignore_keys", True, True),
+    ("metadata_max_idle_ms", 5_000, 5_000),
+    ("key_serializer", repr, repr),
+    ("value_serializer", None, None),
+    ("partitioner", max, max),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "kept"), GIVEN)
+def test_what_is_taken(name, given, kept):
+    assert getattr(make(**{name: given}), name) == kept
+
+
+REFUSED = [
+    ("acks", 2),
+    ("acks", "some"),
+    ("acks", True),
+    ("acks", None),
+    ("compression_type", "brotli"),
+    ("compression_level", 23),
+    ("retries", -1),
+    ("retries", "many"),
+    ("batch_size", -1),
+    ("linger_ms", -1),
+    ("linger_ms", "soon"),
+    ("buffer_memory", 0),
+    ("max_request_size", 0),
+    ("max_block_ms", -1),
+    ("delivery_timeout_ms", 0),
+    ("max_in_flight_requests_per_connection", 0),
+    ("enable_idempotence", "perhaps"),
+    ("key_serializer", 5),
+    ("value_serializer", str),
+    ("partitioner", 5),
+    ("partitioner", dict),
+    ("metadata_max_idle_ms", 100),
+    ("transactional_id", "mine"),
+    ("transaction_timeout_ms", 5),
+    ("partitioner_class", "Mine"),
+    ("partitioner_availability_timeout_ms", 5),
+    ("group_id", "g"),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), REFUSED)
+def test_what_is_refused_by_name(name, given):
+    with pytest.raises(KafkaConfigurationError, match=name) as caught:
+        make(**{name: given})
+    assert caught.value.option == name
+
+
+def test_a_name_that_is_nearly_right():
+    with pytest.raises(KafkaConfigurationError, match="did you mean 'linger_ms'"):
+        make(linger=5)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"acks": 1}, {"acks": 0}, {"retries": 0}, {"max_in_flight_requests_per_connection": 6}],
+)
+def test_idempotence_gives_way_unless_it_is_asked_for(given):
+    assert make().enable_idempotence
+    assert not make(**given).enable_idempotence
+    with pytest.raises(KafkaConfigurationError, match="enable_idempotence") as caught:
+        make(**given, enable_idempotence=True)
+    assert caught.value.option in given
+
+
+def test_the_delivery_timeout_has_room_for_an_attempt():
+    assert make(request_timeout_ms=200_000).delivery_timeout_ms == 200_005
+    assert make(linger_ms=100_000, request_timeout_ms=100_000).delivery_timeout_ms == 200_000
+    with pytest.raises(KafkaConfigurationError, match="linger_ms"):
+        make(delivery_timeout_ms=30_000)
+    assert make(delivery_timeout_ms=30_005).delivery_timeout_ms == 30_005
+
+
+def test_what_the_rooms_are_told():
+    config = make(acks=1, compression_type="lz4", linger_ms=7, batch_size=9, retries=3)
+    produce = config.produce()
+    assert (produce.acks, produce.codec, produce.linger_ms, produce.batch_size) == (1, "lz4", 7, 9)
+    assert (produce.retries, produce.max_in_flight, produce.enable_idempotence) == (3, 5, False)
+    assert config.links().link.max_in_flight == 5
