@@ -1,6 +1,6 @@
 """A run as one page of HTML that needs nothing else: no network, no fonts, no other files.
 
-`kcore.sim.story` says what is to be seen; `page.html`, `page.css` and `page.js` how. Nothing of
+`kcore.sim.story` says what is to be seen; `page.html`, `page.css` and the scripts how. Nothing of
 today is in the page: the same run gives the same bytes.
 """
 
@@ -25,6 +25,7 @@ from kcore.sim.words import (
 )
 
 _PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
+_SCRIPTS: Final = ("rows.js", "drawing.js", "looking.js")
 _TAIL_LINES: Final = 120
 _TEXT_MAX: Final = 20_000  # characters of what a checker says
 
@@ -42,7 +43,7 @@ def page_of(outcome: Outcome, replay: str) -> str:
         {
             "title": escape(f"kcore sim, seed {outcome.plan.seed}"),
             "style": _file("page.css"),
-            "script": _file("page.js"),
+            "script": "".join(map(_file, _SCRIPTS)),
             "header": _header(outcome, replay),
             "violation": _violation(outcome),
             "figures": _figures(outcome, story),
