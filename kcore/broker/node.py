@@ -125,15 +125,15 @@ class Node:
         """The time that `deadline` said has come. Harmless when it has not."""
         if self._paused:
             return
+        idle = self._links.idle(now_ms)  # first: who is answered below was not silent
+        while idle is not None:
+            self._drop(idle)
+            idle = self._links.idle(now_ms)
         self._handle_delayed(now_ms)
         self.cluster.replication.expire(self.node_id, now_ms)
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
         self.transactions.expire(now_ms)
-        idle = self._links.idle(now_ms)
-        while idle is not None:
-            self._drop(idle)
-            idle = self._links.idle(now_ms)
         self._upkeep.expire(now_ms)
 
     def stop(self, now_ms: int) -> None:

@@ -70,6 +70,17 @@ def test_who_waits_for_an_answer_is_not_silent():
     assert client.answer() is not None
 
 
+def test_time_that_jumps_ends_the_wait_and_not_the_connection():
+    world = crowded(connections_max_idle_ms=1_000)
+    client = world.client()
+    client.send(fetch(max_wait_ms=10_000), 12)
+    world.now_ms += 1_000_000
+    world.nodes[1].handle_deadline(world.now_ms)
+    world.drain()
+    assert client.answer() is not None
+    assert not client.closed
+
+
 def test_who_does_not_take_an_answer_is():
     world = crowded(connections_max_idle_ms=1_000)
     client = world.client()
