@@ -163,12 +163,11 @@ class Producer:
             raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
         core = self._core
         with courier.lock:
-            record = topic, key, value, headers, partition, timestamp_ms
-            taken = core.append(*record, _now_ms())
+            taken = core.append(topic, key, value, headers, partition, timestamp_ms, _now_ms())
             if core.stirred:
                 courier.nudge()
         if taken is None:
-            taken = self._send_later(record)
+            taken = self._send_later((topic, key, value, headers, partition, timestamp_ms))
         sizes = (
             -1 if key is None else len(key),
             -1 if value is None else len(value),

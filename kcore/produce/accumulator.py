@@ -95,6 +95,7 @@ class Accumulator:
             if batch is None:
                 return None
         builder = batch.builder
+        assert builder is not None
         try:
             builder.append(timestamp_ms, key, value, headers)
         except BaseException:

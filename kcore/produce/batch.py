@@ -53,10 +53,10 @@ class Batch:
     """
 
     __slots__ = (
-        "_builder",
         "attempts",
         "base_offset",
         "base_sequence",
+        "builder",
         "codec",
         "created_at",
         "data",
@@ -111,21 +111,17 @@ class Batch:
         self.parts: list[tuple[int, Batch]] = []
         # The application's, told when it is done; the parts of a split batch share them.
         self.waiters: list[Any] = []
-        self._builder: BatchBuilder | None = BatchBuilder(
+        # What takes the records while it is open.
+        self.builder: BatchBuilder | None = BatchBuilder(
             codec=config.codec, level=config.compression_level
         )
 
     # Filling -------------------------------------------------------------------------------------
 
-    @property
-    def builder(self) -> BatchBuilder:
-        """What takes the records of an open batch."""
-        assert self._builder is not None
-        return self._builder
-
     def append(self, timestamp_ms: int, key: Any, value: Any, headers: Any) -> int:
         """Add a record; its number in the batch."""
         builder = self.builder
+        assert builder is not None
         builder.append(timestamp_ms, key, value, headers)
         number = self.record_count
         self.record_count = number + 1
@@ -134,6 +130,7 @@ class Batch:
 
     def sync(self) -> int:
         """Records were appended to the builder itself: by how many bytes it grew."""
+        assert self.builder is not None
         grown = self.builder.size_bytes - self.raw_bytes
         self.record_count = self.builder.record_count
         self.raw_bytes += grown
@@ -141,9 +138,9 @@ class Batch:
 
     def seal(self) -> None:
         """Compress; nothing is added any more."""
-        assert self._builder is not None
-        self.data = self._builder.seal()
-        self._builder = None
+        assert self.builder is not None
+        self.data = self.builder.seal()
+        self.builder = None
         self.state = BatchState.SEALED
 
     # Sending -------------------------------------------------------------------------------------
@@ -183,7 +180,7 @@ class Batch:
         """It is over; its bytes are let go."""
         self.state = BatchState.DONE
         self.data = None
-        self._builder = None
+        self.builder = None
 
     def locate(self, number: int) -> tuple[Batch, int]:
         """The batch that a record is in now, and its number there."""
