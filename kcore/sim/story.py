@@ -231,8 +231,11 @@ class _Teller:
     def _subscribed(self, event: TraceEvent) -> None:
         process = self._processes.get(event.detail["process"])
         if process is not None:
-            partitions = self._outcome.plan.partitions
-            self._story.ownership.read(process.lane.group, event.detail["topics"], partitions)
+            plan = self._outcome.plan
+            # Those made later have as many partitions as chance gave them: rows once owned.
+            first = {f"t{number}" for number in range(1, plan.topics + 1)}
+            topics = [topic for topic in event.detail["topics"] if topic in first]
+            self._story.ownership.read(process.lane.group, topics, plan.partitions)
 
     def _rebalancing(self, event: TraceEvent) -> None:
         process = self._move(event, REBALANCING)

@@ -88,6 +88,15 @@ def test_a_cooperative_member_keeps_what_it_has():
     assert spans == {0: [[100, 10_000, 0, 1, 2]], 1: [[100, 500, 0, 1, 1]]}
 
 
+def test_partitions_that_nobody_has_had_have_a_row_if_they_were_there_from_the_beginning():
+    read = event(10, What.SUBSCRIBED, "m1", process=1, topics=["t1", "t2"])
+    story = story_of(outcome(started(0, "m1"), read, topics=1, partitions=2))
+    assert [row[:4] for row in data_of(story)["partitions"]] == [
+        ["g", "t1", 0, []],
+        ["g", "t1", 1, []],
+    ]
+
+
 def test_faults_end_when_the_world_heals():
     story = story_of(
         outcome(
@@ -147,9 +156,9 @@ def test_what_has_no_room_is_folded_and_said():
     events += [
         event(10 + n, What.FAULT, "m1", kind="cut", node="node1") for n in range(MARKS_MAX + 7)
     ]
-    topics = [f"t{n}" for n in range(3)]
+    topics = [f"t{n}" for n in range(1, 4)]
     events.append(event(20, What.SUBSCRIBED, "m1", process=1, topics=topics))
-    story = story_of(outcome(*events, partitions=ROWS_MAX))
+    story = story_of(outcome(*events, topics=3, partitions=ROWS_MAX))
     assert len(story.lanes) == LANES_MAX
     assert {"m1", f"m{members - 1}"} <= {lane.name for lane in story.lanes}
     assert len(story.faults["cut"]) == MARKS_MAX
