@@ -103,6 +103,7 @@ def test_partitions(kafka, tiny):
     assert "more CPU" in lines("partitions", found)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_memory_of_slow_readers(kafka, monkeypatch, tiny):
     memory = importlib.import_module("memory")
@@ -116,6 +117,7 @@ def test_memory_of_slow_readers(kafka, monkeypatch, tiny):
     assert len(lines("memory", found)) == 2 + 4
 
 
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_starting_and_idling(kafka, tiny):
     startup = importlib.import_module("startup")
