@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -44,18 +45,18 @@ def why_not() -> str | None:
     java = shutil.which("java")
     if java is None:
         return f"there is no Java, and Spark needs {JAVA_MAJOR_MIN} or later"
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    question = [java, "-version"]
+    said = subprocess.run(question, capture_output=True, text=True, check=False)  # noqa: S603
     version = JAVA_VERSION.search(said.stderr + said.stdout)
     if version is None or int(version[1]) < JAVA_MAJOR_MIN:
-        found = version[1] if version else "of an unknown version"
-        return f"{java} is Java {found}, and Spark needs {JAVA_MAJOR_MIN} or later"
+        major = version[1] if version else "of an unknown version"
+        return f"{java} is Java {major}, and Spark needs {JAVA_MAJOR_MIN} or later"
     for package in _PACKAGES:
         if find_spec(package) is None:
             return f"{package} is not installed: {_EXTRA}"
-    from pyspark import __version__  # noqa: PLC0415 - an extra's
-
-    if tuple(map(int, re.findall(r"\d+", __version__)[:2])) < _PYSPARK_MIN:
-        return f"pyspark is {__version__}, and 4.2 or later is needed: {_EXTRA}"
+    found = metadata.version("pyspark")
+    if tuple(map(int, re.findall(r"\d+", found)[:2])) < _PYSPARK_MIN:
+        return f"pyspark is {found}, and 4.2 or later is needed: {_EXTRA}"
     return None
 
 

@@ -11,13 +11,14 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore.pipeline.jobs import NAMES, results, topics
-from kcore.pipeline.jobs.errors import JobError, shortened
+from kcore.pipeline.jobs.errors import JobError, WrongResultError, shortened
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -91,7 +92,10 @@ class Job:
         """What `write_files` or `replace_files` has written."""
         import pandas as pd  # noqa: PLC0415
 
-        return pd.read_parquet(results.files(self.folder / name))
+        found = results.files(self.folder / name)
+        if not found:
+            raise WrongResultError(f"{self.name}: nothing was written to {self.folder / name}")
+        return pd.read_parquet(found)
 
     def records(self, topic: str) -> DataFrame:
         """What `write_topic` has written as JSON, each value once."""
@@ -144,9 +148,12 @@ class Job:
 
     def stop(self) -> None:
         """End what still runs."""
-        for query in self.queries:
-            if query.isActive:
-                query.stop()
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+
+        with suppress(Py4JError, ConnectionError):  # the JVM may be gone, and what failed is to be told
+            for query in self.queries:
+                if query.isActive:
+                    query.stop()
 
 
 def module_of(name: str) -> ModuleType:
@@ -195,6 +202,7 @@ def run_job(
     create the topics and fill them. loaded: called when they are. JobError (WrongResultError),
     KafkaError.
     """
+    from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     module = module_of(name)
@@ -210,6 +218,8 @@ def run_job(
         job.finish()
     except PySparkException as error:
         raise JobError(f"a query could not be started: {shortened(str(error))}") from error
+    except (Py4JError, ConnectionError) as error:
+        raise JobError(f"Spark's JVM does not answer: {shortened(str(error))}") from error
     finally:
         job.stop()
     gaps = sum(read.values()) - job.rows_read()

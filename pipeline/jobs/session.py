@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,10 +19,9 @@ _SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
 }
+_QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     # Most of what a JVM does in its first minute is compiling: a third less without C2.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
@@ -34,6 +33,7 @@ def session(master: str | None, name: str, log: Path | None = None) -> Iterator[
 
     master: None: as spark-submit says. log: what the JVM and the workers say on standard error.
     """
+    from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -41,7 +41,11 @@ def session(master: str | None, name: str, log: Path | None = None) -> Iterator[
 
     # The workers are to be this Python, not the first one that the shell finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = _SETTINGS if master is None else {**_SETTINGS, **_LOCAL, "spark.master": master}
+    settings = dict(_SETTINGS)
+    if master is not None:
+        settings["spark.master"] = master
+        settings |= _QUIET
+        settings |= _LOCAL if master.startswith("local") else {}
     builder = SparkSession.builder.appName(f"kcore {name}")
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -56,7 +60,8 @@ def session(master: str | None, name: str, log: Path | None = None) -> Iterator[
     try:
         yield spark
     finally:
-        spark.stop()
+        with suppress(Py4JError, ConnectionError):  # its JVM may be gone
+            spark.stop()
 
 
 @contextmanager

@@ -96,3 +96,11 @@ def test_a_missing_package_is_named_with_how_to_get_it(monkeypatch):
     monkeypatch.setattr(verb.subprocess, "run", lambda *args, **options: answer)
     monkeypatch.setattr(verb, "find_spec", lambda name: None if name == "pyspark" else name)
     assert why_not() == "pyspark is not installed: pip install 'kcore[jobs]'"
+
+
+def test_a_pyspark_that_is_too_old_is_named(monkeypatch):
+    answer = subprocess.CompletedProcess([], 0, stdout="", stderr='version "17.0.1"')
+    monkeypatch.setattr(verb.shutil, "which", lambda _name: "/opt/java")
+    monkeypatch.setattr(verb.subprocess, "run", lambda *args, **options: answer)
+    monkeypatch.setattr(verb.metadata, "version", lambda _name: "4.0.1")
+    assert why_not() == "pyspark is 4.0.1, and 4.2 or later is needed: pip install 'kcore[jobs]'"

@@ -58,7 +58,7 @@ THIRD_PARTY = {
     "transports": {"gevent"},
     "embedded": {"crc32c", "pytest"},
     "broker": {"crc32c"},
-    "pipeline": {"confluent_kafka", "matplotlib", "pandas", "pyarrow", "pyspark"},
+    "pipeline": {"confluent_kafka", "matplotlib", "pandas", "py4j", "pyarrow", "pyspark"},
     "cli": {"click", "rich", "confluent_kafka"},
 }
 
