@@ -147,8 +147,12 @@ class EmbeddedBroker:
 
     @property
     def addresses(self) -> list[str]:
-        """`host:port` of each node."""
-        return [f"{node.host}:{node.port}" for node in self._running()[0].addresses.values()]
+        """`host:port` of each node, with brackets around the host if it is an IPv6 address."""
+        nodes = self._running()[0].addresses.values()
+        return [
+            f"[{node.host}]:{node.port}" if ":" in node.host else f"{node.host}:{node.port}"
+            for node in nodes
+        ]
 
     @property
     def bootstrap(self) -> str:

@@ -97,6 +97,18 @@ def test_settings_are_texts(kcore_broker):
         kcore_broker.create_topic("t", settings={"retention.ms": 1000})
 
 
+def test_it_listens_on_ipv6_too():
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    with EmbeddedBroker(host="::1") as broker:
+        broker.create_topic("t")
+        broker.produce("t", [(None, b"v")])
+        assert broker.bootstrap.startswith("[::1]:")
+        options = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+        with kcore.Consumer("t", **options) as consumer:
+            assert sum(map(len, consumer.poll(timeout_ms=5_000).values())) == 1
+
+
 def test_a_taken_port_is_an_error_and_leaves_nothing_open():
     with EmbeddedBroker() as broker:
         port = int(broker.addresses[0].split(":")[1])
