@@ -150,7 +150,8 @@ class Job:
         """End what still runs."""
         from py4j.protocol import Py4JError  # noqa: PLC0415
 
-        with suppress(Py4JError, ConnectionError):  # the JVM may be gone, and what failed is to be told
+        # The JVM may be gone; what failed before is what is to be told.
+        with suppress(Py4JError, ConnectionError):
             for query in self.queries:
                 if query.isActive:
                     query.stop()
