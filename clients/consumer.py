@@ -316,19 +316,21 @@ class Consumer(Calls, Batches):
         partition or the group: OffsetOutOfRangeError, NoOffsetForPartitionError,
         CorruptRecordError, GroupAuthorizationFailedError, ...
         """
-        limit = self._settings.max_poll_records
-        if max_records is not None:
+        if max_records is None:
+            limit = self._settings.max_poll_records
+        else:
             limit = arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
         engine = self._engine
         with engine.guard:
             now = engine.pump.now_ms()
-            if now == engine.polled_at and self._batch is None and not engine.pending:
+            if now == engine.polled_at and self._batch is None and not engine.woken:
                 # A poll in the same millisecond as the one before, with nothing between: there is
                 # nothing to be done but to hand over.
-                more: dict[TopicPartition, list[ConsumerRecord]]
-                more = engine.core.take_records(limit, now)
-                engine.pump.drain()
+                core = engine.core
+                more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
+                if core.unsent:
+                    engine.pump.drain()
                 if more:
                     return more
             return self._poll_records(wait_ms, limit)

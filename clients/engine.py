@@ -67,7 +67,7 @@ class Engine:
     core: a ConsumerCore. stepped_at: when the sockets were last looked at (pump ms).
     polled_at: when a poll last got as far as taking records, if no event has come since.
     rebalances: what the listener has not been told yet. calls: callbacks that wait for the user's
-    thread. closing: the Closed event once it came.
+    thread. closing: the Closed event once it came. woken: `wakeup` was called, and nobody told.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
@@ -87,7 +87,7 @@ class Engine:
         self._results: dict[int, OperationCompleted] = {}
         self._futures: dict[int, tuple[OperationFuture, CommitCallback | None, Any]] = {}
         self.calls: deque[Callable[[], object]] = deque()
-        self._woken = False
+        self.woken = False
 
     # Driving ---------------------------------------------------------------------------------
 
@@ -201,27 +201,23 @@ class Engine:
 
     def wakeup(self) -> None:
         """Make the blocking call of now, or the next one, raise WakeupError."""
-        self._woken = True  # before the wait is broken: whoever it returns to must see it
+        self.woken = True  # before the wait is broken: whoever it returns to must see it
         self.pump.wakeup()
-
-    @property
-    def pending(self) -> bool:
-        """Whether the next poll has something to raise or to call."""
-        return bool(self._woken or self._errors or self.rebalances or self.calls)
 
     def check_woken(self) -> None:
         """Raise WakeupError if `wakeup` was called since the last time."""
-        if self._woken:
-            self._woken = False
+        if self.woken:
+            self.woken = False
             raise WakeupError("wakeup() was called; the consumer can be used as before")
 
     def raise_pending(self) -> None:
         """Raise what waits for the next poll: a wake-up, or an error from the background."""
-        if self._woken:
+        if self.woken:
             self.check_woken()
         if self._errors:
             raise self._errors.popleft()
 
     def keep(self, error: KafkaError) -> None:
         """Have the next poll raise this."""
+        self.polled_at = -1
         self._errors.append(error)

@@ -147,7 +147,8 @@ class ConsumerCore(ClientCore):
         count = self.config.max_poll_records if max_records is None else max_records
         fetcher = self._fetcher
         try:
-            return fetcher.take_records(count, now_ms)
+            one = fetcher.take_next() if count == 1 else None
+            return fetcher.take_records(count, now_ms) if one is None else one
         finally:
             if fetcher.restless:
                 self._settle(now_ms)  # the next fetch goes out before the records are looked at

@@ -181,6 +181,34 @@ class Fetcher:
                     out[partition.tp] = records
         return out
 
+    def take_next(self) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        """`take_records` of one record, where nothing else is to be done; None: ask that.
+
+        Whoever takes records one by one does so half a million times a second.
+        """
+        ring = self._shelf.ring
+        if not ring or self._errors or self._positions.undecided:
+            return None
+        partition = next(iter(ring))
+        entry = partition.entries[0]
+        reader = entry.reader
+        if reader is None:
+            return None
+        try:
+            records = reader.take(1)
+        except Exception as error:
+            self._cannot_read(partition, error)
+            raise
+        if not records or reader.exhausted or reader.control_records:
+            self._follow(partition)
+            return {partition.tp: records} if records else None
+        partition.offset = reader.next_offset
+        partition.offset_epoch = reader.next_epoch
+        size = reader.size_bytes
+        if size != entry.size:
+            self._shelf.took(entry, size)
+        return {partition.tp: records}
+
     def take_columns(self, columns: Columns, now_ms: int) -> None:
         """Hand over until `columns` are full or nothing waits; `take_records` in all else."""
         if self._errors or self._positions.undecided:

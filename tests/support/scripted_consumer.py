@@ -34,6 +34,7 @@ class ScriptedCore:
     def __init__(self):
         self.log = []
         self.events = deque()
+        self.unsent = [None]  # actions that a driver has not fetched yet
         self.pending = deque()  # events that the next step of the pump brings
         self.batches = deque()
         self.answers = {}  # verb -> result, or error to end it in, or None: never answered
