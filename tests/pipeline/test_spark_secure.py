@@ -1,0 +1,66 @@
+"""Through Spark to a Kafka with SASL and TLS, by Java's options; passwords stay out of everything
+that is kept or printed.
+"""
+
+import logging
+
+import pytest
+from certificates import missing
+from pyspark.errors import PySparkException
+from secure_kafka import PASSWORD, USER, SecureKafka
+from spark_support import Collected, load, save, words
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.kafka,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+]
+
+
+@pytest.fixture(scope="module")
+def kafka(spark):
+    with SecureKafka() as kafka:
+        kafka.create_topic("t")
+        kafka.produce("t", [(None, b"%d" % number) for number in range(20)])
+        yield kafka
+
+
+def security(kafka, password=PASSWORD):
+    login = f'scram.ScramLoginModule required username="{USER}" password="{password}";'
+    return {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.{login}",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.location": str(kafka.certificates.ca),
+    }
+
+
+def test_read_and_written_and_the_password_is_kept_nowhere(spark, kafka, tmp_path, capfd, caplog):
+    caplog.set_level(logging.INFO)  # below that py4j writes every call down, of whomever
+    caplog.set_level(logging.DEBUG, "kcore")
+    address, secure = kafka.address("SASLTLS"), security(kafka)
+    rows = load(spark, address, subscribe="t", **secure)
+    assert [value for *_, value in words(rows)] == sorted(
+        (b"%d" % number for number in range(20)), key=int
+    )
+    save(spark.sql("select 'x' as value"), address, topic="t", **secure)
+    wanted = {"subscribe": "t", "startingOffsets": "earliest", **secure}
+    run = Collected(spark, address, tmp_path, **wanted).wait()
+    assert len(run.rows) == 21
+    progress = "".join(one.json for one in run.query.recentProgress)
+    said = "".join(
+        [*capfd.readouterr(), caplog.text, progress, rows._jdf.queryExecution().toString()]
+    )
+    assert PASSWORD not in said
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept
+    assert not [path for path in kept if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_a_wrong_password_is_said_without_it(spark, kafka):
+    wrong = security(kafka, "wrong-password-17")
+    with pytest.raises(PySparkException, match=r"(?i)authenticat") as caught:
+        load(spark, kafka.address("SASLTLS"), subscribe="t", **wrong).collect()
+    assert "wrong-password-17" not in str(caught.value)
