@@ -80,10 +80,13 @@ class Consumer(Calls, Batches):
         self._records: Iterator[Any] = iter(())
         release_in_child(self)
         try:
-            if self._settings.api_version is None:
-                self._find_release(self._settings.bootstrap_timeout_ms)
+            # In this order: the first request then names the topics, and the coordinator is looked
+            # up beside it.
             if names:
                 self.subscribe(names)
+            if self._settings.api_version is None:
+                with self._engine.guard:
+                    self._find_release(self._settings.bootstrap_timeout_ms)
         except BaseException:
             self.close(autocommit=False, timeout_ms=0)
             raise
