@@ -5,11 +5,20 @@ usage: killed_pipeline.py BOOTSTRAP FOLDER
 
 import os
 import sys
+import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from kcore.pipeline import KcoreDataSource
+
+
+def slowly(batches):
+    """A few rows at a time, so that a task can be hit in the midst of its writing."""
+    for batch in batches:
+        for begin in range(0, batch.num_rows, 5):
+            time.sleep(0.05)
+            yield batch.slice(begin, 5)
 
 
 def main(bootstrap, folder):
@@ -21,6 +30,7 @@ def main(bootstrap, folder):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "500m")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "5")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
@@ -33,7 +43,8 @@ def main(bootstrap, folder):
         .option("maxOffsetsPerTrigger", 100)
         .load()
     )
-    to_topic = rows.select("key", "value").writeStream.format("kcore")
+    slow = rows.select("value").mapInArrow(slowly, "value binary")
+    to_topic = slow.writeStream.format("kcore")
     to_topic = to_topic.option("kafka.bootstrap.servers", bootstrap).option("topic", "out")
     to_files = rows.selectExpr("cast(value as string) as value").writeStream.format("parquet")
     to_files = to_files.option("path", str(folder / "files"))
