@@ -2,8 +2,8 @@
 
 import pytest
 
-from kcore.settings.addresses import format_server, parse_servers
 from kcore.errors import KafkaConfigurationError
+from kcore.settings.addresses import format_server, parse_servers
 
 GOOD = [
     ("localhost", [("localhost", 9092)]),

@@ -21,8 +21,8 @@ COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 def definitions():
     """Kafka's definitions by message name."""
     found = {}
-    for name in ("clients", "group-coordinator", "transaction-coordinator"):
-        (jar,) = find_installation().jars.glob(f"kafka-{name}-[0-9]*.jar")
+    for part in ("clients", "group-coordinator", "transaction-coordinator"):
+        (jar,) = find_installation().jars.glob(f"kafka-{part}-[0-9]*.jar")
         with zipfile.ZipFile(jar) as archive:
             for name in archive.namelist():
                 if name.startswith("common/message/") and name.endswith(".json"):
