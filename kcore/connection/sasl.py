@@ -13,8 +13,6 @@ Sources: RFC 4616, RFC 5802, RFC 7677.
 from __future__ import annotations
 
 import binascii
-import hashlib
-import hmac
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
@@ -98,6 +96,9 @@ class Scram:
         return None
 
     def _prove(self, server_first: str) -> bytes:
+        import hashlib  # noqa: PLC0415 - OpenSSL, which most consumers need not load
+        import hmac  # noqa: PLC0415
+
         nonce, salt, iterations = _parse_first(server_first)
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
             raise _broken("a nonce that does not begin with ours and add to it")
@@ -113,13 +114,15 @@ class Scram:
         return f"{unproven},p={_to_base64(proof)}".encode()
 
     def _verify(self, server_final: str, expected: bytes) -> None:
+        from hmac import compare_digest  # noqa: PLC0415 - as above
+
         kind, _, value = server_final.partition(",")[0].partition("=")
         if kind == "e":
             said = repr(value[:200])
             raise SaslAuthenticationFailedError(f"the broker refused the SCRAM proof: {said}")
         if kind != "v":
             raise _broken("a last message that is neither a signature nor an error")
-        if not hmac.compare_digest(_from_base64(value), expected):
+        if not compare_digest(_from_base64(value), expected):
             raise SaslAuthenticationFailedError(
                 "the broker could not prove that it knows the password: it may be an impostor"
             )

@@ -1,0 +1,35 @@
+"""What a consumer without TLS and SASL never loads: together it was half of its start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+before = set(sys.modules)
+from kcore import Consumer
+consumer = Consumer(bootstrap_servers="127.0.0.1:1", group_id="g", api_version=(3, 9))
+consumer.subscribe(["t"])
+consumer.poll()
+print(*set(sys.modules) - before)
+consumer.close(timeout_ms=0)
+"""
+HEAVY = {
+    "dataclasses",
+    "difflib",
+    "encodings.idna",
+    "hashlib",
+    "inspect",
+    "ssl",
+    "importlib.metadata",
+}
+
+
+def test_it_loads_nothing_heavy_that_it_does_not_need():
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "kcore.consumer.core" in loaded
+    assert not loaded & HEAVY
