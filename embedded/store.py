@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import shutil
 from collections.abc import Callable
@@ -33,6 +34,8 @@ from kcore.embedded.log_files import LogFiles
 from kcore.errors import UsageError
 from kcore.timers import NEVER as NEVER_DUE
 from kcore.transports.forking import release_in_child
+
+_log = logging.getLogger(__name__)
 
 GROUPS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"
@@ -74,7 +77,13 @@ class Store:
         groups = cluster.config.coordinator.offsets_topic_num_partitions
         transactions = cluster.config.transactions.transaction_state_log_num_partitions
         about = {"format": FORMAT, GROUPS: groups, TRANSACTIONS: transactions}
-        for record in _records(self._path):
+        found, behind = _records(self._path)
+        if behind:  # no crash of ours did that, and it is about to be written anew
+            aside = self._path.with_name("cluster.log.damaged")
+            self.disk.replace(aside, self._path.read_bytes())
+            _log.warning("%s: a line is damaged, and %d behind it are lost; see %s",
+                         self._path, behind, aside)  # fmt: skip
+        for record in found:
             self._take(record, about)
         self._starts += 1
         cluster.settings.nodes.update(self._settings)
@@ -303,16 +312,17 @@ def _line(record: dict[str, Any]) -> bytes:
     return f"{crc32c(text.encode()):08x} {text}\n".encode()
 
 
-def _records(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file up to the first one that is not whole."""
-    found: list[dict[str, Any]] = []
-    if path.exists():
-        for line in path.read_bytes().splitlines(keepends=True):
-            checksum, _, text = line.partition(b" ")
-            if not line.endswith(b"\n") or checksum != b"%08x" % crc32c(text[:-1]):
-                break
-            found.append(json.loads(text))
-    return found
+def _records(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The lines of a file up to the first one that is not whole, and how many whole ones follow."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    whole = [_is_whole(line) for line in lines]
+    end = whole.index(False) if False in whole else len(lines)
+    return [json.loads(line.partition(b" ")[2]) for line in lines[:end]], sum(whole[end:])
+
+
+def _is_whole(line: bytes) -> bool:
+    checksum, _, text = line.partition(b" ")
+    return line.endswith(b"\n") and checksum == b"%08x" % crc32c(text[:-1])
 
 
 def _topic_id(folder: Path) -> str:

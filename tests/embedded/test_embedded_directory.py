@@ -379,6 +379,24 @@ def test_the_last_lines_of_a_torn_file_are_cut(start, tmp_path):
             assert list(broker.topics()) == ["new", *found]
 
 
+def test_a_file_that_is_damaged_before_its_end_is_put_aside(start, tmp_path, caplog):
+    with start() as broker:
+        broker.create_topic("t")
+        broker.create_topic("u")
+    about = tmp_path / "kept" / "cluster.log"
+    aside = about.with_name("cluster.log.damaged")
+    damaged = about.read_bytes().replace(b'"name":"t"', b'"name":"x"', 1)
+    about.write_bytes(damaged)
+    with start() as broker:
+        assert broker.topics() == {}
+    assert aside.read_bytes() == damaged
+    assert "cluster.log.damaged" in caplog.text
+    aside.unlink()
+    about.write_bytes(about.read_bytes() + b"torn")
+    with start():
+        assert not aside.exists()
+
+
 @pytest.mark.parametrize("flush", ["always", 10])
 def test_what_is_answered_is_synced(tmp_path, flush, monkeypatch):
     synced = []
