@@ -125,8 +125,8 @@ class ConsumerCore(ClientCore):
         # Another poll at the same time, with nothing between, finds the group as the one before
         # left it: whoever takes records one by one polls hundreds of times a millisecond.
         if self._group is not None and now_ms != self._polled_at:
-            self._group.handle_poll(now_ms)
-            self._settle(now_ms)
+            if self._group.handle_poll(now_ms) or self._fetcher.restless:
+                self._settle(now_ms)
             self._polled_at = now_ms
         elif self._fetcher.restless:
             self._settle(now_ms)

@@ -91,13 +91,16 @@ class GroupMember:
 
     # -- the clock -----------------------------------------------------------------------------
 
-    def handle_poll(self, now_ms: int) -> None:
+    def handle_poll(self, now_ms: int) -> bool:
         """The application is in poll and done with everything handed over before.
 
         The only input that begins a rebalance, delivers an assignment or commits automatically.
+        False: all is quiet, and no `handle_tick` has to follow.
         """
-        if self._ctx.timers.deadline() <= now_ms:
+        late = self._ctx.timers.deadline() <= now_ms
+        if late:
             self.handle_tick(now_ms)  # first, so that a poll after too long a pause is found out
+        busy = late or not self._quiet
         if self._rebalance.step in LAST_STEPS:
             if not self._ctx.config.await_acknowledgement:
                 self._closing.acknowledge(now_ms)
@@ -105,6 +108,7 @@ class GroupMember:
             self._heartbeats.handle_poll(now_ms)
             self._autocommit.handle_poll(now_ms)
             self._rebalance.handle_poll(now_ms)
+        return busy or not self._quiet
 
     def handle_tick(self, now_ms: int) -> None:
         """Fire what is due and go on with what is possible."""
@@ -271,6 +275,18 @@ class GroupMember:
     def _check_open(self) -> None:
         if self.closed:
             raise ConsumerStoppedError("the consumer is closed")
+
+    @property
+    def _quiet(self) -> bool:
+        """A member to whom nothing happens: nothing is asked for, sent or told."""
+        return (
+            self._rebalance.step is Step.IDLE
+            and self._membership.state is MemberState.STABLE
+            and self._membership.rejoin_reason is None
+            and self._coordinator.key is not None
+            and self._committer.operations.idle
+            and self._fetcher.operations.idle
+        )
 
     def _wanted(self) -> bool:
         """Whether anybody needs the coordinator now (K6, K7)."""
