@@ -52,6 +52,7 @@ class GroupBook:
         self.kept_generation = -1  # the newest whose assignment was given out: it is in the journal
         self.owners: dict[int, dict[TopicPartition, str]] = {}
         self.leaders: dict[int, str] = {}
+        self.members: frozenset[str] = frozenset()  # their ids, at the last look at its books
 
 
 class Judge:
@@ -153,10 +154,10 @@ class Judge:
 
     def _position(self, member: Member, hands: Hands, tp: TopicPartition) -> int:
         position = hands.position.get(tp)
+        kept_from = self.logs.kept_from(tp)
         if position is None:
-            starts = self.logs.starts(tp)
-            return max(*self.offsets.of(member.group_id, tp).candidates(), starts[-1])
-        return max(position, self.logs.starts(tp)[-1])
+            return max(*self.offsets.of(member.group_id, tp).candidates(), kept_from)
+        return max(position, kept_from)
 
     # Producers -----------------------------------------------------------------------------------
 
@@ -173,6 +174,10 @@ class Judge:
     def topic_made(self, name: str, topic_id: bytes) -> None:
         """Newer requests name topics by id."""
         self._topic_names[topic_id] = name
+
+    def looked_at(self, group: Group) -> None:
+        """A turn is over, and this is what a coordinator has."""
+        self.groups[group.group_id].members = frozenset(group.members)
 
     def coordinators_moved(self) -> None:
         """Another node keeps the groups: of a generation that was not assigned it knows nothing."""
@@ -250,7 +255,10 @@ class Judge:
                 f" {book.generation} of {request.group_id}",
             )
         group = self.group_of(request.group_id)
-        if group is None or request.member_id not in group.members:
+        # A node that stood still takes what has come before it ends a join that is overdue: whoever
+        # is put out by that, in the same turn, was a member when its commit was taken.
+        known = request.member_id in book.members
+        if group is None or (request.member_id not in group.members and not known):
             raise ViolationError(
                 Rule.COMMIT_FENCED,
                 f"{wire.client.name} has committed, and is no member of {request.group_id}",

@@ -21,7 +21,7 @@ class Log:
 
     values: dict[int, bytes] = field(default_factory=dict)
     end_offset: int = 0  # behind the last of these
-    starts: list[int] = field(default_factory=lambda: [0])  # where it has started, the last: now
+    starts: list[int] = field(default_factory=lambda: [0])  # where leaders have let it start
     delivered: dict[int, bytes] = field(default_factory=dict)  # to anybody, promised or not
     by_group: dict[str, set[int]] = field(default_factory=dict)  # delivered to whom
 
@@ -103,7 +103,7 @@ class Logs:
         if log is None:
             return []
         missing = log.values.keys() - log.by_group.get(group_id, set())
-        return sorted(offset for offset in missing if offset >= log.starts[-1])
+        return sorted(offset for offset in missing if offset >= self.kept_from(tp))
 
     def handed_end(self, group_id: str, tp: TopicPartition) -> int:
         """Behind the last record that anybody of a group got; 0: nobody got any."""
@@ -119,6 +119,12 @@ class Logs:
         """Where the log has started so far: whoever wants older records goes on there."""
         log = self.logs.get(tp)
         return [0] if log is None else log.starts
+
+    def kept_from(self, tp: TopicPartition) -> int:
+        """Older records may be deleted, or not: a leader that has moved its start may be gone
+        before its followers hear of that, and lead again later. Such starts go back and forth.
+        """
+        return max(self.starts(tp))
 
     def end_offset(self, tp: TopicPartition) -> int:
         """Behind the last promised record."""

@@ -87,7 +87,7 @@ def _partition(world: World, group_id: str, owner: Member, tp: TopicPartition) -
         return [f"{owner.name} is at {position} of {end} in {_name(tp)}"]
     committed = world.judge.offsets.of(group_id, tp).sure
     handed = logs.handed_end(group_id, tp)
-    deleted = handed <= logs.starts(tp)[-1]  # whoever begins there has nothing to commit
+    deleted = handed <= logs.kept_from(tp)  # whoever begins there has nothing to commit
     if not deleted and (committed is None or committed < handed):
         return [f"{committed} of {handed} is committed in {_name(tp)}"]
     return []

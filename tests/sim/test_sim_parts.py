@@ -179,6 +179,17 @@ def test_what_was_deleted_may_be_passed_over():
     broken(Rule.NEVER_SKIPS, offsets.handed, "m2", "g", Hands(), T0, records(2, b"c"))
 
 
+def test_what_one_leader_has_deleted_and_another_one_has_is_promised_no_more():
+    logs = Logs()
+    logs.acknowledged(T0, 0, [b"a", b"b", b"c", b"d", b"e"])
+    logs.trimmed(T0, 3)
+    logs.trimmed(T0, 2)  # by a leader that did not know; the first one may lead again
+    assert logs.kept_from(T0) == 3
+    assert logs.missing("g", T0) == [3, 4]
+    for first, values in ((2, [b"c", b"d"]), (3, [b"d"])):
+        Offsets(logs).handed("m1", "g", Hands(), T0, records(first, *values))
+
+
 # The trace ---------------------------------------------------------------------------------------
 
 

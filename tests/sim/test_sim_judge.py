@@ -1,0 +1,95 @@
+"""The judge alone: what it lets pass, and what it does not."""
+
+from collections import deque
+from types import SimpleNamespace
+
+import pytest
+from sim_runs import run, well
+
+from kcore.sim import Fault, Plan, Rule, ViolationError
+from kcore.sim.judge import Judge
+from kcore.sim.ledger import Ledger
+from kcore.sim.offsets import Hands
+from kcore.sim.trace import Trace
+from kcore.structs import TopicPartition
+from kcore.wire import frames
+from kcore.wire import messages as m
+
+T0 = TopicPartition("t", 0)
+VERSION = 8  # of OffsetCommit: topics have names
+
+
+class Client:
+    name = identity = "m1"
+    group_id = "g"
+
+
+class Court:
+    """One group, "g", as its coordinator has it, and one member that commits."""
+
+    def __init__(self, *members):
+        self.group = SimpleNamespace(group_id="g", members=dict.fromkeys(members))
+        trace = Trace()
+        self.ledger = Ledger(Plan(seed=1), trace)
+        self.judge = Judge(self.ledger, trace, lambda _group_id: self.group)
+        client = Client()
+        self.judge.member_started(client)
+        self.judge.hands[client] = Hands(done={T0: 3})
+        self.wire = SimpleNamespace(
+            client=client, node=SimpleNamespace(name="node1"), asked=deque(), hole=False,
+            excused=False, turn_ms=0, client_open=True,
+        )  # fmt: skip
+
+    def look(self):
+        self.judge.looked_at(self.group)
+
+    def ask(self):
+        partition = m.OffsetCommitRequest.OffsetCommitRequestPartition(
+            partition_index=0, committed_offset=3
+        )
+        topic = m.OffsetCommitRequest.OffsetCommitRequestTopic(name="t", partitions=[partition])
+        request = m.OffsetCommitRequest(
+            group_id="g", generation_id_or_member_epoch=1, member_id="m1-a", topics=[topic]
+        )
+        self.ledger.asked(self.wire, frames.encode_request(request, VERSION, 1, "m1"), 0)
+
+    def confirm(self):
+        partition = m.OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=0)
+        topic = m.OffsetCommitResponse.OffsetCommitResponseTopic(name="t", partitions=[partition])
+        answer = m.OffsetCommitResponse(topics=[topic])
+        self.ledger.answered(self.wire, frames.encode_response(answer, VERSION, 1), 5)
+
+
+def test_a_commit_counts_whose_sender_is_put_out_in_the_turn_that_takes_it():
+    court = Court("m1-a", "m2-b")
+    court.ask()
+    court.look()
+    del court.group.members["m1-a"]  # the same turn: a join that was overdue ends
+    court.confirm()
+    assert court.judge.offsets.of("g", T0).sure == 3
+
+
+@pytest.mark.parametrize("members", [("m1-a", "m2-b"), ("m2-b",)])
+def test_a_commit_of_who_was_put_out_before_does_not_count(members):
+    court = Court(*members)
+    court.look()
+    court.ask()
+    court.group.members.pop("m1-a", None)
+    court.look()
+    with pytest.raises(ViolationError, match="m1 has committed, and is no member of g") as found:
+        court.confirm()
+    assert found.value.rule is Rule.COMMIT_FENCED
+
+
+def test_a_commit_to_a_group_that_is_kept_nowhere_does_not_count():
+    court = Court("m1-a")
+    court.ask()
+    court.look()
+    court.group = None
+    with pytest.raises(ViolationError, match="no member of g"):
+        court.confirm()
+
+
+def test_a_node_that_stood_still_takes_a_commit_and_then_puts_its_sender_out():
+    faults = {Fault.NODE_PAUSE: 2_500, Fault.ZOMBIE: 2_500, Fault.JOIN: 4_000, Fault.CUT: 4_000}
+    well(run(Plan(seed=115, members=3, max_poll_interval_ms=5_000, faults=faults)))
