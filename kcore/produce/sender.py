@@ -350,7 +350,8 @@ class Sender:
         if batch in lane.tracked:
             at = lane.tracked.index(batch)
             lane.tracked[at : at + 1] = parts
-        lane.queue.extendleft(reversed(parts))
+        for part in parts:  # not simply first: one before it may be back already
+            lane.put_back(part)
         self._accumulator.replace(batch, parts)
         self._replaced(batch, parts)
         self._accumulator.due[lane] = None

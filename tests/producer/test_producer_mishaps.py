@@ -132,26 +132,32 @@ def test_a_producer_goes_on_after_a_batch_that_nobody_answered_in_time():
         assert set(client.delivered()) <= set(log)
 
 
-@pytest.mark.parametrize("seed", range(30))
+SEEDS = [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 1000))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_mishaps_lose_nothing_double_nothing_and_keep_the_order(seed):
     rng = random.Random(seed)
     world, cluster, client = produce_world(
         nodes=3,
         topics={"t": 4},
         seed=seed,
-        batch_size=rng.choice([0, 60, 200]),
-        linger_ms=rng.choice([0, 5]),
-        request_timeout_ms=1_500,
+        batch_size=rng.choice([0, 60, 200, 1_000]),
+        linger_ms=rng.choice([0, 5, 50]),
+        request_timeout_ms=rng.choice([300, 1_500]),
+        max_in_flight_requests_per_connection=rng.choice([1, 2, 5]),
         delivery_timeout_ms=rng.choice([2_000, 120_000]),
         compression_type=rng.choice(["none", "gzip"]),
         buffer_memory=rng.choice([2_000, 1 << 20]),
     )
     cluster.hints = seed % 2 == 0
-    faults = [CUT_BEFORE, CUT_AFTER, NO_ANSWER, LATE, NOT_LEADER, 7, 19, 20, 10, 2, 87]
-    sick = [True]
+    cluster.max_batch = rng.choice([110, 150, 1 << 20])
+    cluster.first_epoch = rng.choice([0, 32_000])
+    faults = [CUT_BEFORE, CUT_AFTER, NO_ANSWER, LATE, NOT_LEADER, 7, 19, 20, 2, 87]
+    sick, often = [True], rng.choice([0.02, 0.15, 0.4])
 
     def fault(*_):
-        return rng.choice(faults) if sick[0] and rng.random() < 0.15 else None
+        return rng.choice(faults) if sick[0] and rng.random() < often else None
 
     cluster.fault = fault
     sent = {number: [] for number in range(4)}

@@ -282,6 +282,18 @@ def test_a_batch_that_is_too_large_is_split_until_it_fits(options):
     assert client.core.held_bytes == 0
 
 
+def test_parts_do_not_get_before_a_batch_that_is_back_already():
+    _, cluster, client = produce_world(linger_ms=50, batch_size=400)
+    send_all(client, values(1))
+    client.flush()
+    errors_of = iter([int(ErrorCode.NOT_ENOUGH_REPLICAS), int(ErrorCode.MESSAGE_TOO_LARGE)])
+    cluster.fault = lambda *_: next(errors_of, None)
+    send_all(client, values(60, 1))
+    client.flush(10_000)
+    assert cluster.log().values == values(61)
+    assert client.errors() == []
+
+
 @pytest.mark.parametrize("sizes", [[10, 900], [900, 10], [10, 10, 900], [1, 1, 1, 1, 900, 1]])
 def test_a_record_that_fits_nowhere_fails_alone(sizes):
     world, cluster, client = produce_world(linger_ms=50)

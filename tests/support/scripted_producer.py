@@ -132,7 +132,8 @@ class ProduceCluster(ScriptedCluster):
         if isinstance(fault, str):
             endings.append(_ENDINGS[fault])
         if fault == LATE:
-            self.later(700, lambda: log.append(data))
+            if len(data) <= self.max_batch:
+                self.later(700, lambda: log.append(data))
         elif isinstance(fault, R.PartitionProduceResponse):
             return fault
         elif isinstance(fault, int):
