@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from itertools import count
 from typing import Final, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from kcore.wire.message import Message
 from kcore.wire.messages import ProduceRequest, ProduceResponse
 
 TIMEOUT_S: Final = 30.0
+_LOOKS: Final = 300  # meanwhile, at whether there is still a server
 _PRODUCE_VERSION: Final = 9
 _TIMEOUT_MS: Final = 30_000
 # What a batch costs beside its records, and the most that a record does beside key and value.
@@ -57,7 +58,9 @@ class _InsideCall(Call):
 
 
 def ask(server: Serving, node: Node, message: Message, version: int) -> Message:
-    """The node's answer to a request. TimeoutError if it does not come."""
+    """The node's answer to a request. TimeoutError if it does not come; RuntimeError if nobody
+    serves any more who could give it.
+    """
 
     def begin(now_ms: int) -> Future[Message]:
         call = _InsideCall(node, message, version, now_ms)
@@ -66,7 +69,12 @@ def ask(server: Serving, node: Node, message: Message, version: int) -> Message:
             call.answer(result)
         return call.future
 
-    return server.call(begin).result(TIMEOUT_S)
+    future = server.call(begin)
+    for _ in range(_LOOKS):
+        if wait([future], TIMEOUT_S / _LOOKS).done:
+            break
+        server.call(lambda _now_ms: None)
+    return future.result(0)
 
 
 def produce(

@@ -85,6 +85,25 @@ def test_what_is_produced_from_inside_may_be_more_than_a_batch(kcore_broker):
         kcore_broker.produce("t", [(None, bytes(20_000))])
 
 
+def test_who_produces_from_inside_is_told_that_the_broker_has_ended():
+    with EmbeddedBroker(nodes=2) as broker:
+        broker.create_topic("t", replication_factor=2)
+        broker.drop_replication(1, 2)
+        told = []
+
+        def produce():
+            with pytest.raises(RuntimeError):
+                broker.produce("t", [(None, b"v")])
+            told.append(True)
+
+        waiting = threading.Thread(target=produce)
+        waiting.start()
+        while not broker.end_offsets("t")[0]:
+            time.sleep(0.01)
+    waiting.join(20)  # a Produce may wait for replicas for longer
+    assert told
+
+
 @pytest.mark.parametrize("records", [[b"value"], [("k", "v")], [(b"k", b"v", b"more")]])
 def test_what_is_no_record_is_said(kcore_broker, records):
     kcore_broker.create_topic("t")
