@@ -113,6 +113,7 @@ class TcpProxy:
         if self._thread.is_alive():
             self._do(lambda: setattr(self, "_closing", True))
             self._thread.join(10)
+            os.close(self._wake)  # not by the thread: it may be done before `_do` has woken it
 
     def _do(self, command: Callable[[], object]) -> None:
         done = threading.Event()
@@ -147,7 +148,6 @@ class TcpProxy:
                 self._commands.popleft()()
         self._deafen()
         self._cut(reset=False)
-        os.close(self._wake)
 
     def _wait(self) -> list[tuple[int, int]]:
         wanted = {self._wake: select.POLLIN}
