@@ -154,19 +154,14 @@ cdef int describe(
 ) except -1:
     """Make out how a column is laid out."""
     cdef const char* kind = schema.format
+    cdef int size
     column.index = PLAIN
     column.scale = 1
     column.indices = column.values = array
     if schema.dictionary != NULL:
-        if strcmp(kind, "c") == 0:
-            column.index = INDEX8
-        elif strcmp(kind, "s") == 0:
-            column.index = INDEX16
-        elif strcmp(kind, "i") == 0:
-            column.index = INDEX32
-        elif strcmp(kind, "l") == 0:
-            column.index = INDEX64
-        else:
+        size = "csil".find(kind.decode())  # int8 to int64
+        column.index = <Index> (INDEX8 + size)
+        if size < 0:
             raise ColumnError(f"column {name}: dictionary indices of format {kind.decode()!r}")
         column.values = array.dictionary
         kind = schema.dictionary.format
@@ -336,10 +331,9 @@ cdef class Rows:
             if first.size > 0 and memcmp(first.data, other.data, first.size):
                 break
             end += 1
-        name = None
-        if first.size >= 0:
-            name = first.data[:first.size].decode("utf-8", "replace")
-        return name, end
+        if first.size < 0:
+            return None, end
+        return first.data[:first.size].decode("utf-8", "replace"), end
 
     def too_large(self, int64_t limit) -> tuple[int, int] | None:
         """The first row whose record may take more than `limit` bytes, and how many; else None."""

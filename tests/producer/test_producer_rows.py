@@ -1,0 +1,97 @@
+"""Tables poured into `ProducerCore` while brokers fail and memory is short."""
+
+import random
+
+import pytest
+from scripted_producer import (
+    CUT_AFTER,
+    CUT_BEFORE,
+    LATE,
+    NO_ANSWER,
+    NOT_LEADER,
+    produce_world,
+)
+
+from kcore.produce.events import RecordsDelivered
+from kcore.produce.feeding import RowsDelivery
+from kcore.produce.rows import read_rows
+
+pa = pytest.importorskip("pyarrow")
+COUNT = 400
+
+
+def settle(client):
+    client.drain()
+    for event in client.of(RecordsDelivered):
+        for waiter in event.batch.waiters:
+            waiter.settle(event.batch)
+    client.events.clear()
+
+
+def pour(world, client, table):
+    """Take all rows, waiting for room; what became of them."""
+    delivery = RowsDelivery()
+    for rows in read_rows(table):
+        begin = 0
+        while begin < rows.length:
+            end = client.core.append_rows(
+                rows, "t", begin, rows.length, delivery, world.now, wall_ms=5
+            )
+            settle(client)
+            if end == begin:
+                world.run(20)
+                settle(client)
+            begin = end
+            assert world.now < 400_000, client.core.held_up
+    delivery.complete = True
+    return delivery
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_rows_arrive_once_in_order_where_they_belong(seed):
+    rng = random.Random(seed)
+    world, cluster, client = produce_world(
+        nodes=3,
+        topics={"t": 3},
+        seed=seed,
+        batch_size=rng.choice([0, 200, 1_000]),
+        linger_ms=rng.choice([0, 5]),
+        request_timeout_ms=500,
+        delivery_timeout_ms=rng.choice([1_000, 120_000]),
+        compression_type=rng.choice(["none", "gzip"]),
+        buffer_memory=rng.choice([1_500, 5_000, 1 << 20]),
+    )
+    often, sick = rng.choice([0, 0.1, 0.3]), [True]
+    faults = [CUT_BEFORE, CUT_AFTER, NO_ANSWER, LATE, NOT_LEADER, 7, 19, 87]
+    cluster.max_batch = rng.choice([120, 200, 1 << 20])
+    cluster.fault = lambda *_: rng.choice(faults) if sick[0] and rng.random() < often else None
+    numbers = [rng.choice([None, 0, 1, 2]) for _ in range(COUNT)]
+    table = pa.table(
+        {
+            "value": [b"%06d" % row for row in range(COUNT)],
+            "key": [rng.choice([None, b"%d" % (row % 9)]) for row in range(COUNT)],
+            "partition": pa.array(numbers, pa.int32()),
+        }
+    )
+    delivery = pour(world, client, table)
+    sick[0] = False
+    client.core.flush(world.now)
+    while not delivery.done:
+        world.run(50)
+        settle(client)
+        assert world.now < 800_000
+    assert delivery.rows == delivery.delivered + delivery.failed == COUNT
+    assert (delivery.failed == 0) is (delivery.error is None)
+    arrived = 0
+    for number in range(3):
+        log = cluster.log(number).values
+        assert log == sorted(set(log))
+        assert all(numbers[int(value)] in (None, number) for value in log)
+        arrived += len(log)
+    assert delivery.delivered <= arrived <= COUNT
+    if not delivery.failed:
+        assert arrived == COUNT
+        for tp, told in delivery.partitions.items():
+            size = len(cluster.log(tp.partition).values)
+            assert (told.first_offset, told.last_offset, told.count) == (0, size - 1, size)
+    assert client.core.held_bytes == 0
