@@ -47,8 +47,8 @@ class SendParts(Send):
         object.__setattr__(self, "link", link)
         object.__setattr__(self, "parts", parts)
 
-    @property
-    def data(self) -> bytes:  # type: ignore[misc]
+    @property  # type: ignore[misc]  # it brings its own slots, so `data` is no field of it
+    def data(self) -> bytes:
         """The parts, joined."""
         return b"".join(self.parts)
 
