@@ -37,6 +37,17 @@ def skip_the_generation_check(patch):
     patch.setattr(Commits, "_check", check)
 
 
+def count_commits_of_who_is_gone(patch):
+    """The generation is checked, and not whether its sender is in it."""
+    original = Commits._check
+
+    def check(self, *args, **more):
+        error = original(self, *args, **more)
+        return E.NONE if error == E.UNKNOWN_MEMBER_ID else error
+
+    patch.setattr(Commits, "_check", check)
+
+
 def answer_twice(patch):
     original = Desk.answer
 
@@ -135,6 +146,16 @@ def forget_a_batch(patch):
         return kept
 
     patch.setattr(PartitionLog, "append", append)
+
+
+def delete_one_more(patch):
+    """A record goes that nobody has asked to delete."""
+    original = PartitionLog.delete_before
+
+    def delete_before(self, offset):
+        return original(self, min(offset + 1, self.end_offset))
+
+    patch.setattr(PartitionLog, "delete_before", delete_before)
 
 
 def hide_rebalances(patch):
@@ -281,6 +302,7 @@ def go_round_in_circles(patch):
 
 BUGS = [
     skip_the_generation_check,
+    count_commits_of_who_is_gone,
     answer_twice,
     never_answer,
     forget_a_parked_join,
@@ -292,6 +314,7 @@ BUGS = [
     joins_end_late,
     keep_what_moved,
     forget_a_batch,
+    delete_one_more,
     hide_rebalances,
     lose_journal_entries,
     offsets_go_to_a_neighbour,
