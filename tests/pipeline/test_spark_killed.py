@@ -17,9 +17,9 @@ from kcore.pipeline.reading import read_range
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-RECORDS = 900
+RECORDS = 500
 PARTITIONS = 3
-DRIVERS = 3
+DRIVERS = 2
 RUNS_MAX = 12
 DRIVER = Path(__file__).with_name("killed_pipeline.py")
 
