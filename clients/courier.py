@@ -82,9 +82,7 @@ class Courier:
         try:
             while not self._closed:
                 with self.lock:
-                    if not self._closed:
-                        self._pump.step()
-                    calls = self._collect()
+                    calls = [] if self._closed else self._turn()
                 self._call(calls)
         except Exception as error:
             if not self._forked:
@@ -96,6 +94,16 @@ class Courier:
             self.stopped = True
             for bell in [*self._waiting]:
                 bell.set()
+
+    def _turn(self, timeout_ms: int | None = None) -> list[Callable[[], object]]:
+        """Wait for the network and sort what came of it; the calls that are to be made.
+
+        A verb of another thread may have come to its end between two turns, which brings an event
+        and nothing that would wake the pump: so there is no wait while anything is unread.
+        """
+        if not self.core.unread:
+            self._pump.step(timeout_ms)
+        return self._collect()
 
     def _collect(self) -> list[Callable[[], object]]:
         """Sort what the core has said; the calls that are to be made without the lock."""
@@ -221,8 +229,7 @@ class Courier:
                 left = None if until is None else int(until - self.now_ms())
                 if left is not None and left <= 0:
                     return False
-                self._pump.step(left)
-                calls = self._collect()
+                calls = self._turn(left)
             self._call(calls)
 
     def forked(self) -> None:

@@ -29,7 +29,7 @@ _ROUNDS_MAX = 64
 class ClientCore:
     """See the module's text. A core says in `_turn` what its rooms do, and in `deadline` when.
 
-    unsent: empty if `next_action` has nothing.
+    unsent: empty if `next_action` has nothing. unread: empty if `next_event` has nothing.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class ClientCore:
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
         self._lookup = TopicLookup(refresh, self._links, rng)
         self.unsent = self._links.actions
+        self.unread = self._outbox.events
         self._seen_changes = 0
         self._closing_until: int | None = None
         self._closed = False

@@ -1,0 +1,69 @@
+"""Who wakes whom: calls that end at once while the courier is between two turns."""
+
+import threading
+
+import pytest
+
+from kcore import Producer
+from kcore.embedded import EmbeddedBroker
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker(in_memory=True) as broker:
+        broker.create_topic("t", 1)
+        yield broker
+
+
+@pytest.fixture
+def producer(broker):
+    with Producer(
+        transport=broker.transport(), bootstrap_servers=broker.bootstrap, linger_ms=0
+    ) as producer:
+        yield producer
+
+
+def watch_turns(courier):
+    """How many events nobody has looked at, each time the pump is to wait for the network."""
+    step, overlooked = courier._pump.step, []
+
+    def watch(*given):
+        overlooked.append(len(courier.core.unread))
+        return step(*given)
+
+    courier._pump.step = watch
+    return overlooked
+
+
+def hold_courier(producer):
+    """Keep the courier in a callback, where it neither waits nor has the lock; `set` lets it go."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold(_):
+        inside.set()
+        go_on.wait(10)
+
+    producer.send("t", b"v").add_callback(hold)
+    assert inside.wait(10)
+    return go_on
+
+
+@pytest.mark.parametrize(
+    "call", [lambda p: p.flush(5), lambda p: p.close(0)], ids=["flush", "close"]
+)
+def test_what_ends_at_once_between_two_turns_is_seen(producer, call):
+    go_on = hold_courier(producer)
+    overlooked = watch_turns(producer._courier)
+    lets_go = threading.Timer(0.05, go_on.set)
+    lets_go.start()
+    call(producer)  # both are over as soon as they are asked for: nothing is under way
+    lets_go.join()
+    assert not any(overlooked)  # else it waited for the network, with the answer at hand
+
+
+def test_a_flush_in_a_callback_with_nothing_under_way_ends(producer):
+    ended = threading.Event()
+    overlooked = watch_turns(producer._courier)
+    producer.send("t", b"v").add_callback(lambda _: (producer.flush(5), ended.set()))
+    assert ended.wait(10)
+    assert not any(overlooked)
