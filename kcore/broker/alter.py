@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
@@ -21,7 +22,34 @@ _TOPIC_KINDS: Final = {name: name for name in OPTIONS}
 Change = Callable[[Mapping[str, str], Mapping[str, str]], dict[str, str]]
 
 
-def alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -> None:
+def alter(
+    call: Call, entries: Sequence[Any], change_of: Callable[[Any], Change], *, dry_run: bool
+) -> Iterator[dict[str, Any]]:
+    """Alter what each entry of a request names, as `change_of` says; the fields of its result.
+
+    Each succeeds or fails by itself; one that is named twice fails each time.
+    """
+    times = Counter((entry.resource_type, entry.resource_name) for entry in entries)
+    for entry in entries:
+        kind, name = entry.resource_type, entry.resource_name
+        code, why = ErrorCode.NONE, None
+        try:
+            if times[kind, name] > 1:
+                raise RefusedError(
+                    ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
+                )
+            _alter(call, kind, name, change_of(entry), dry_run=dry_run)
+        except RefusedError as refused:
+            code, why = refused.code, refused.why
+        yield {
+            "resource_type": kind,
+            "resource_name": name,
+            "error_code": code,
+            "error_message": why,
+        }
+
+
+def _alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -> None:
     """RefusedError if it cannot be."""
     if kind == TOPIC:
         _alter_topic(call, name, change, dry_run=dry_run)

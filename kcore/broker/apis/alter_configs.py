@@ -5,36 +5,20 @@ Left out: groups, client metrics, loggers.
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
 
-from kcore.broker.alter import alter
-from kcore.broker.batches import RefusedError
+from kcore.broker.alter import Change, alter
 from kcore.broker.calls import Call
 from kcore.broker.settings import Operation, replaced
-from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import AlterConfigsRequest, AlterConfigsResponse
 
 
 def handle(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Each resource by itself succeeds or fails."""
-    times = Counter((entry.resource_type, entry.resource_name) for entry in request.resources)
-    response = AlterConfigsResponse()
-    for entry in request.resources:
-        kind, name = entry.resource_type, entry.resource_name
-        result = AlterConfigsResponse.AlterConfigsResourceResponse(
-            resource_type=kind, resource_name=name, error_message=None
-        )
-        wanted = [(one.name, Operation.SET, one.value) for one in entry.configs]
-        change = partial(replaced, wanted)
-        try:
-            if times[kind, name] > 1:
-                raise RefusedError(
-                    ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
-                )
-            alter(call, kind, name, change, dry_run=request.validate_only)
-        except RefusedError as refused:
-            result.error_code = refused.code
-            result.error_message = refused.why
-        response.responses.append(result)
-    return response
+
+    def change(entry: AlterConfigsRequest.AlterConfigsResource) -> Change:
+        return partial(replaced, [(one.name, Operation.SET, one.value) for one in entry.configs])
+
+    found = alter(call, request.resources, change, dry_run=request.validate_only)
+    answer = AlterConfigsResponse.AlterConfigsResourceResponse
+    return AlterConfigsResponse(responses=[answer(**fields) for fields in found])
