@@ -1,36 +1,19 @@
 """Kafka's own classes read our journal, and would write the same bytes."""
 
-import json
 import subprocess
-from pathlib import Path
 
 import pytest
 from coordinator_world import WALL, World, of_journal
 from group_actors import Chaos
+from kafka_reading import as_kafka_reads
 
-from kcore.cli.demo.java import find_installation
 from kcore.coordinator import Entry
 from kcore.coordinator.journal import offset_entry
 from kcore.wire.messages import GroupMetadataKey, OffsetCommitValue
 
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ReadGroupRecords.java"
+TOPIC = "__consumer_offsets"
 
 pytestmark = pytest.mark.kafka
-
-
-def as_kafka_reads(entries):
-    """For each entry: its bytes as Kafka writes them again, and what Kafka's formatters say."""
-    java = find_installation()
-    command = [java.java, "-cp", f"{java.jars}/*", str(PROGRAM)]
-    lines = [f"{x.key.hex()} {'-' if x.value is None else x.value.hex()}" for x in entries]
-    text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    found = []
-    for line, answer in zip(lines, done.stdout.splitlines(), strict=True):
-        key, value, said = answer.split(" ", 2)
-        assert f"{key} {value}" == line
-        found.append(json.loads(said))
-    return found
 
 
 def journals():
@@ -52,7 +35,7 @@ def journals():
 def test_kafka_reads_what_we_write():
     entries = journals()
     assert len(entries) > 100
-    for (key, value), said in zip(of_journal(entries), as_kafka_reads(entries), strict=True):
+    for (key, value), said in zip(of_journal(entries), as_kafka_reads(TOPIC, entries), strict=True):
         if isinstance(key, GroupMetadataKey):
             assert said["key"] == {"type": 2, "data": {"group": key.group}}
             if value is not None:
@@ -76,7 +59,7 @@ def test_kafka_reads_what_we_write():
 def test_a_difference_would_be_seen():
     value = OffsetCommitValue(offset=5, commit_timestamp=WALL)
     good = offset_entry("g", "t", 0, value)
-    (said,) = as_kafka_reads([good])
+    (said,) = as_kafka_reads(TOPIC, [good])
     assert said["value"]["data"]["commitTimestamp"] == WALL
     with pytest.raises((AssertionError, subprocess.CalledProcessError)):
-        as_kafka_reads([Entry(good.key, good.value[:-1])])
+        as_kafka_reads(TOPIC, [Entry(good.key, good.value[:-1])])

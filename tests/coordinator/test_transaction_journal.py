@@ -1,22 +1,17 @@
 """The journal of transactions: Kafka's own classes read it, and killed anywhere it goes on."""
 
-import json
 import random
-import subprocess
-from pathlib import Path
 
 import pytest
+from kafka_reading import as_kafka_reads
 from transaction_world import T0, T1, World, end
 
-from kcore.cli.demo.java import find_installation
 from kcore.coordinator import Entry, Marker
 from kcore.coordinator.transactions.journal import read_transaction, transaction_entry
 from kcore.coordinator.transactions.states import AT_REST, DECIDED, TransactionState
 from kcore.coordinator.transactions.transaction import Transaction
 from kcore.errors import CorruptRecordError
 from kcore.wire.codes import ErrorCode as E
-
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ReadTransactionRecords.java"
 
 
 class Client:
@@ -212,17 +207,9 @@ def test_kafka_reads_what_we_write():
     entries = [item for world in worlds for found in world.journals.values() for item in found]
     entries.append(Entry(entries[0].key, None))
     assert len(entries) > 100
-    java = find_installation()
-    command = [java.java, "-cp", f"{java.jars}/*", str(PROGRAM)]
-    lines = [f"{x.key.hex()} {'-' if x.value is None else x.value.hex()}" for x in entries]
-    text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     versions = set()
-    for entry, line, answer in zip(entries, lines, done.stdout.splitlines(), strict=True):
-        key, value, said = answer.split(" ", 2)
-        assert f"{key} {value}" == line
+    for entry, found in zip(entries, as_kafka_reads("__transaction_state", entries), strict=True):
         name, transaction = read_transaction(entry)
-        found = json.loads(said)
         assert found["key"]["data"] == {"transactionalId": name}
         if transaction is not None:
             data = found["value"]["data"]
