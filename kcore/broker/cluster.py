@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NOBODY", "Cluster", "Journal"]
 
+
 class Cluster:
     """The shared state. Nodes sign on when they are made; the first one is the controller.
 
