@@ -1,10 +1,9 @@
 """Scenarios of options, leaders and replicas; on one node, so most elections have nothing to do."""
 
 import struct
-import time
 
 import crc32c
-from scenarios_data import batch, creating, fetch, produce, scenario
+from scenarios_data import batch, fetch, produce, scenario
 
 from kcore.records import encode_batch
 from kcore.wire import messages as m
@@ -13,7 +12,6 @@ from kcore.wire.message import ZERO_UUID
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 SEEN = ["retention.ms", "cleanup.policy", "segment.bytes", "segment.jitter.ms"]
-SETTLED_S = 0.15  # a Kafka's nodes hear of new options a little later
 
 
 def altered(kind, name, *operations, **more):
@@ -35,7 +33,10 @@ def described(kind, name, keys):
 
 
 def see(peer, topic, keys, note):
-    time.sleep(SETTLED_S)
+    """What a topic's options are. A Kafka's nodes hear of them a little later, in the order in which
+    they came to be: a node that knows a later topic knows them.
+    """
+    peer.topic(f"after-{len(peer.said)}")
     peer.ask(described(TOPIC, topic, keys), 4, note=note)
 
 
@@ -168,8 +169,7 @@ def times_of_records(peer):
 @scenario
 def compacted_topics(peer):
     """What they take; not what is left of it."""
-    name = peer.name("c")
-    peer.ask(creating(name, configs=[("cleanup.policy", "compact")]), 4)
+    name = peer.topic("c", cleanup_policy="compact")
     mixed = encode_batch([(5, b"k", b"1"), (6, None, b"2"), (7, b"k", None), (8, None, None)])
     peer.ask(produce(name, mixed), 9, note="without keys")
     peer.ask(produce(name, mixed, topic_id=ZERO_UUID), 8, note="without keys, and no errors each")
