@@ -10,13 +10,13 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
 import pytest
 from record_batches import CODECS, read, rows, take_all, vectors
+from threads import THREADS, together
 
 from kcore.errors import ConcurrentUseError, CorruptRecordError
 from kcore.records import BatchBuilder, RecordReader, encode_batch
@@ -25,41 +25,11 @@ from kcore.records.batch import batches_of
 from kcore.records.columns import Columns
 from kcore.records.message_set import encode_message_set
 
-THREADS = 6
 EACH = 40  # records a batch
 BATCHES = 12
 
 
-@pytest.fixture(autouse=True)
-def _switch_often() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
-    """Run `work(number)` in threads that begin at the same moment: what each returned."""
-    barrier = threading.Barrier(threads)
-    results: list[Any] = [None] * threads
-    errors: list[BaseException] = []
-
-    def run(number: int) -> None:
-        barrier.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as error:  # noqa: BLE001 - raised below, in the test's own thread
-            errors.append(error)
-
-    workers = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-        assert not worker.is_alive()
-    if errors:
-        raise errors[0]
-    return results
+pytestmark = pytest.mark.usefixtures("switch_often")
 
 
 def log_of(codec: str) -> bytes:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
+from threads import THREADS, together
 from wire_samples import CASES, filled
 
 from kcore.errors import FrameError, UsageError
@@ -17,40 +15,10 @@ from kcore.wire.codec import decode, encode
 from kcore.wire.frames import FrameReader
 from kcore.wire.messages import MetadataResponse
 
-THREADS = 6
 LARGE = (1 << 20) + 12345  # bytes; frames of this size are kept for the next ones
 
 
-@pytest.fixture(autouse=True)
-def _switch_often() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def together(work: Callable[[int], Any]) -> list[Any]:
-    """Run `work(number)` in threads that begin at the same moment: what each returned."""
-    barrier = threading.Barrier(THREADS)
-    results: list[Any] = [None] * THREADS
-    errors: list[BaseException] = []
-
-    def run(number: int) -> None:
-        barrier.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as error:  # noqa: BLE001 - raised below, in the test's own thread
-            errors.append(error)
-
-    workers = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-        assert not worker.is_alive()
-    if errors:
-        raise errors[0]
-    return results
+pytestmark = pytest.mark.usefixtures("switch_often")
 
 
 def test_every_message_both_ways() -> None:
