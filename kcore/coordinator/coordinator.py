@@ -20,19 +20,17 @@ OffsetMetadataManager); classic groups.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kcore.coordinator.config import CoordinatorConfig
 from kcore.coordinator.context import Context, Topics
 from kcore.coordinator.describing import describe, listed
-from kcore.coordinator.desk import Caller, Desk, Reply, Ticket
+from kcore.coordinator.desk import Caller, Ticket
 from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, response_of
+from kcore.coordinator.front import Front, partition_for
 from kcore.coordinator.group import Group
-from kcore.coordinator.journal import Append, Item, Marker
-from kcore.coordinator.purgatory import Purgatory
+from kcore.coordinator.journal import Marker
 from kcore.coordinator.refusals import refuse
 from kcore.coordinator.shard import Shard
 from kcore.errors import UsageError
@@ -56,8 +54,6 @@ from kcore.wire.messages import (
     TxnOffsetCommitRequest,
 )
 
-_INT32: Final = 0x7FFFFFFF
-
 # Requests about one group, and the part of a shard that serves them.
 _Serve = Callable[[Shard, Ticket, Any, int], None]
 _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
@@ -77,28 +73,10 @@ _ADDS: Final = (JoinGroupRequest, OffsetCommitRequest, TxnOffsetCommitRequest)
 _NAMELESS: Final = (OffsetCommitRequest,)
 
 
-class AnyTopic:
-    """For owners that do not care which topics there are: every name exists, no id does."""
-
-    def name_of(self, _topic_id: bytes) -> str | None:
-        """No topic is known by its id."""
-        return None
-
-    def id_of(self, _name: str) -> bytes | None:
-        """No topic is known by its id."""
-        return None
-
-    def has_partition(self, _name: str, partition: int) -> bool:
-        """Every partition exists."""
-        return partition >= 0
-
-
-class GroupCoordinator:
+class GroupCoordinator(Front[Shard]):
     """The coordinator of the groups whose partitions of `__consumer_offsets` this node leads.
 
-    rng: member ids are drawn from it. topics: which topics there are. wall_offset_ms: the time of
-    day minus `now_ms`; may be set again. immediate: an append counts as done when it is given out,
-    for owners whose journal cannot fail; `handle_appended` is not to be called then.
+    rng: member ids are drawn from it. wall_offset_ms: may be set again. The rest: see `Front`.
     """
 
     def __init__(
@@ -110,16 +88,9 @@ class GroupCoordinator:
         wall_offset_ms: int = 0,
         immediate: bool = False,
     ) -> None:
+        super().__init__(topics, wall_offset_ms=wall_offset_ms, immediate=immediate)
         self._config = config
         self._rng = rng
-        self._topics: Topics = AnyTopic() if topics is None else topics
-        self._wall_offset_ms = wall_offset_ms
-        self._immediate = immediate
-        self._purgatory = Purgatory()
-        self._desk = Desk()
-        self._appends: deque[Append] = deque()
-        self._numbers = count(1)
-        self._shards: dict[int, Shard] = {}
         self._running = True
         self._fan_outs: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
             OffsetFetchRequest: self._fetch,
@@ -146,58 +117,15 @@ class GroupCoordinator:
             self._serve_group(serve, ticket, request, now_ms)
         self._purgatory.expire(now_ms)
 
-    def handle_closed(self, link: Hashable) -> None:
-        """A connection is gone: nobody is there to get its answers. Its members live on until
-        their sessions end, as the next connection may be theirs.
-        """
-        self._desk.close(link)
-
-    def handle_deadline(self, now_ms: int) -> None:
-        """The time that `deadline` said has come."""
-        self._purgatory.expire(now_ms)
-
     # World in: the journal -----------------------------------------------------------------------
-
-    def handle_appended(
-        self, partition: int, number: int, now_ms: int, error: ErrorCode = ErrorCode.NONE
-    ) -> None:
-        """An append is through, or failed with the log's `error` and left nothing behind.
-
-        Ignored if the partition has been lost since. IllegalStateError if it is not its turn.
-        """
-        shard = self._shards.get(partition)
-        if shard is not None:
-            shard.appends.handle_appended(number, error, now_ms)
-            self._purgatory.expire(now_ms)
 
     def handle_elected(self, partition: int) -> None:
         """The partition is led here from now on; its entries are to come."""
-        if partition in self._shards:
-            raise UsageError(f"partition {partition} is led already")
         context = Context(
             self._config, self._rng, self._topics, self._purgatory, self._wall_offset_ms
         )
-        self._shards[partition] = Shard(
-            context, partition, self._appends, self._numbers, immediate=self._immediate
-        )
-
-    def handle_entries(self, partition: int, items: Iterable[Item], now_ms: int) -> None:
-        """Entries of the partition, in its order; CorruptRecordError if one cannot be read."""
-        self._loading(partition).load(items, now_ms)
-
-    def handle_loaded(self, partition: int, now_ms: int) -> None:
-        """That were all: the partition's groups go on."""
-        self._loading(partition).start(now_ms)
-        self._purgatory.expire(now_ms)
-
-    def handle_resigned(self, partition: int, now_ms: int) -> None:
-        """Another node leads the partition, or none; harmless if this one did not."""
-        shard = self._shards.pop(partition, None)
-        if shard is not None:
-            shard.resign(ErrorCode.NOT_COORDINATOR, now_ms)
-            kept = [append for append in self._appends if append.partition != partition]
-            self._appends.clear()
-            self._appends.extend(kept)
+        shard = Shard(context, partition, self._appends, self._numbers, immediate=self._immediate)
+        self._elect(partition, shard)
 
     def end_transaction(
         self, partition: int, producer_id: int, producer_epoch: int, committed: bool, now_ms: int
@@ -232,20 +160,6 @@ class GroupCoordinator:
         for partition in list(self._shards):
             self.handle_resigned(partition, now_ms)
 
-    # Out -----------------------------------------------------------------------------------------
-
-    def next_append(self) -> Append | None:
-        """What to append next; None if there is nothing."""
-        return self._appends.popleft() if self._appends else None
-
-    def next_reply(self) -> Reply | None:
-        """The next answer; None if there is none."""
-        return self._desk.next_reply()
-
-    def deadline(self) -> int:
-        """When `handle_deadline` is to be called; NEVER if nothing waits."""
-        return self._purgatory.deadline()
-
     # State ---------------------------------------------------------------------------------------
 
     def partition_for(self, group_id: str) -> int:
@@ -256,11 +170,6 @@ class GroupCoordinator:
         """A group that is kept here, to look at; None if there is none."""
         shard = self._shards.get(self.partition_for(group_id))
         return None if shard is None else shard.groups.get(group_id)
-
-    @property
-    def parked(self) -> int:
-        """How many requests wait for their answer."""
-        return self._desk.waiting
 
     # Requests ------------------------------------------------------------------------------------
 
@@ -332,10 +241,9 @@ class GroupCoordinator:
         ticket.answer(response)
 
     def _list(self, ticket: Ticket, request: ListGroupsRequest, _now_ms: int) -> None:
-        shards = [self._shards[partition] for partition in sorted(self._shards)]
-        error = ErrorCode.NONE if self._running else ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if any(shard.loading for shard in shards):
-            error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        shards, error = self._all_shards()
+        if not self._running:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         if error:
             ticket.answer(ListGroupsResponse(error_code=error))
             return
@@ -380,29 +288,6 @@ class GroupCoordinator:
         return self._shard_at(self.partition_for(group_id))
 
     def _shard_at(self, partition: int) -> tuple[Shard | None, ErrorCode]:
-        shard = self._shards.get(partition)
         if not self._running:
             return None, ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if shard is None:
-            return None, ErrorCode.NOT_COORDINATOR
-        if shard.loading:
-            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return shard, ErrorCode.NONE
-
-    def _loading(self, partition: int) -> Shard:
-        shard = self._shards.get(partition)
-        if shard is None or not shard.loading:
-            raise UsageError(f"partition {partition} is not being loaded")
-        return shard
-
-
-def partition_for(group_id: str, partitions: int) -> int:
-    """Which of so many partitions of `__consumer_offsets` keeps a group.
-
-    Java: Utils.abs(groupId.hashCode()) % partitions; the hash runs over UTF-16 units.
-    """
-    units = group_id.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for index in range(0, len(units), 2):
-        value = (31 * value + (units[index] << 8 | units[index + 1])) & 0xFFFFFFFF
-    return (value & _INT32) % partitions
+        return super()._shard_at(partition)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from kcore.coordinator.appends import Appends
 from kcore.coordinator.cleaning import Cleaning, sweep_key
 from kcore.coordinator.commits import Commits
 from kcore.coordinator.context import Context
 from kcore.coordinator.fetches import Fetches
+from kcore.coordinator.front import BaseShard
 from kcore.coordinator.group import Group
 from kcore.coordinator.joining import Joining, dismiss
 from kcore.coordinator.journal import NO_PRODUCER, Append, Item, Marker, read_entry
@@ -21,7 +22,7 @@ from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 
 
-class Shard:
+class Shard(BaseShard):
     """Everything about the groups whose journal is one partition."""
 
     def __init__(
@@ -33,8 +34,8 @@ class Shard:
         *,
         immediate: bool,
     ) -> None:
+        super().__init__()
         self.context = context
-        self.loading = True
         self.offsets = Offsets()
         context.appends = Appends(partition, self._replay, out, numbers, immediate=immediate)
         self.appends = context.appends
@@ -51,10 +52,6 @@ class Shard:
         return self.context.groups
 
     # Coming and going ----------------------------------------------------------------------------
-
-    def load(self, items: Iterable[Item], now_ms: int) -> None:
-        """Entries of the journal, in its order; CorruptRecordError if one cannot be read."""
-        self.appends.load(items, now_ms)
 
     def start(self, now_ms: int) -> None:
         """U2: the whole journal is loaded. The members are taken to be alive until they are not."""

@@ -22,16 +22,13 @@ KIP-588, KIP-664, KIP-890.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import count
 from typing import Any, Final
 
 from kcore.coordinator.context import Topics
-from kcore.coordinator.coordinator import AnyTopic, partition_for
-from kcore.coordinator.desk import Caller, Desk, Reply, Ticket
-from kcore.coordinator.journal import Append, Item
-from kcore.coordinator.purgatory import Purgatory
+from kcore.coordinator.desk import Caller, Ticket
+from kcore.coordinator.front import Front, drop, partition_for
 from kcore.coordinator.transactions import adding
 from kcore.coordinator.transactions.config import TransactionConfig
 from kcore.coordinator.transactions.describing import Described, describe, listed
@@ -77,13 +74,11 @@ _END_BUMPS_VERSION: Final = 5
 _ADD_BUMPS_VERSION: Final = 4
 
 
-class TransactionCoordinator:
+class TransactionCoordinator(Front[Shard]):
     """The coordinator of the transactional ids whose partitions of `__transaction_state` this node
     leads.
 
-    ids: gives out producer ids. topics: which topics there are. offsets_partitions: of
-    `__consumer_offsets`. wall_offset_ms: the time of day minus `now_ms`. immediate: an append
-    counts as done when it is given out; `handle_appended` is not to be called then.
+    ids: gives out producer ids. offsets_partitions: of `__consumer_offsets`. The rest: see `Front`.
     """
 
     def __init__(
@@ -96,18 +91,11 @@ class TransactionCoordinator:
         wall_offset_ms: int = 0,
         immediate: bool = False,
     ) -> None:
+        super().__init__(topics, wall_offset_ms=wall_offset_ms, immediate=immediate)
         self._config = config
         self._ids = ids
-        self._topics: Topics = AnyTopic() if topics is None else topics
         self._offsets_partitions = offsets_partitions
-        self._wall_offset_ms = wall_offset_ms
-        self._immediate = immediate
-        self._purgatory = Purgatory()
-        self._desk = Desk()
-        self._appends: deque[Append] = deque()
         self._markers: deque[Markers] = deque()
-        self._numbers = count(1)
-        self._shards: dict[int, Shard] = {}
         self._handlers: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
             InitProducerIdRequest: self._init,
             AddPartitionsToTxnRequest: self._add_partitions,
@@ -130,26 +118,6 @@ class TransactionCoordinator:
         handler(self._desk.take(caller, version), request, now_ms)
         self._purgatory.expire(now_ms)
 
-    def handle_closed(self, link: Hashable) -> None:
-        """A connection is gone: nobody is there to get its answers."""
-        self._desk.close(link)
-
-    def handle_deadline(self, now_ms: int) -> None:
-        """The time that `deadline` said has come."""
-        self._purgatory.expire(now_ms)
-
-    def handle_appended(
-        self, partition: int, number: int, now_ms: int, error: ErrorCode = ErrorCode.NONE
-    ) -> None:
-        """An append is through, or failed with the log's `error` and left nothing behind.
-
-        Ignored if the partition has been lost since. IllegalStateError if it is not its turn.
-        """
-        shard = self._shards.get(partition)
-        if shard is not None:
-            shard.appends.handle_appended(number, error, now_ms)
-            self._purgatory.expire(now_ms)
-
     def handle_marked(
         self, markers: Markers, written: Iterable[TopicPartition], now_ms: int
     ) -> None:
@@ -163,9 +131,7 @@ class TransactionCoordinator:
 
     def handle_elected(self, partition: int, epoch: int) -> None:
         """The partition is led here from now on, in this epoch; its entries are to come."""
-        if partition in self._shards:
-            raise UsageError(f"partition {partition} is led already")
-        self._shards[partition] = Shard(
+        shard = Shard(
             self._config,
             partition,
             epoch,
@@ -176,45 +142,18 @@ class TransactionCoordinator:
             wall_offset_ms=self._wall_offset_ms,
             immediate=self._immediate,
         )
-
-    def handle_entries(self, partition: int, items: Iterable[Item], now_ms: int) -> None:
-        """Entries of the partition, in its order; CorruptRecordError if one cannot be read."""
-        self._loading(partition).load(items, now_ms)
-
-    def handle_loaded(self, partition: int, now_ms: int) -> None:
-        """That were all: what was decided is carried out, what is open goes on."""
-        self._loading(partition).start(now_ms)
-        self._purgatory.expire(now_ms)
+        self._elect(partition, shard)
 
     def handle_resigned(self, partition: int, now_ms: int) -> None:
         """Another node leads the partition, or none; harmless if this one did not."""
-        shard = self._shards.pop(partition, None)
-        if shard is not None:
-            shard.resign(ErrorCode.NOT_COORDINATOR, now_ms)
-            appends = [append for append in self._appends if append.partition != partition]
-            markers = [marker for marker in self._markers if marker.partition != partition]
-            self._appends.clear()
-            self._appends.extend(appends)
-            self._markers.clear()
-            self._markers.extend(markers)
+        super().handle_resigned(partition, now_ms)
+        drop(self._markers, partition)
 
     # Out -----------------------------------------------------------------------------------------
-
-    def next_append(self) -> Append | None:
-        """What to append next; None if there is nothing."""
-        return self._appends.popleft() if self._appends else None
 
     def next_markers(self) -> Markers | None:
         """What to write to the logs next; None if there is nothing."""
         return self._markers.popleft() if self._markers else None
-
-    def next_reply(self) -> Reply | None:
-        """The next answer; None if there is none."""
-        return self._desk.next_reply()
-
-    def deadline(self) -> int:
-        """When `handle_deadline` is to be called; NEVER if nothing waits."""
-        return self._purgatory.deadline()
 
     def transaction(self, transactional_id: str) -> Transaction | None:
         """What is known of an id that is kept here, to look at; None if there is nothing."""
@@ -359,10 +298,9 @@ class TransactionCoordinator:
         ticket.answer(response)
 
     def _list(self, ticket: Ticket, request: ListTransactionsRequest, now_ms: int) -> None:
-        shards = [self._shards[partition] for partition in sorted(self._shards)]
-        if any(shard.loading for shard in shards):
-            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            ticket.answer(ListTransactionsResponse(error_code=code))
+        shards, error = self._all_shards()
+        if error:
+            ticket.answer(ListTransactionsResponse(error_code=error))
             return
         known = [
             transaction
@@ -376,20 +314,9 @@ class TransactionCoordinator:
 
     def _shard_of(self, transactional_id: str) -> tuple[Shard | None, ErrorCode]:
         """Who keeps an id, or why nobody here does."""
-        shard = self._shards.get(self.partition_for(transactional_id))
         if not transactional_id:
             return None, ErrorCode.INVALID_REQUEST
-        if shard is None:
-            return None, ErrorCode.NOT_COORDINATOR
-        if shard.loading:
-            return None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return shard, ErrorCode.NONE
-
-    def _loading(self, partition: int) -> Shard:
-        shard = self._shards.get(partition)
-        if shard is None or not shard.loading:
-            raise UsageError(f"partition {partition} is not being loaded")
-        return shard
+        return self._shard_at(self.partition_for(transactional_id))
 
 
 def _told(error: ErrorCode, request: Message, version: int) -> ErrorCode:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kcore.coordinator.appends import Appends, answered
+from kcore.coordinator.front import BaseShard
 from kcore.coordinator.journal import Append, Item, Marker
 from kcore.coordinator.purgatory import Delayed, Key, Purgatory
 from kcore.coordinator.transactions.config import RETRY_MS, TRANSACTIONS_MAX, TransactionConfig
@@ -60,7 +61,7 @@ class Markers:
     partitions: tuple[TopicPartition, ...]
 
 
-class Shard:
+class Shard(BaseShard):
     """Everything about the transactional ids whose journal is one partition.
 
     epoch: of this election; markers of older ones are refused by the logs.
@@ -79,11 +80,11 @@ class Shard:
         wall_offset_ms: int,
         immediate: bool,
     ) -> None:
+        super().__init__()
         self.config = config
         self.epoch = epoch
         self.ids = ids
         self.wall_offset_ms = wall_offset_ms
-        self.loading = True
         self.transactions: dict[str, Transaction] = {}
         # What no entry says, and is lost with the coordinator: markers that are not written, what
         # is on its way to the journal.
@@ -117,10 +118,6 @@ class Shard:
         return len(self.transactions) + len(self._pending) >= TRANSACTIONS_MAX
 
     # Coming and going ----------------------------------------------------------------------------
-
-    def load(self, items: Iterable[Item], now_ms: int) -> None:
-        """Entries of the journal, in its order; CorruptRecordError if one cannot be read."""
-        self.appends.load(items, now_ms)
 
     def start(self, now_ms: int) -> None:
         """The whole journal is loaded: what was decided is carried out, what is open times out."""
