@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from kcore.cli.demo.java import JAVA_MAJOR_MIN, JAVA_VERSION
+from kcore.cli.demo.java import JavaUnavailableError, find_java
 from kcore.cli.endings import DONE, RefusalError
 
 _EXTRA: Final = "pip install 'kcore[jobs]'"
@@ -42,15 +40,10 @@ class PipelineOptions:
 
 def why_not() -> str | None:
     """Why no job can run here; None if one can."""
-    java = shutil.which("java")
-    if java is None:
-        return f"there is no Java, and Spark needs {JAVA_MAJOR_MIN} or later"
-    question = [java, "-version"]
-    said = subprocess.run(question, capture_output=True, text=True, check=False)  # noqa: S603
-    version = JAVA_VERSION.search(said.stderr + said.stdout)
-    if version is None or int(version[1]) < JAVA_MAJOR_MIN:
-        major = version[1] if version else "of an unknown version"
-        return f"{java} is Java {major}, and Spark needs {JAVA_MAJOR_MIN} or later"
+    try:
+        find_java()
+    except JavaUnavailableError as why:
+        return f"Spark cannot be started: {why}"
     for package in _PACKAGES:
         if find_spec(package) is None:
             return f"{package} is not installed: {_EXTRA}"

@@ -1,5 +1,6 @@
 """What a real Kafka needs here, a Java 17 and the jars: found, or said plainly what is missing.
 
+Java is JAVA_HOME's, else the first on the PATH, as Spark and Kafka's own scripts choose.
 The jars are those of `tests/pom.xml`, fetched by `make kafka` into `.cache/kafka/jars`;
 KCORE_KAFKA_JARS names another folder.
 """
@@ -17,7 +18,7 @@ from typing import Final
 JARS_VARIABLE: Final = "KCORE_KAFKA_JARS"
 JARS_FOLDER: Final = Path(".cache/kafka/jars")
 JAVA_MAJOR_MIN: Final = 17
-JAVA_VERSION = re.compile(r'version "(\d+)')
+_VERSION = re.compile(r'version "(\d+)')
 
 # Kafka's own scripts, by the name people know, and the class that each one starts.
 TOOLS: Final = {
@@ -50,6 +51,10 @@ LOGGING: Final = {
 }
 
 
+class JavaUnavailableError(RuntimeError):
+    """There is no Java here that is recent enough; the text says what there is instead."""
+
+
 class KafkaUnavailableError(RuntimeError):
     """No real Kafka can be started here; the text says what is missing and what to do."""
 
@@ -67,22 +72,33 @@ class KafkaInstallation:
         return [self.java, *jvm, *logging, "-cp", f"{self.jars}/*", main, *args]
 
 
+def find_java() -> str:
+    """The Java to start, Kafka and Spark alike. Raises JavaUnavailableError."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home) / "bin" / "java") if home else "java")
+    if java is None:
+        where = f"in JAVA_HOME, which is {home}" if home else "on the PATH or in JAVA_HOME"
+        raise JavaUnavailableError(f"no java {where}; Java {JAVA_MAJOR_MIN} or later is needed")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = _VERSION.search(said.stderr + said.stdout)
+    if version is None or int(version[1]) < JAVA_MAJOR_MIN:
+        major = version[1] if version else "of an unknown version"
+        raise JavaUnavailableError(
+            f"{java} is Java {major}; Java {JAVA_MAJOR_MIN} or later is needed"
+        )
+    return java
+
+
 def find_installation(jars: Path | None = None) -> KafkaInstallation:
     """Find Java and the jars.
 
     In `jars`, else KCORE_KAFKA_JARS, else `.cache/kafka/jars` here or in a folder
     above. Raises KafkaUnavailableError.
     """
-    java = shutil.which("java")
-    if java is None:
-        raise KafkaUnavailableError(f"no java on the PATH; Java {JAVA_MAJOR_MIN} is needed")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    version = JAVA_VERSION.search(said.stderr + said.stdout)
-    if version is None or int(version[1]) < JAVA_MAJOR_MIN:
-        found = version[1] if version else "unknown"
-        raise KafkaUnavailableError(
-            f"{java} is Java {found}; Kafka needs Java {JAVA_MAJOR_MIN} or later"
-        )
+    try:
+        java = find_java()
+    except JavaUnavailableError as why:
+        raise KafkaUnavailableError(str(why)) from why
     folder = jars or _jars_folder()
     if not any(folder.glob("kafka_2.13-*.jar")):
         raise KafkaUnavailableError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,16 +22,23 @@ _SETTINGS: Final = {
 _QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
     # Most of what a JVM does in its first minute is compiling: a third less without C2.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
 @contextmanager
-def session(master: str | None, name: str, log: Path | None = None) -> Iterator[SparkSession]:
+def session(
+    master: str | None,
+    name: str,
+    log: Path | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
     """A Spark session with the data source registered. JobError: Spark does not start.
 
     master: None: as spark-submit says. log: what the JVM and the workers say on standard error.
+    more: Spark's settings, which go before those made here.
     """
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -46,6 +53,7 @@ def session(master: str | None, name: str, log: Path | None = None) -> Iterator[
         settings["spark.master"] = master
         settings |= _QUIET
         settings |= _LOCAL if master.startswith("local") else {}
+    settings |= more or {}
     builder = SparkSession.builder.appName(f"kcore {name}")
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -122,6 +122,7 @@ def test_unknown_topic_is_said_in_one_line(kafka, names):
 
 def test_without_java_it_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     done = subprocess.run([*DEMO, *KAFKA], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "no java on the PATH" in done.stderr

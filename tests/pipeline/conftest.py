@@ -4,30 +4,15 @@ Without Java they are skipped, which the run says (KCORE_REQUIRE_ALL=1: they fai
 """
 
 import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-JAVA_MAJOR_MIN = 17
+from kcore.cli.demo.java import JavaUnavailableError, find_java
+
 CONNECTOR = Path(".cache/spark/connector")
 COUNT = pytest.StashKey[int]()
-
-
-def missing_java():
-    """Why Spark cannot be started; None if it can."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin/java") if home else "java"
-    try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
-    except OSError:
-        return "there is no java, of 17 or later, on the PATH or in JAVA_HOME"
-    found = re.search(r'version "(\d+)', said.stderr)
-    if found is None or int(found[1]) < JAVA_MAJOR_MIN:
-        return f"java is too old: {said.stderr.splitlines()[:1]}"
-    return None
 
 
 def connector_jars():
@@ -37,39 +22,27 @@ def connector_jars():
 
 @pytest.fixture(scope="session")
 def spark(request, tmp_path_factory):
-    why = missing_java()
-    if why:
+    try:
+        find_java()
+    except JavaUnavailableError as why:
         pytest.skip(f"no Spark: {why}")
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    from kcore.pipeline import KcoreDataSource  # noqa: PLC0415
+    from kcore.pipeline.jobs.session import session  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Other people's jars are there only where tests compare with them.
     compared = any("jvm_connector" in item.fixturenames for item in request.session.items)
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "700m",
-        "spark.driver.extraJavaOptions": quick,
         "spark.driver.extraClassPath": ":".join(map(str, connector_jars() if compared else [])),
         "spark.sql.shuffle.partitions": "1",
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.log.level": "ERROR",
     }
-    builder = SparkSession.builder.master("local[2]").appName("kcore tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    session.dataSource.register(KcoreDataSource)
-    yield session
-    session.stop()
+    with session("local[2]", "tests", more=settings) as started:
+        started.sparkContext.setLogLevel("OFF")
+        yield started
 
 
 @pytest.fixture(scope="session")
