@@ -9,18 +9,21 @@ Needs `pip install 'kcore[spark]'` (pyspark from 4.2 on), a Java runtime for Spa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from kcore.pipeline.metrics import progress_metrics as progress_metrics
     from kcore.pipeline.source import KcoreDataSource as KcoreDataSource
 
-__all__ = ["KcoreDataSource"]
+_HOMES: Final = {"KcoreDataSource": "source", "progress_metrics": "metrics"}
+
+__all__ = ["KcoreDataSource", "progress_metrics"]
 
 
 def __getattr__(name: str) -> object:
-    if name != "KcoreDataSource":
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kcore.pipeline.source import KcoreDataSource as found  # noqa: N813, PLC0415
-
+    found: object = getattr(import_module(f"kcore.pipeline.{_HOMES[name]}"), name)
     globals()[name] = found
     return found
