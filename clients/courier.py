@@ -16,6 +16,7 @@ from kcore import transports
 from kcore.clients.reporting import Reporter
 from kcore.errors import ForkedError, KafkaError, ProducerClosed
 from kcore.events import Closed, ErrorRaised, OperationCompleted
+from kcore.limits import MAX_TIMEOUT_MS
 from kcore.produce.events import RecordsDelivered
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
@@ -69,6 +70,7 @@ class Courier:
         self._bells: dict[Any, None] = {}  # rung after each turn
         self._waiting: dict[Any, None] = {}  # of everybody who waits, rung at the end
         self._closed = False
+        self._abandoned = False
         self._forked = False
         self._inside: object = None  # the courier's thread or greenlet
         release_in_child(self)
@@ -82,6 +84,9 @@ class Courier:
         try:
             while not self._closed:
                 with self.lock:
+                    if self._abandoned:
+                        self._abandoned = False
+                        self.core.close(self.now_ms(), MAX_TIMEOUT_MS)
                     calls = [] if self._closed else self._turn()
                 self._call(calls)
         except Exception as error:
@@ -169,6 +174,13 @@ class Courier:
             self.core.stirred = False
             if self._transport.waiting:
                 self._pump.wakeup()
+
+    def abandon(self) -> None:
+        """Nobody will close it: deliver what there is, then end. From any thread, also from within
+        the lock, as the garbage collector is.
+        """
+        self._abandoned = True
+        self._pump.wakeup()
 
     def raise_errors(self, seen: int) -> None:
         """Raise what the cluster has said against us since `errors_seen` was so much."""

@@ -16,6 +16,7 @@ from kcore import transports
 from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
+from kcore.clients.farewell import see_off
 from kcore.clients.partitioners import chooser
 from kcore.clients.security import tls_context
 from kcore.clients.tables import TableFuture, send_table
@@ -56,6 +57,7 @@ class Producer:
         self._serialize_value = _normal_form(self._settings.value_serializer)
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
+        self._farewell = see_off(self, self._courier, self._settings.client_id)
         self._legal_topics: set[str] = set()
         self._choose = None
         if self._settings.partitioner is not None:
@@ -274,6 +276,7 @@ class Producer:
             courier.nudge()
         if not courier.inside:
             courier.wait(lambda: courier.over, limit + _GRACE_S)
+        self._farewell.detach()
         for serializer in (self._settings.key_serializer, self._settings.value_serializer):
             close = getattr(serializer, "close", None)
             if callable(close):

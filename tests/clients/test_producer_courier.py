@@ -1,6 +1,11 @@
 """Who wakes whom: calls that end at once while the courier is between two turns."""
 
+import gc
+import subprocess
+import sys
 import threading
+import time
+import warnings
 
 import pytest
 
@@ -67,3 +72,48 @@ def test_a_flush_in_a_callback_with_nothing_under_way_ends(producer):
     producer.send("t", b"v").add_callback(lambda _: (producer.flush(5), ended.set()))
     assert ended.wait(10)
     assert not any(overlooked)
+
+
+# Nobody closes it ---------------------------------------------------------------------------------
+
+
+def wait_for(done):
+    until = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_producer_that_is_dropped_delivers_and_its_thread_ends(broker):
+    producer = Producer(
+        transport=broker.transport(), bootstrap_servers=broker.bootstrap, linger_ms=60_000
+    )
+    future = producer.send("t", b"v")
+    courier = producer._courier
+    before = {thread for thread in threading.enumerate() if thread.name == "kcore-producer"}
+    with pytest.warns(ResourceWarning, match=r"dropped without close\(\)"):
+        del producer
+    assert future.get(10).offset >= 0
+    wait_for(lambda: courier.over)
+    wait_for(lambda: not all(thread.is_alive() for thread in before))
+
+
+def test_a_producer_that_was_closed_is_dropped_in_silence(broker):
+    producer = Producer(transport=broker.transport(), bootstrap_servers=broker.bootstrap)
+    producer.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del producer
+        gc.collect()
+
+
+def test_the_end_of_the_program_waits_for_what_was_sent():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        program = (
+            "import sys; from kcore import Producer;"
+            "producer = Producer(bootstrap_servers=sys.argv[1], linger_ms=60_000);"
+            "[producer.send('t', b'v') for _ in range(1000)]"
+        )
+        subprocess.run([sys.executable, "-c", program, broker.bootstrap], timeout=60, check=True)
+        assert broker.end_offsets("t") == [1000]
