@@ -168,7 +168,13 @@ cdef tuple fields_of(ConsumerRecord record):
     )
 
 
+cdef object unwrapped(item):
+    """A record's fields, anything else as it is: what operators of tuples are given."""
+    return fields_of(<ConsumerRecord> item) if type(item) is ConsumerRecord else item
+
+
 @cython.final
+@cython.collection_type("sequence")
 cdef class ConsumerRecord:
     """One record of a partition.
 
@@ -179,9 +185,10 @@ cdef class ConsumerRecord:
     message, else None), serialized_key_size, serialized_value_size, serialized_header_size (bytes;
     -1: null, or no headers).
 
-    It behaves like a named tuple: unpacking, indexing, slicing, equality with any tuple of the same
-    values, `_replace`, `_asdict`, `_fields`, pickling. Unlike one it is hashable, by topic,
-    partition and offset. It is not a subclass of `tuple`; `tuple(record)` makes one.
+    It behaves like a named tuple: unpacking, indexing, slicing, `match`, equality with and order
+    among any tuples, `_replace`, `_asdict`, `_fields`, pickling. Unlike one it is hashable, by
+    topic, partition and offset. It is not a subclass of `tuple`, and cannot have any; where only a
+    tuple will do (`"%s %s" % ...`, `json.dumps`), `tuple(record)` makes one.
     """
 
     def __init__(
@@ -310,8 +317,29 @@ cdef class ConsumerRecord:
     def __hash__(self) -> int:
         return hash((self.topic, self.partition, self.offset))
 
+    def __lt__(self, other):
+        return fields_of(self).__lt__(unwrapped(other))
+
+    def __le__(self, other):
+        return fields_of(self).__le__(unwrapped(other))
+
+    def __gt__(self, other):
+        return fields_of(self).__gt__(unwrapped(other))
+
+    def __ge__(self, other):
+        return fields_of(self).__ge__(unwrapped(other))
+
     def __add__(self, other):
-        return tuple(self) + tuple(other)
+        return fields_of(self) + unwrapped(other)
+
+    def __radd__(self, other):
+        return other + fields_of(self)
+
+    def __mul__(self, times):
+        return fields_of(self) * times
+
+    def __rmul__(self, times):
+        return fields_of(self) * times
 
     def __repr__(self) -> str:
         pairs = zip(FIELDS, fields_of(self))
@@ -319,6 +347,9 @@ cdef class ConsumerRecord:
 
     def __reduce__(self):
         return ConsumerRecord, fields_of(self)
+
+    def __getnewargs__(self) -> tuple:
+        return fields_of(self)
 
     def index(self, item, *bounds) -> int:
         """The first index of a field that equals `item`; ValueError if there is none."""
@@ -343,6 +374,10 @@ cdef class ConsumerRecord:
         if changes:
             raise ValueError(f"Got unexpected field names: {list(changes)!r}")
         return ConsumerRecord(*items)
+
+    def __replace__(self, **changes):
+        """`copy.replace`, from Python 3.13 on."""
+        return self._replace(**changes)
 
 
 cdef ConsumerRecord make_record(

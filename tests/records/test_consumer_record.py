@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 
 import pytest
 from kafka.consumer.fetcher import ConsumerRecord as Theirs
@@ -107,6 +109,7 @@ def test_replace_and_asdict(make: object) -> None:
     assert record == FIELDS
     with pytest.raises(ValueError, match=r"unexpected field names: \['nope'\]"):
         record._replace(nope=1)
+    assert record.__replace__(offset=9) == record._replace(offset=9)  # copy.replace (3.13)
     assert ConsumerRecord._make(iter(FIELDS)) == record
     assert ConsumerRecord(**record._asdict()) == record
 
@@ -149,6 +152,77 @@ def test_match(make: object) -> None:
             assert (offset, value) == (5, b"v")
         case _:
             raise AssertionError
+
+
+@both
+def test_match_as_a_sequence(make: object) -> None:
+    match make():
+        case (topic, partition, *_, size):
+            assert (topic, partition, size) == ("t", 3, 3)
+        case _:
+            raise AssertionError
+
+
+def outcome(use: Callable[[object], object], record: object) -> object:
+    """What a use gives, or the class of what it raises."""
+    try:
+        return use(record)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return type(error)
+
+
+def any_fields(rng: random.Random) -> tuple:
+    """What a record may hold; not all of it can be ordered."""
+    times = rng.randrange(3), rng.randrange(2**41), rng.choice([0, 1])
+    key, value = (rng.choice([None, b"", b"k", b"kk", "text", 7]) for _ in range(2))
+    headers = [("h", rng.choice([None, b"x"]))] * rng.randrange(3)
+    sizes = (rng.randrange(-1, 3) for _ in range(3))
+    place = "tu"[rng.randrange(2)], rng.randrange(2), rng.randrange(-1, 2)
+    return (*place, *times, key, value, headers, rng.choice([None, 5]), *sizes)
+
+
+ORDER = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_is_done_with_it_gives_what_theirs_gives(seed: int) -> None:
+    rng = random.Random(seed)
+    fields, others = any_fields(rng), any_fields(rng)
+    if rng.random() < 0.7:  # alike up to some field
+        others = fields[: (at := rng.randrange(14))] + others[at:]
+    number, tail = rng.randrange(-15, 15), rng.choice([(), (1, 2), [3], 4])
+    ends = [rng.choice([None, *range(-15, 16)]) for _ in range(3)]
+    item, names = rng.choice(fields), rng.sample([*Theirs._fields, "nope"], 2)
+    for ours, theirs in ((ConsumerRecord(*others), Theirs(*others)), (others, others), (5, 5)):
+        for order in ORDER:
+            left = outcome(lambda one: order(one, ours), ConsumerRecord(*fields))  # noqa: B023
+            assert left == outcome(lambda one: order(one, theirs), Theirs(*fields))  # noqa: B023
+            right = outcome(lambda one: order(ours, one), ConsumerRecord(*fields))  # noqa: B023
+            assert right == outcome(lambda one: order(theirs, one), Theirs(*fields))  # noqa: B023
+    uses = [
+        lambda one: one[number],
+        lambda one: one[slice(*ends)],
+        lambda one: one + tail,
+        lambda one: tail + one,
+        lambda one: one * (number % 3),
+        lambda one: (number % 3) * one,
+        lambda one: one * tail,
+        lambda one: one.index(item),
+        lambda one: one.index(item, number),
+        lambda one: one.count(item),
+        lambda one: item in one,
+        lambda one: list(reversed(one)),
+        lambda one: one._replace(**dict.fromkeys(names, item)),
+        lambda one: one._make(range(12 + number % 3)),
+        lambda one: one.__getnewargs__(),
+        lambda one: min(one, one._replace(offset=0)).offset,
+        repr,
+        str,
+        bool,
+        len,
+    ]
+    for use in uses:
+        assert outcome(use, ConsumerRecord(*fields)) == outcome(use, Theirs(*fields))
 
 
 def test_header_lists_are_the_caller_s() -> None:
