@@ -10,7 +10,7 @@ from kcore.broker import LogConfig, PartitionLog, compaction
 from kcore.broker.batches import read_header
 from kcore.broker.compaction import clean, dirt, needs_cleaning
 from kcore.broker.markers import Marker, marker_batch
-from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.java import TOOLS
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.records import RecordReader, encode_batch
 from kcore.records.batches import describe_batches
@@ -388,12 +388,7 @@ def test_a_topic_may_want_a_codec_of_its_own(world, client, codec):
 
 
 @pytest.mark.slow
-@pytest.mark.kafka
-def test_kafka_reads_what_is_left(log, tmp_path):
-    try:
-        installation = find_installation()
-    except KafkaUnavailableError as why:
-        pytest.skip(str(why))
+def test_kafka_reads_what_is_left(installation, log, tmp_path):
     put(log, (b"a", b"1"), (b"b", b"1"), codec="gzip")
     put(log, (b"a", None), producer_id=7, producer_epoch=0, base_sequence=0)
     put(log, (b"b", b"2"), producer_id=8, producer_epoch=0, base_sequence=0)

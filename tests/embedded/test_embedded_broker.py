@@ -116,10 +116,8 @@ def test_settings_are_texts(kcore_broker):
         kcore_broker.create_topic("t", settings={"retention.ms": 1000})
 
 
-def test_it_listens_on_ipv6_too():
-    if not socket.has_ipv6:
-        pytest.skip("no IPv6 here")
-    with EmbeddedBroker(host="::1") as broker:
+def test_it_listens_on_ipv6_too(ipv6_loopback):
+    with EmbeddedBroker(host=ipv6_loopback) as broker:
         broker.create_topic("t")
         broker.produce("t", [(None, b"v")])
         assert broker.bootstrap.startswith("[::1]:")

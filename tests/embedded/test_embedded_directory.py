@@ -14,7 +14,7 @@ import pytest
 
 import kcore
 from kcore import TopicPartition
-from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.java import TOOLS
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.cli.demo.kafka_node import free_ports
 from kcore.embedded import EmbeddedBroker
@@ -524,12 +524,7 @@ def test_many_kills(tmp_path, flush):
 # Kafka's own tool ---------------------------------------------------------------------------------
 
 
-@pytest.mark.kafka
-def test_kafkas_own_tool_reads_the_files(tmp_path):
-    try:
-        installation = find_installation()
-    except KafkaUnavailableError as why:
-        pytest.skip(str(why))
+def test_kafkas_own_tool_reads_the_files(installation, tmp_path):
     with EmbeddedBroker(directory=tmp_path) as broker:
         broker.create_topic("t")
         for count in (1, 2, 3):

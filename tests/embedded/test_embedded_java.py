@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from kcore.broker import BrokerConfig
-from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.java import TOOLS
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
@@ -20,14 +20,6 @@ slow = pytest.mark.slow
 CODECS = [*(pytest.param(name, marks=slow) for name in ("none", "gzip", "snappy", "lz4")), "zstd"]
 RELEASES = [(2, 1), *(pytest.param(release, marks=slow) for release in [(2, 8), (4, 3)])]
 VERIFIABLE = "org.apache.kafka.tools.Verifiable"
-
-
-@pytest.fixture(scope="module")
-def installation():
-    try:
-        return find_installation()
-    except KafkaUnavailableError as why:
-        pytest.skip(str(why))
 
 
 def tool_of(installation, broker):

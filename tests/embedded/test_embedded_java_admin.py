@@ -5,18 +5,10 @@ import subprocess
 
 import pytest
 
-from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.java import TOOLS
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
 
 pytestmark = pytest.mark.kafka
-
-
-@pytest.fixture(scope="module")
-def installation():
-    try:
-        return find_installation()
-    except KafkaUnavailableError as why:
-        pytest.skip(str(why))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcore.broker import BrokerConfig
-from kcore.cli.demo.java import TOOLS, KafkaUnavailableError, find_installation
+from kcore.cli.demo.java import TOOLS
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
@@ -16,14 +16,6 @@ DEADLINE_S = 90
 pytestmark = pytest.mark.kafka
 slow = pytest.mark.slow
 RELEASES = [(4, 3), *(pytest.param(release, marks=slow) for release in [(2, 8), (3, 5), (3, 9)])]
-
-
-@pytest.fixture(scope="module")
-def installation():
-    try:
-        return find_installation()
-    except KafkaUnavailableError as why:
-        pytest.skip(str(why))
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Nothing is left out quietly.
 
 Without Java or Maven the tests marked `kafka` are skipped, and the run says so. With
-KCORE_REQUIRE_ALL=1, as in continuous integration, a skipped test is a failed one, and a run in
-which no test met a real Kafka fails too.
+KCORE_REQUIRE_ALL=1, as in continuous integration, a skipped test is a failed one, and so is one
+that is expected to fail; a run in which no test met a real Kafka fails too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import real_kafka
 import kcore
 
 REQUIRE_ALL = os.environ.get("KCORE_REQUIRE_ALL") == "1"
+NEED_KAFKA = {"installation", "kafka", "kafka3"}  # fixtures; who asks for one is marked `kafka`
 KAFKA_TESTS_RUN = pytest.StashKey[int]()
 
 
@@ -29,7 +30,7 @@ def pytest_report_header() -> list[str]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if {"kafka", "kafka3"} & set(getattr(item, "fixturenames", ())):
+        if NEED_KAFKA & set(getattr(item, "fixturenames", ())):
             item.add_marker("kafka")
     why = real_kafka.missing() if any(item.get_closest_marker("kafka") for item in items) else None
     for item in items:
@@ -38,8 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+    expected = getattr(report, "wasxfail", None)  # says why; set also if it passed all the same
+    if REQUIRE_ALL and (report.skipped or expected is not None):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        if expected is not None:
+            reason = f"expected to fail, {expected}"
+            del report.wasxfail  # type: ignore[union-attr]
         report.outcome = "failed"
         report.longrepr = f"left out although KCORE_REQUIRE_ALL=1: {reason}"
 

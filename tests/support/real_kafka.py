@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kcore.cli.demo.java import KafkaUnavailableError, find_installation
+from kcore.cli.demo.java import KafkaInstallation, KafkaUnavailableError, find_installation
 from kcore.cli.demo.kafka_cluster import KafkaCluster
 
 CLUSTERS = pytest.StashKey[list[KafkaCluster]]()
@@ -49,6 +49,12 @@ def _started(config: pytest.Config, nodes: int) -> Iterator[KafkaCluster]:
         config.stash.setdefault(CLUSTERS, []).append(cluster)
         yield cluster
         config.stash[CLUSTERS].remove(cluster)
+
+
+@pytest.fixture(scope="session")
+def installation() -> KafkaInstallation:
+    """A Java and Kafka's jars, for tests that run its tools and classes."""
+    return find_installation()
 
 
 @pytest.fixture(scope="session")

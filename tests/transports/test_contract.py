@@ -120,13 +120,9 @@ def test_the_address_index_wraps_and_the_last_one_has_no_more(rig):
     assert [more for _, _, more in sorted(rig.core.closed)] == [True, False, False, False]
 
 
-def test_ipv6(rig):
-    try:
-        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
-    except OSError:
-        pytest.skip("this machine has no IPv6 loopback")
-    with listener:
-        link = rig.core.connect("::1", listener.getsockname()[1])
+def test_ipv6(rig, ipv6_loopback):
+    with socket.create_server((ipv6_loopback, 0), family=socket.AF_INET6) as listener:
+        link = rig.core.connect(ipv6_loopback, listener.getsockname()[1])
         rig.until(lambda: rig.core.connected)
         assert rig.core.connected == [link]
 
