@@ -33,8 +33,8 @@ def described(kind, name, keys):
 
 
 def see(peer, topic, keys, note):
-    """What a topic's options are. A Kafka's nodes hear of them a little later, in the order in which
-    they came to be: a node that knows a later topic knows them.
+    """What a topic's options are. A Kafka's nodes hear of them a little later, in their order: a
+    node that knows a topic that was made after them knows them.
     """
     peer.topic(f"after-{len(peer.said)}")
     peer.ask(described(TOPIC, topic, keys), 4, note=note)

@@ -141,6 +141,14 @@ class Producer:
         return self.ask(request, version, "add offsets")
 
 
+def served(peer, name):
+    """Wait until the id's coordinator serves."""
+    unknown = Producer(peer, name)
+    unknown.find()
+    asked = m.AddOffsetsToTxnRequest(transactional_id=name, producer_id=1, group_id="g")
+    peer.ready(asked, 3)
+
+
 def made(peer, base="x", version=NEW, link="p"):
     producer = Producer(peer, peer.name(base), version, link)
     producer.find()
