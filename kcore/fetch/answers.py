@@ -15,7 +15,6 @@ from kcore.connection.calls import Answer, ClusterView
 from kcore.errors import (
     AuthenticationFailedError,
     AuthorizationError,
-    CorruptRecordError,
     KafkaError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
@@ -23,7 +22,8 @@ from kcore.errors import (
     for_code,
 )
 from kcore.events import Event, RecordsFetched
-from kcore.fetch.config import EARLY_EMPTY_MAX, FetchConfig, ResetStrategy
+from kcore.fetch import unreadable
+from kcore.fetch.config import EARLY_EMPTY_MAX, STALE_ANSWERS_MAX, FetchConfig, ResetStrategy
 from kcore.fetch.partition import Partition
 from kcore.fetch.planner import NodePlan, Planner
 from kcore.fetch.positions import Positions
@@ -56,6 +56,8 @@ _ASK_LATER: Final = frozenset({ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN
 
 # Failures of a whole request that no later try can cure: the application must hear of them.
 _HOPELESS: Final = (UnsupportedVersionError, AuthenticationFailedError, AuthorizationError)
+
+_NOTHING_NEW: Final = "the answer held nothing new"
 
 _Part = tuple[TopicPartition, FetchResponse.PartitionData]
 
@@ -183,7 +185,7 @@ class Answers:
             return False
         entry = self._read(taken, partition, data)
         if entry is None:
-            self._planner.back_off(partition, taken.now_ms, "the answer held nothing new")
+            self._planner.back_off(partition, taken.now_ms, _NOTHING_NEW)
             return False
         self._planner.shelf.add(partition, entry)
         self._planner.touch(partition)
@@ -196,7 +198,9 @@ class Answers:
     def _read(
         self, taken: _Taken, partition: Partition, data: FetchResponse.PartitionData
     ) -> Entry | None:
-        """Open the records; None if there is nothing at or behind the offset asked for."""
+        """Open the records; None if there is nothing at or behind the offset asked for, and the
+        broker may still come to its senses.
+        """
         tp, offset = partition.tp, partition.next_offset
         aborted = _aborted(data) if self._config.committed_only else None
         found = Slice(tp, data.records or b"", aborted)
@@ -206,15 +210,12 @@ class Answers:
         except KafkaError as error:
             return entry.with_error(error, standing=True)
         if not reader.has_batches:
-            stuck = CorruptRecordError(
-                f"{tp.topic}-{tp.partition}: the broker sent {found.size} bytes from offset"
-                f" {offset} on, and no whole batch among them; seek past it, or raise"
-                " fetch_max_bytes and max_partition_fetch_bytes above the batch's size",
-                partition=tp,
-                first_offset=offset,
-            )
-            return entry.with_error(stuck, standing=True)
-        return entry.with_records(reader, found) if reader.end_offset > offset else None
+            return entry.with_error(unreadable.cut_off(found, offset), standing=True)
+        if reader.end_offset > offset:
+            return entry.with_records(reader, found)
+        if partition.error == _NOTHING_NEW and partition.attempts >= STALE_ANSWERS_MAX:
+            return entry.with_error(unreadable.stale(found, offset), standing=True)
+        return None
 
     def _note_offsets(self, partition: Partition, data: FetchResponse.PartitionData) -> None:
         if data.high_watermark >= 0:

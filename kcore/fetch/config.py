@@ -39,6 +39,11 @@ FETCH_SLACK_MS: Final = 5_000
 # the node is asked ever more slowly. A sound broker sends none; another must not make us spin.
 EARLY_EMPTY_MAX: Final = 3
 
+# Batches that all end before the offset asked for are what no sound broker sends, though one that
+# has just taken over might. This often in a row, some seconds with the backoff of retries, they are
+# waited out; then the application is told, as nothing would ever come.
+STALE_ANSWERS_MAX: Final = 5
+
 
 class ResetStrategy(Enum):
     """Where to go when there is no position, or it is out of range."""

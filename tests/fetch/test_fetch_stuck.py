@@ -1,0 +1,92 @@
+"""Answers that lead nowhere: the application is told where it stands, and how to go on."""
+
+from __future__ import annotations
+
+import pytest
+from fetch_world import World, asked, batch, data, tp
+
+from kcore.errors import CorruptRecordError
+from kcore.fetch.config import STALE_ANSWERS_MAX
+
+T0, T1 = tp(0), tp(1)
+
+
+def stale(world: World, answers: int) -> None:
+    """Answers that end before the offset asked for; the other partition has nothing new."""
+    while answers:
+        if T0 in asked(world.only()):
+            world.fetched(data(T0, batch(0, 3)), data(T1))
+            answers -= 1
+        else:
+            world.fetched(after_ms=500)
+
+
+def test_batches_that_end_before_the_offset_asked_for_are_no_silent_stall() -> None:
+    world = World(T0, T1, start=5)
+    world.tick()
+    stale(world, STALE_ANSWERS_MAX)
+    assert world.take() == {}
+    stale(world, 1)
+    for _ in range(3):
+        error = world.take_error(CorruptRecordError)
+        assert (error.partition, error.first_offset, error.last_offset) == (T0, 5, 5)
+        assert "batches that end before it" in str(error)
+        assert "seek to 6 to skip it" in str(error)
+        world.fetched(after_ms=500)
+        assert asked(world.only()) == {T1: 5}, "the others go on"
+    assert world.at(T0) == 5
+    world.positions.seek(T0, 5)  # try again
+    world.fetched(after_ms=500)
+    stale(world, 1)
+    assert world.take() == {}
+    while T0 not in asked(world.only()):
+        world.fetched(after_ms=500)
+    world.fetched(data(T0, batch(5, 1)), data(T1))
+    assert world.take() == {T0: [5]}
+
+
+def test_one_good_answer_among_them_is_enough() -> None:
+    world = World(T0, T1, start=5)
+    world.tick()
+    for start in (5, 6):
+        stale(world, STALE_ANSWERS_MAX)
+        assert world.take() == {}
+        while T0 not in asked(world.only()):
+            world.fetched(after_ms=500)
+        world.fetched(data(T0, batch(start, 1)), data(T1))
+        assert world.take() == {T0: [start]}
+
+
+@pytest.mark.parametrize("cut", [1, 11, 12, 26, 27, 60, 61])
+def test_a_batch_that_is_cut_off_is_named_as_far_as_it_is_known(cut: int) -> None:
+    whole = batch(3, 9)  # offsets 3 to 11
+    world = World(T0, start=5)
+    world.tick()
+    world.fetched(data(T0, whole[:cut]))
+    for _ in range(2):
+        error = world.take_error(CorruptRecordError)
+        last = 11 if cut >= 27 else 5
+        assert (error.partition, error.first_offset, error.last_offset) == (T0, 5, last)
+        assert f"the broker sent {cut} bytes" in str(error)
+        assert f"seek to {last + 1} to skip it" in str(error)
+        assert "max_partition_fetch_bytes" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("at", "field"),
+    [
+        (0, b"\xff" * 8),  # base offset -1
+        (0, b"\0" * 7 + b"\x06"),  # behind the offset asked for
+        (0, b"\x7f" + b"\xff" * 7),
+        (16, b"\x03"),  # magic
+        (23, b"\xff" * 4),  # last offset delta -1
+        (23, b"\0" * 4),  # all of it before the offset asked for
+    ],
+)
+def test_what_a_cut_off_header_says_is_not_believed(at: int, field: bytes) -> None:
+    whole = bytearray(batch(3, 9))
+    whole[at : at + len(field)] = field
+    world = World(T0, start=5)
+    world.tick()
+    world.fetched(data(T0, bytes(whole[:70])))
+    assert world.take_error(CorruptRecordError).last_offset == 5
