@@ -2,24 +2,12 @@
 
 import pytest
 from group_actors import live
+from planted_bugs import OF_COORDINATORS
 
-from kcore.coordinator import answers, offsets, rebalance
-from kcore.coordinator.desk import Desk, Reply
+from kcore.coordinator import offsets, rebalance
 from kcore.coordinator.group import Group
 from kcore.coordinator.membership import Membership
-from kcore.coordinator.rebalance import Rebalance
 from kcore.wire.codes import ErrorCode as E
-
-
-def _keep_the_generation(patch):
-    original = Rebalance.complete_join
-
-    def complete_join(self, group, now_ms):
-        before = group.generation
-        original(self, group, now_ms)
-        group.generation = max(before, 1)
-
-    patch.setattr(Rebalance, "complete_join", complete_join)
 
 
 def _skip_the_generation_check(patch):
@@ -32,41 +20,8 @@ def _skip_the_generation_check(patch):
     patch.setattr(Membership, "_check_sync", check)
 
 
-def _answer_twice(patch):
-    original = Desk.answer
-
-    def answer(self, ticket, message):
-        original(self, ticket, message)
-        if message.__class__.__name__ == "SyncGroupResponse":
-            self._replies.append(Reply(ticket.caller.token, message))
-
-    patch.setattr(Desk, "answer", answer)
-
-
-def _forget_a_member(patch):
-    original = Group.unpark_join
-
-    def unpark(self, member):
-        ticket = original(self, member)
-        return None if len(self.members) == 3 else ticket
-
-    patch.setattr(Group, "unpark_join", unpark)
-
-
 def _forget_a_timer(patch):
     patch.setattr(rebalance, "heartbeat_key", lambda group, member_id: ("heartbeat", member_id))
-
-
-def _everybody_leads(patch):
-    original = answers.accept_join
-
-    def accept(ticket, group, member, **more):
-        leader = group.leader_id
-        group.leader_id = member.member_id
-        original(ticket, group, member, **more)
-        group.leader_id = leader
-
-    patch.setattr(rebalance, "accept_join", accept)
 
 
 def _forget_tombstones(patch):
@@ -78,12 +33,9 @@ def _assign_what_is_old(patch):
 
 
 BUGS = [
-    _keep_the_generation,
+    *OF_COORDINATORS,
     _skip_the_generation_check,
-    _answer_twice,
-    _forget_a_member,
     _forget_a_timer,
-    _everybody_leads,
     _forget_tombstones,
     _assign_what_is_old,
 ]

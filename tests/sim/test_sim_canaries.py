@@ -1,14 +1,15 @@
 """Planted bugs, on either side: a simulation that does not find them proves nothing."""
 
 import pytest
+from planted_bugs import OF_COORDINATORS, answer_twice
 from sim_runs import busy, drawn
 
 from kcore.broker.cluster import Journal
 from kcore.broker.log import PartitionLog
 from kcore.cluster import links
-from kcore.coordinator import GroupCoordinator, answers, purgatory, rebalance
+from kcore.coordinator import GroupCoordinator, purgatory, rebalance
 from kcore.coordinator.commits import Commits
-from kcore.coordinator.desk import Desk, Reply
+from kcore.coordinator.desk import Desk
 from kcore.coordinator.group import Group
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
@@ -20,7 +21,6 @@ from kcore.sim import Rule
 from kcore.wire.codes import ErrorCode as E
 from kcore.wire.messages import (
     HeartbeatResponse,
-    SyncGroupResponse,
 )
 
 SEEDS = 30
@@ -48,17 +48,6 @@ def count_commits_of_who_is_gone(patch):
     patch.setattr(Commits, "_check", check)
 
 
-def answer_twice(patch):
-    original = Desk.answer
-
-    def answer(self, ticket, message):
-        original(self, ticket, message)
-        if isinstance(message, SyncGroupResponse):
-            self._replies.append(Reply(ticket.caller.token, message))
-
-    patch.setattr(Desk, "answer", answer)
-
-
 def never_answer(patch):
     """Every tenth heartbeat is forgotten."""
     original = Desk.answer
@@ -72,16 +61,6 @@ def never_answer(patch):
     patch.setattr(Desk, "answer", answer)
 
 
-def forget_a_parked_join(patch):
-    original = Group.unpark_join
-
-    def unpark(self, member):
-        ticket = original(self, member)
-        return None if len(self.members) == 3 else ticket
-
-    patch.setattr(Group, "unpark_join", unpark)
-
-
 def miscount_parked_joins(patch):
     original = Group.unpark_join
     count = [0]
@@ -93,17 +72,6 @@ def miscount_parked_joins(patch):
         return ticket
 
     patch.setattr(Group, "unpark_join", unpark)
-
-
-def keep_the_generation(patch):
-    original = Rebalance.complete_join
-
-    def complete_join(self, group, now_ms):
-        before = group.generation
-        original(self, group, now_ms)
-        group.generation = max(before, 1)
-
-    patch.setattr(Rebalance, "complete_join", complete_join)
 
 
 def one_member_gets_all(patch):
@@ -283,33 +251,18 @@ def stop_fetching(patch):
     patch.setattr(Planner, "send", send)
 
 
-def everybody_leads(patch):
-    original = answers.accept_join
-
-    def accept(ticket, group, member, **more):
-        leader = group.leader_id
-        group.leader_id = member.member_id
-        original(ticket, group, member, **more)
-        group.leader_id = leader
-
-    patch.setattr(rebalance, "accept_join", accept)
-
-
 def go_round_in_circles(patch):
     """Backoffs are forgotten."""
     patch.setattr(links, "exponential", lambda *_: 0)
 
 
 BUGS = [
+    *OF_COORDINATORS,
     skip_the_generation_check,
     count_commits_of_who_is_gone,
-    answer_twice,
     never_answer,
-    forget_a_parked_join,
     miscount_parked_joins,
-    keep_the_generation,
     one_member_gets_all,
-    everybody_leads,
     sessions_never_end,
     joins_end_late,
     keep_what_moved,
