@@ -52,4 +52,4 @@ def _last_offset(data: bytes | bytearray | memoryview, offset: int) -> int:
     (delta,) = _V2_LAST_DELTA.unpack_from(data, _V2_LAST_DELTA_AT)
     if not 0 <= base <= offset or delta < 0:
         return offset
-    return min(max(base + delta, offset), _OFFSET_MAX)
+    return min(max(int(base + delta), offset), _OFFSET_MAX)
