@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kcore.structs import TopicPartition
+
+# Of what is said about an option. Its value may be a file that somebody meant to read.
+_SHOWN_MAX: Final = 1_000
 
 
 class OptionError(ValueError):
@@ -12,6 +17,8 @@ class OptionError(ValueError):
     """
 
     def __init__(self, option: str, text: str) -> None:
+        if len(text) > _SHOWN_MAX:
+            text = f"{text[: _SHOWN_MAX // 2]} ... {text[-_SHOWN_MAX // 2 :]}"
         super().__init__(f"option {option!r}: {text}")
         self.option = option
         self.text = text

@@ -15,7 +15,8 @@ from kcore.structs import TopicPartition
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-_INT64_MAX: Final = (1 << 63) - 1
+INT64_MAX: Final = (1 << 63) - 1
+_INT32_MAX: Final = (1 << 31) - 1
 
 Offsets = dict[TopicPartition, int]
 
@@ -29,8 +30,10 @@ def parse(option: str, text: str, *, what: str, minimum: int) -> Offsets:
     for topic, partitions in _object(option, _load(option, text), "topics").items():
         for number, value in _object(option, partitions, f"partitions of {topic!r}").items():
             tp = TopicPartition(topic, _number(option, topic, number))
+            if tp in found:  # "0" and "00"
+                raise OptionError(option, f"{topic}-{tp.partition} is there twice")
             wrong = isinstance(value, bool) or not isinstance(value, int)
-            if wrong or not minimum <= value <= _INT64_MAX:
+            if wrong or not minimum <= value <= INT64_MAX:
                 raise OptionError(
                     option, f"{topic}-{number}: {value!r} is no {what} (an integer from {minimum})"
                 )
@@ -72,6 +75,10 @@ def _load(option: str, text: str) -> Any:
             f"no JSON ({error.msg} at character {error.pos}): "
             f"...{text[begin : error.pos]}<<here>>{text[error.pos : error.pos + 30]}",
         ) from None
+    except OptionError:
+        raise
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits; deep nesting
+        raise OptionError(option, f"no JSON that could be offsets: {error}") from None
 
 
 def _object(option: str, value: Any, what: str) -> dict[str, Any]:
@@ -86,7 +93,8 @@ def _object(option: str, value: Any, what: str) -> dict[str, Any]:
 
 def _number(option: str, topic: str, number: Any) -> int:
     text = str(number)
-    if isinstance(number, bool) or not text.isascii() or not text.isdigit():
+    short = not isinstance(number, bool) and text.isascii() and text.isdigit() and len(text) <= 10
+    if not short or int(text) > _INT32_MAX:
         raise OptionError(option, f"{topic}: {number!r} is no partition number")
     return int(text)
 

@@ -33,8 +33,10 @@ _FORBIDDEN_SINK: Final[Mapping[str, str]] = {
     "key.serializer": "keys are binary or string columns",
     "value.serializer": "values are binary or string columns",
 }
-_TIME = re.compile(r"(\d+)\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE)
+_TIME = re.compile(r"([0-9]{1,15})\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[0-9]{1,19}\s*")
 _MEANT = re.compile(r"(?<=did you mean )'(\w+)'\?")
+_TASKS_MAX: Final = (1 << 31) - 1  # Spark counts them so
 _TIME_UNITS: Final = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -128,12 +130,14 @@ class _Given:
     def get(self, name: str) -> str | None:
         return self.values.get(name)
 
-    def number(self, name: str, minimum: int) -> int | None:
+    def number(
+        self, name: str, minimum: int, maximum: int = json_offsets.INT64_MAX
+    ) -> int | None:
         text = self.values.get(name)
         if text is None:
             return None
-        if not re.fullmatch(r"\s*\d+\s*", text) or int(text) < minimum:
-            raise OptionError(name, f"{text!r} is no whole number from {minimum}")
+        if not _NUMBER.fullmatch(text) or not minimum <= int(text) <= maximum:
+            raise OptionError(name, f"{text!r} is no whole number from {minimum} to {maximum}")
         return int(text)
 
     def truth(self, name: str, default: bool) -> bool:
@@ -175,7 +179,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         partitions=partitions,
         starting=_bound(given, "starting", At.LATEST if streaming else At.EARLIEST, streaming),
         ending=_bound(given, "ending", At.LATEST, streaming),
-        min_partitions=given.number("minPartitions", 1),
+        min_partitions=given.number("minPartitions", 1, _TASKS_MAX),
         max_records_per_partition=given.number("maxRecordsPerPartition", 1),
         max_offsets_per_trigger=at_most,
         min_offsets_per_trigger=at_least,
@@ -204,7 +208,7 @@ def _strategy(
     if name == "subscribePattern":
         try:
             re.compile(text)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise OptionError(name, f"{text!r} is no regular expression: {error}") from None
         if not text.strip():
             raise OptionError(name, "is empty")

@@ -67,14 +67,12 @@ def _parts(size: int, total: int, places: int) -> int:
 
 
 def _cut(one: OffsetRange, parts: int) -> list[OffsetRange]:
-    """`parts` pieces of about the same size, none of them empty."""
+    """`parts` pieces of about the same size, or fewer: none of them is empty."""
     pieces: list[OffsetRange] = []
     begin = one.begin
-    for left in range(parts, 0, -1):
-        size = (one.end - begin) // left
-        end = one.end if left == 1 else begin + size
-        if end > begin:
-            pieces.append(OffsetRange(one.topic, one.partition, begin, end))
+    for left in range(min(parts, one.size), 0, -1):
+        end = begin + (one.end - begin) // left
+        pieces.append(OffsetRange(one.topic, one.partition, begin, end))
         begin = end
     return pieces
 

@@ -65,6 +65,7 @@ def test_pattern_and_assign():
         ({"subscribe": "a", "subscribePattern": "b"}, "subscribe and subscribePattern"),
         ({"subscribe": " , "}, "option 'subscribe': names no topic"),
         ({"subscribePattern": "a("}, "option 'subscribePattern': .* no regular expression"),
+        ({"subscribePattern": "a{1,99999999999}"}, "no regular expression: the repetition number"),
         ({"subscribePattern": " "}, "option 'subscribePattern': is empty"),
         ({"assign": '{"t":0}'}, "option 'assign': t: a list of partitions"),
         ({"assign": '{"t":["x"]}'}, "'x' is no partition number"),
@@ -139,6 +140,14 @@ def test_one_time_goes_before_times_before_offsets():
         ({"startingOffsets": "first"}, "option 'startingOffsets': no JSON .* at character 0"),
         ({"startingTimestamp": "soon"}, "option 'startingTimestamp': 'soon' is no whole number"),
         ({"startingTimestamp": "-1"}, "'-1' is no whole number from 0"),
+        ({"startingTimestamp": "9" * 19}, "is no whole number from 0 to 9223372036854775807"),
+        ({"startingTimestamp": "9" * 5_000}, r"'9+ \.\.\. 9+' is no whole number from 0"),
+        ({"startingOffsets": '{"t":{"0":1,"00":2}}'}, "t-0 is there twice"),
+        ({"startingOffsets": '{"t":{"4294967296":1}}'}, "'4294967296' is no partition number"),
+        ({"startingOffsets": '{"t":{"%s":1}}' % ("0" * 5_000)}, "is no partition number"),
+        ({"startingOffsets": '{"t":{"0":%s}}' % ("9" * 5_000)}, "no JSON that could be offsets"),
+        ({"startingOffsets": '{"t":' * 100_000}, "no JSON that could be offsets: maximum recurs"),
+        ({"startingOffsets": '{"t":{"0":NaN}}'}, "t-0: nan is no offset"),
         ({"startingOffsetsByTimestamp": '{"t":{"0":-1}}'}, "-1 is no time in ms"),
         ({"startingOffsetsByTimestampStrategy": "x"}, "neither 'error' nor 'latest'"),
     ],
@@ -154,6 +163,14 @@ def test_malformed_json_is_shown_where():
     assert caught.value.option == "startingOffsets"
     assert "at character 24" in str(caught.value)
     assert '{"0": 12, "1" <<here>>13}}' in str(caught.value)
+
+
+def test_a_value_that_is_endless_is_not_repeated_whole():
+    with pytest.raises(OptionError) as caught:
+        stream(failOnDataLoss="x" * 1_000_000)
+    assert len(str(caught.value)) < 1_200
+    assert "xxx ... xxx" in str(caught.value)
+    assert str(caught.value).endswith("is neither true nor false")
 
 
 # How much ----------------------------------------------------------------------------------------
@@ -192,6 +209,7 @@ def test_durations(text, ms):
     [
         ("minPartitions", "0"),
         ("minPartitions", "x"),
+        ("minPartitions", "2147483648"),
         ("maxRecordsPerPartition", "0"),
         ("maxOffsetsPerTrigger", "-5"),
         ("minOffsetsPerTrigger", "1.5"),

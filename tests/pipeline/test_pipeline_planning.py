@@ -41,6 +41,7 @@ def shape(pieces):
         ([10_000, 1, 1, 1], {"min_partitions": 7}, [[2500] * 4, [1], [1], [1]]),
         # More than there are records: no empty ones.
         ([2], {"min_partitions": 5}, [[1, 1]]),
+        ([2, 1], {"min_partitions": (1 << 31) - 1}, [[1, 1], [1]]),
         # So many records a task, at most.
         ([10], {"max_records": 4}, [[3, 3, 4]]),
         ([4, 5], {"max_records": 4}, [[4], [2, 3]]),
