@@ -19,6 +19,7 @@ from kcore.settings.addresses import parse_servers
 Parser = Callable[[str, object], object]
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_RELEASE_PART = re.compile(r"[0-9]{1,9}")
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -160,7 +161,8 @@ def version(option: str, value: object) -> tuple[int, ...] | None:
     if isinstance(value, (tuple, list)):
         parts = value
     numbers = tuple(
-        int(part) if isinstance(part, str) and part.isdigit() else part for part in parts
+        int(part) if isinstance(part, str) and _RELEASE_PART.fullmatch(part) else part
+        for part in parts
     )
     whole = tuple(part for part in numbers if isinstance(part, int) and part >= 0)
     if not 1 <= len(whole) <= 4 or len(whole) != len(numbers):

@@ -219,6 +219,8 @@ BAD_VALUES = [
     ("api_version", "newest"),
     ("api_version", (1, -1)),
     ("api_version", 3),
+    ("api_version", "9" * 5_000),
+    ("api_version", "4.²"),
     ("socket_options", [(1, 2)]),
     ("partition_assignment_strategy", []),
     ("partition_assignment_strategy", ["range", "range"]),
