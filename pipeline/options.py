@@ -33,7 +33,9 @@ _FORBIDDEN_SINK: Final[Mapping[str, str]] = {
     "key.serializer": "keys are binary or string columns",
     "value.serializer": "values are binary or string columns",
 }
-_TIME = re.compile(r"([0-9]{1,15})\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE)
+_TIME = re.compile(
+    r"([0-9]{1,15})\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\s*[0-9]{1,19}\s*")
 _MEANT = re.compile(r"(?<=did you mean )'(\w+)'\?")
 _TASKS_MAX: Final = (1 << 31) - 1  # Spark counts them so
@@ -130,9 +132,7 @@ class _Given:
     def get(self, name: str) -> str | None:
         return self.values.get(name)
 
-    def number(
-        self, name: str, minimum: int, maximum: int = json_offsets.INT64_MAX
-    ) -> int | None:
+    def number(self, name: str, minimum: int, maximum: int = json_offsets.INT64_MAX) -> int | None:
         text = self.values.get(name)
         if text is None:
             return None
