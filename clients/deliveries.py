@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kcore.errors import KafkaError, KafkaTimeoutError
+from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.clients.courier import Courier
     from kcore.produce.batch import Batch, Outcome
 
 
@@ -36,35 +36,21 @@ class RecordMetadata(NamedTuple):
     serialized_header_size: int
 
 
-class RecordFuture:
+class RecordFuture(Ticket):
     """One record on its way.
 
     Callbacks run in the producer's own thread (or greenlet), in the order the records were
     delivered; when the record is delivered already, at once.
     """
 
-    __slots__ = ("_batch", "_calls", "_courier", "_number", "_sizes", "_timestamp")
-
-    def __init__(
-        self,
-        courier: Courier,
-        batch: Batch,
-        number: int,
-        timestamp_ms: int,
-        sizes: tuple[int, int, int],
-    ) -> None:
-        self._courier = courier
-        self._batch = batch
-        self._number = number
-        self._timestamp = timestamp_ms
-        self._sizes = sizes
-        self._calls: list[tuple[bool, Callable[..., object]]] | None = None
+    __slots__ = ()
 
     # How it stands -------------------------------------------------------------------------------
 
     @property
     def _outcome(self) -> Outcome | None:
-        return self._batch.outcome(self._number)
+        outcome: Outcome | None = self.batch.outcome(self.number)
+        return outcome
 
     @property
     def is_done(self) -> bool:
@@ -98,10 +84,17 @@ class RecordFuture:
         return error is not None and error.retriable
 
     def _metadata(self, outcome: Outcome) -> RecordMetadata:
-        tp = self._batch.tp
-        timestamp = self._timestamp if outcome.timestamp_ms < 0 else outcome.timestamp_ms
+        tp = self.batch.tp
         return RecordMetadata(
-            tp.topic, tp.partition, tp, outcome.offset, timestamp, None, *self._sizes
+            tp.topic,
+            tp.partition,
+            tp,
+            outcome.offset,
+            self.timestamp_ms if outcome.timestamp_ms < 0 else outcome.timestamp_ms,
+            None,
+            self.key_size,
+            self.value_size,
+            self.header_size,
         )
 
     # Waiting -------------------------------------------------------------------------------------
@@ -111,7 +104,7 @@ class RecordFuture:
 
         KafkaTimeoutError: it is not over in time, and goes on.
         """
-        if not self._courier.wait(lambda: self.is_done, timeout, self._attend):
+        if not self.courier.wait(lambda: self.is_done, timeout, self._attend):
             raise KafkaTimeoutError(f"the record was not delivered within {timeout} s")
         outcome = self._outcome
         assert outcome is not None
@@ -139,7 +132,7 @@ class RecordFuture:
         self, wanted: bool, function: Callable[..., Any], args: Any, kwargs: Any
     ) -> RecordFuture:
         call = partial(_call, function, args, kwargs) if args or kwargs else function
-        with self._courier.lock:
+        with self.courier.lock:
             over = self.is_done
             if not over:
                 self._listen(wanted, call)
@@ -151,16 +144,16 @@ class RecordFuture:
         return self
 
     def _listen(self, wanted: bool, call: Callable[..., object]) -> None:
-        if self._calls is None:
-            self._calls = []
-            self._batch.waiters.append(self)
-        self._calls.append((wanted, call))
+        if self.calls is None:
+            self.calls = []
+            self.batch.waiters.append(self)
+        self.calls.append((wanted, call))
 
     def settle(self, _batch: Batch) -> list[Callable[[], object]]:
         """The calls that are to be made, if it is over: each is given once."""
-        if self._calls is None or not self.is_done:
+        if self.calls is None or not self.is_done:
             return []
-        calls, self._calls = self._calls, None
+        calls, self.calls = self.calls, None
         return [partial(self._run, wanted, call) for wanted, call in calls]
 
     def _run(self, wanted: bool, call: Callable[..., object]) -> None:

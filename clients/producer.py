@@ -7,8 +7,8 @@ rest. Every method may be called from any thread.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
+from time import time_ns
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -28,6 +28,7 @@ from kcore.errors import (
     NoBrokersAvailable,
     UsageError,
 )
+from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
 
 # A close without a timeout ends at last.
@@ -58,12 +59,15 @@ class Producer:
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
         self._farewell = see_off(self, self._courier, self._settings.client_id)
+        self._door = Door(self._core.intake, self._courier.lock, RecordFuture, self._courier)
+        self._take = self._door.send
         self._legal_topics: set[str] = set()
         self._choose = None
         if self._settings.partitioner is not None:
             self._choose = chooser(
                 self._settings.partitioner, self.partitions_for, self._core.available_partitions
             )
+        self._is_plain = not (self._serialize_key or self._serialize_value or self._choose)
         self.config: dict[str, object] = self._settings.as_mapping()
         if self._settings.api_version is None:
             try:
@@ -119,7 +123,7 @@ class Producer:
 
     # Records ---------------------------------------------------------------------------------
 
-    def send(  # noqa: C901 - what every record goes through: calls would cost more than they say
+    def send(
         self,
         topic: str,
         value: Any = None,
@@ -139,45 +143,58 @@ class Producer:
         partition. TypeError. TopicAuthorizationFailedError, InvalidTopicError. ProducerClosed.
         Everything else is told by the future.
         """
-        courier = self._courier
-        if courier.stopped:
-            courier.check()
+        if self._courier.stopped:
+            self._courier.check()
+        if timestamp_ms is None:
+            timestamp_ms = time_ns() // 1_000_000
+        if self._is_plain:
+            # What is not ready to go into a batch comes back as None, untouched.
+            future = self._take(topic, key, value, headers, partition, timestamp_ms)
+            if future is not None:
+                return future
+        return self._prepare(topic, key, value, headers, partition, timestamp_ms)
+
+    def _prepare(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int,
+    ) -> RecordFuture:
+        """Check and serialize a record, then take it, at once or when that can be done."""
         if topic not in self._legal_topics:
             self._legal_topics.add(arguments.topic_name(topic))
-        if not headers:
-            headers = ()
-        elif type(headers) is not list:
-            headers = list(headers)
+        if not 0 <= timestamp_ms <= _INT64_MAX:
+            raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
+        given = headers if type(headers) is list else list(headers or ())
         raw_key, raw_value = key, value
         if self._serialize_key is not None:
-            key = self._serialize_key(topic, headers, key)
+            key = self._serialize_key(topic, given, key)
         if self._serialize_value is not None:
-            value = self._serialize_value(topic, headers, value)
+            value = self._serialize_value(topic, given, value)
         if type(key) is not bytes and key is not None:
             key = _bytes("key", key)
         if type(value) is not bytes and value is not None:
             value = _bytes("value", value)
         if partition is None and self._choose is not None:
             partition = self._choose(topic, raw_key, key, raw_value, value)
-        if timestamp_ms is None:
-            timestamp_ms = time.time_ns() // 1_000_000
-        elif not 0 <= timestamp_ms <= _INT64_MAX:
-            raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
-        core = self._core
-        with courier.lock:
-            taken = core.append(topic, key, value, headers, partition, timestamp_ms, _now_ms())
-            if core.stirred:
-                courier.nudge()
-        if taken is None:
-            taken = self._send_later((topic, key, value, headers, partition, timestamp_ms))
-        sizes = (
-            -1 if key is None else len(key),
-            -1 if value is None else len(value),
-            sum([len(name) + len(item or b"") for name, item in headers]) if headers else 0,
-        )
-        return RecordFuture(courier, taken[0], taken[1], timestamp_ms, sizes)
+        future = self._take(topic, key, value, given, partition, timestamp_ms)
+        if future is None:
+            taken = self._append((topic, key, value, given, partition, timestamp_ms))
+            future = self._door.ticket(*taken, key, value, given, timestamp_ms)
+        return future
 
-    def _send_later(self, record: tuple[Any, ...]) -> tuple[Any, int]:
+    def _append(self, record: tuple[Any, ...]) -> tuple[Any, int]:
+        """Take what is no more than one of many: its batch and its number there."""
+        courier, core = self._courier, self._core
+        with courier.lock:
+            taken: tuple[Any, int] | None = core.append(*record, _now_ms())
+            courier.nudge()
+        return self._append_later(record) if taken is None else taken
+
+    def _append_later(self, record: tuple[Any, ...]) -> tuple[Any, int]:
         """The record could not be taken: wait until it can be."""
         courier, core = self._courier, self._core
         taken: list[tuple[Any, int]] = []

@@ -14,49 +14,33 @@ from typing import Any, Final
 
 from kcore.produce.batch import Batch, BatchState
 from kcore.produce.config import ProduceConfig
+from kcore.produce.intake import RECORD_OVERHEAD, Budget
 from kcore.produce.lane import Lane
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
 
-# What a record costs beside its key and value, at most, without headers (builder.pyx), and a header
-# beside its own bytes.
-RECORD_OVERHEAD: Final = 32
-HEADER_OVERHEAD: Final = 10
 BATCH_OVERHEAD: Final = 61
 
 # Java's CompressionRatioEstimator: worse is believed at once, better step by step.
 _RATIO_STEP: Final = 0.005
 _RATIO_MARGIN: Final = 1.05
 
-_OPEN: Final = BatchState.OPEN
-
-
-def record_bytes(key: bytes | None, value: bytes | None, headers: Any) -> int:
-    """The most that a record takes in a batch, uncompressed."""
-    size = RECORD_OVERHEAD + (len(key) if key else 0) + (len(value) if value else 0)
-    for name, item in headers or ():
-        size += HEADER_OVERHEAD + 4 * len(name) + (len(item) if item else 0)
-    return size
-
 
 class Accumulator:
     """See the module's text.
 
-    lanes: by partition. due: lanes with something to send now, in the order they became so.
-    starved: an append found no room since the last one that did.
+    budget: what records may hold, and do. lanes: by partition. due: lanes with something to send
+    now, in the order they became so. starved: an append found no room since the last one that did.
     """
 
     def __init__(self, config: ProduceConfig) -> None:
         self.lanes: dict[TopicPartition, Lane] = {}
         self.due: dict[Lane, None] = {}
-        self.held_bytes = 0
+        self.budget = Budget(config.buffer_memory, config.batch_size)
         self.starved = False
         self.unfinished: dict[Batch, None] = {}
         self._config = config
-        self._memory = config.buffer_memory
         self._ratio = 1.0  # compressed / raw, as last seen
-        # A batch is full at so many bytes, uncompressed.
-        self._full_bytes: float = config.batch_size
         self._lingering: deque[Batch] = deque()  # open, by age
 
     # In ------------------------------------------------------------------------------------------
@@ -80,68 +64,53 @@ class Accumulator:
     ) -> tuple[Batch, int] | None:
         """Take a record of at most this size: its batch and its number there; None: there is no
         room now.
-
-        The hot path of a producer: what it needs of `room` and `grew` is done here.
         """
-        queue = lane.queue
-        batch = queue[-1] if queue else None
-        if (
-            batch is None
-            or batch.state is not _OPEN
-            or batch.raw_bytes + size_bytes > self._full_bytes
-            or self.held_bytes + size_bytes > self._memory
-        ):
-            batch = self.room(lane, size_bytes, now_ms)
-            if batch is None:
-                return None
-        builder = batch.builder
-        assert builder is not None
+        batch = self.room(lane, size_bytes, now_ms)
+        if batch is None:
+            return None
+        before = batch.raw_bytes
         try:
-            builder.append(timestamp_ms, key, value, headers)
+            number = batch.append(timestamp_ms, key, value, headers)
         except BaseException:
             self.withdraw(batch)
             raise
-        number = batch.record_count
-        batch.record_count = number + 1
-        raw_bytes = builder.size_bytes
-        grown = raw_bytes - batch.raw_bytes
-        batch.raw_bytes = raw_bytes
-        batch.held_bytes += grown
-        self.held_bytes += grown
-        if raw_bytes + RECORD_OVERHEAD >= self._full_bytes:
-            self.close(lane)
+        self.grew(batch, batch.raw_bytes - before)
         return batch, number
+
+    @property
+    def held_bytes(self) -> int:
+        """What records that are not over hold."""
+        return self.budget.held_bytes
 
     @property
     def raw_limit(self) -> int:
         """Bytes of a full batch, uncompressed, as far as that can be foretold."""
-        return int(self._full_bytes)
+        return int(self.budget.full_bytes)
 
     @property
     def room_bytes(self) -> int:
         """What may be taken now."""
-        return self._memory - self.held_bytes
+        return self.budget.limit_bytes - self.budget.held_bytes
 
     def room(self, lane: Lane, size_bytes: int, now_ms: int) -> Batch | None:
         """The open batch for another record of at most this size; None: no memory is left."""
-        if self.held_bytes + size_bytes > self._memory and self.unfinished:
+        if size_bytes > self.room_bytes and self.unfinished:
             self.starved = True
             return None
         self.starved = False
         queue = lane.queue
         if queue:
             batch = queue[-1]
-            if batch.state is _OPEN:
-                if batch.raw_bytes + size_bytes <= self._full_bytes:
+            if batch.state is BatchState.OPEN:
+                if batch.raw_bytes + size_bytes <= self.budget.full_bytes:
                     return batch
                 self.close(lane)
         return self._open(lane, now_ms)
 
     def grew(self, batch: Batch, size_bytes: int) -> None:
         """Records of this size were appended."""
-        batch.held_bytes += size_bytes
-        self.held_bytes += size_bytes
-        if batch.raw_bytes + RECORD_OVERHEAD >= self._full_bytes:
+        self.budget.held_bytes += size_bytes
+        if batch.raw_bytes + RECORD_OVERHEAD >= self.budget.full_bytes:
             self.close(self.lanes[batch.tp])
 
     def withdraw(self, batch: Batch) -> None:
@@ -155,6 +124,7 @@ class Accumulator:
         lane.opened += 1
         batch = Batch(lane.tp, self._config, now_ms, (lane.opened,))
         lane.queue.append(batch)
+        lane.filling = batch
         self.unfinished[batch] = None
         if self._config.linger_ms:
             self._lingering.append(batch)
@@ -171,16 +141,16 @@ class Accumulator:
 
     def seal(self, batch: Batch) -> None:
         """Compress a batch, count what it holds now, and learn how well records pack."""
+        self.lanes[batch.tp].filling = None
         batch.seal()
         assert batch.data is not None
         size = len(batch.data)
-        if batch.held_bytes != size:
-            self.held_bytes += size - batch.held_bytes
-            batch.held_bytes = size
+        self.budget.held_bytes += size - batch.held_bytes
+        batch.held_bytes = size
         if batch.codec != "none":
             seen = size / max(1, batch.raw_bytes) * _RATIO_MARGIN
             self._ratio = seen if seen > self._ratio else max(seen, self._ratio - _RATIO_STEP)
-            self._full_bytes = self._config.batch_size / self._ratio
+            self.budget.full_bytes = self._config.batch_size / self._ratio
 
     def handle_tick(self, now_ms: int) -> None:
         """Make due what has lingered, or everything if room is needed."""
@@ -217,9 +187,12 @@ class Accumulator:
 
     def release(self, batch: Batch) -> None:
         """A batch is over: its memory is free."""
-        self.held_bytes -= batch.held_bytes
+        self.budget.held_bytes -= batch.held_bytes
         batch.held_bytes = 0
         self.unfinished.pop(batch, None)
+        lane = self.lanes[batch.tp]
+        if lane.filling is batch:
+            lane.filling = None
 
     def replace(self, batch: Batch, parts: list[Batch]) -> None:
         """A batch was split: its parts are counted from now on, in its place."""
@@ -227,5 +200,5 @@ class Accumulator:
         for one in self.unfinished:
             unfinished |= dict.fromkeys(parts if one is batch else [one])
         self.unfinished = unfinished
-        self.held_bytes += sum(part.held_bytes for part in parts) - batch.held_bytes
+        self.budget.held_bytes += sum(part.held_bytes for part in parts) - batch.held_bytes
         batch.held_bytes = 0

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from kcore.errors import KafkaError
 from kcore.produce.config import ProduceConfig
+from kcore.produce.intake import Filling
 from kcore.records.builder import BatchBuilder, stamp
 from kcore.structs import TopicPartition
 
@@ -45,18 +46,20 @@ class Outcome(NamedTuple):
     error: KafkaError | None
 
 
-class Batch:
+class Batch(Filling):
     """See the module's text. Times are monotonic ms.
 
     serial: its place among those of its partition. hurried: to be sent though it is not full.
-    expires_at: when it has failed, unanswered. held_bytes: what it costs of `buffer_memory`.
+    expires_at: when it has failed, unanswered. held_bytes: what it costs of `buffer_memory`, once
+    it takes no more records.
     """
 
     __slots__ = (
+        "_raw_bytes",
+        "_record_count",
         "attempts",
         "base_offset",
         "base_sequence",
-        "builder",
         "codec",
         "created_at",
         "data",
@@ -70,8 +73,6 @@ class Batch:
         "place",
         "producer_epoch",
         "producer_id",
-        "raw_bytes",
-        "record_count",
         "record_errors",
         "sent_as",
         "serial",
@@ -91,8 +92,8 @@ class Batch:
         self.hurried = config.linger_ms == 0
         self.created_at = now_ms
         self.expires_at = now_ms + config.delivery_timeout_ms
-        self.record_count = 0
-        self.raw_bytes = 0
+        self._record_count = 0  # these three: from when it takes no more records
+        self._raw_bytes = 0
         self.held_bytes = 0
         self.data: bytearray | None = None
         self.producer_id = NO_PRODUCER
@@ -112,36 +113,45 @@ class Batch:
         # The application's, told when it is done; the parts of a split batch share them.
         self.waiters: list[Any] = []
         # What takes the records while it is open.
-        self.builder: BatchBuilder | None = BatchBuilder(
-            codec=config.codec, level=config.compression_level
-        )
+        self.builder = BatchBuilder(codec=config.codec, level=config.compression_level)
 
     # Filling -------------------------------------------------------------------------------------
+
+    @property
+    def record_count(self) -> int:
+        """Records so far."""
+        builder = self.builder
+        return self._record_count if builder is None else builder.record_count
+
+    @property
+    def raw_bytes(self) -> int:
+        """What they take uncompressed, with the batch's header; 0 while there are none."""
+        builder = self.builder
+        if builder is None:
+            return self._raw_bytes
+        return builder.size_bytes if builder.record_count else 0
 
     def append(self, timestamp_ms: int, key: Any, value: Any, headers: Any) -> int:
         """Add a record; its number in the batch."""
         builder = self.builder
         assert builder is not None
         builder.append(timestamp_ms, key, value, headers)
-        number = self.record_count
-        self.record_count = number + 1
-        self.raw_bytes = builder.size_bytes
-        return number
-
-    def sync(self) -> int:
-        """Records were appended to the builder itself: by how many bytes it grew."""
-        assert self.builder is not None
-        grown = self.builder.size_bytes - self.raw_bytes
-        self.record_count = self.builder.record_count
-        self.raw_bytes += grown
-        return grown
+        return builder.record_count - 1
 
     def seal(self) -> None:
         """Compress; nothing is added any more."""
-        assert self.builder is not None
-        self.data = self.builder.seal()
-        self.builder = None
+        builder = self._take_builder()
+        assert builder is not None
+        self.data = builder.seal()
         self.state = BatchState.SEALED
+
+    def _take_builder(self) -> BatchBuilder | None:
+        builder = self.builder
+        if builder is not None:
+            self._record_count = builder.record_count
+            self._raw_bytes = self.held_bytes = self.raw_bytes
+            self.builder = None
+        return builder
 
     # Sending -------------------------------------------------------------------------------------
 
@@ -180,7 +190,7 @@ class Batch:
         """It is over; its bytes are let go."""
         self.state = BatchState.DONE
         self.data = None
-        self.builder = None
+        self._take_builder()
 
     def locate(self, number: int) -> tuple[Batch, int]:
         """The batch that a record is in now, and its number there."""

@@ -116,7 +116,7 @@ class Feed:
         self._topic = topic
         self._numbers = numbers
         self._now_ms = now_ms
-        self._batches: list[tuple[Batch, int] | None] = [None] * len(numbers)
+        self._batches: list[tuple[Batch, int, int] | None] = [None] * len(numbers)
         stuck = partitioning.sticky(topic)
         self._stuck = stuck
         self.sticky = stuck.partition
@@ -139,7 +139,7 @@ class Feed:
         batch = self._accumulator.room(lane, size_bytes, self._now_ms)
         if batch is None:
             return False
-        self._batches[number] = (batch, batch.record_count)
+        self._batches[number] = (batch, batch.record_count, batch.raw_bytes)
         self.builders[number] = batch.builder
         return True
 
@@ -155,10 +155,9 @@ class Feed:
     def _sync(self, number: int) -> None:
         entry, self._batches[number], self.builders[number] = self._batches[number], None, None
         assert entry is not None
-        batch, first = entry
-        grown = batch.sync()
+        batch, first, raw_bytes = entry
         if batch.record_count > first:
             self._delivery.add(batch, first, batch.record_count - first)
-            self._accumulator.grew(batch, grown)
+            self._accumulator.grew(batch, batch.raw_bytes - raw_bytes)
         else:
             self._accumulator.withdraw(batch)

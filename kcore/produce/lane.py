@@ -20,13 +20,14 @@ from collections import deque
 from typing import Final
 
 from kcore.produce.batch import NO_SEQUENCE, SEQUENCES, Batch, BatchState
+from kcore.produce.intake import Inlet
 from kcore.structs import TopicPartition
 
 # What a leader remembers of one producer (Java: ProducerStateEntry.NUM_BATCHES_TO_RETAIN).
 TRACKED_MAX: Final = 5
 
 
-class Lane:
+class Lane(Inlet):
     """See the module's text.
 
     queue: batches to be sent, the oldest first; the last one may be open. sent: how many are part

@@ -5,6 +5,7 @@ one key end up in two partitions.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
@@ -39,6 +40,14 @@ cdef uint32_t hash_of(const uint8_t* data, Py_ssize_t size) noexcept nogil:
 
 cdef int32_t partition_at(const uint8_t* data, Py_ssize_t size, int32_t count) noexcept nogil:
     return <int32_t> ((hash_of(data, size) & 0x7FFFFFFF) % <uint32_t> count)
+
+
+cdef int32_t partition_of_bytes(bytes key, Py_ssize_t count) except -1:
+    if count <= 0:
+        raise ValueError(f"{count} partitions")
+    return partition_at(
+        <const uint8_t*> PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), <int32_t> count
+    )
 
 
 def murmur2(data) -> int:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from kcore.connection.calls import ClusterView
 from kcore.produce.accumulator import Accumulator
 from kcore.produce.config import ProduceConfig
+from kcore.produce.intake import Draw
 from kcore.structs import Rng, TopicPartition
 
 
@@ -57,16 +58,14 @@ class Partitioning:
         return 0 if lane is None else len(lane.queue)
 
 
-class Sticky:
+class Sticky(Draw):
     """Where records of one topic go that have no key."""
 
-    __slots__ = ("_rng", "batch_size", "partition", "taken_bytes")
+    __slots__ = ("_rng",)
 
     def __init__(self, batch_size: int, rng: Rng) -> None:
-        self.batch_size = max(1, batch_size)
+        super().__init__(max(1, batch_size))
         self._rng = rng
-        self.partition = -1
-        self.taken_bytes = 0
 
     def choose(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:
         """Draw the partition for the next records.
@@ -77,6 +76,12 @@ class Sticky:
         self.partition = self._draw(partitions, queued)
         self.taken_bytes = 0
         return self.partition
+
+    def take(self, size_bytes: int, *, full: bool) -> None:
+        """A record of this size went there. full: a batch has become full by it."""
+        self.taken_bytes += size_bytes
+        if self.taken_bytes >= self.batch_size:
+            self.move_on(full=full)
 
     def move_on(self, *, full: bool) -> None:
         """`batch_size` is reached. full: a batch has just become full, a good moment to move on; at

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kcore.errors import BrokerResponseError
-from kcore.produce.accumulator import record_bytes
 from kcore.produce.batch import SEQUENCES, Batch, BatchState
 from kcore.produce.config import ProduceConfig
+from kcore.produce.intake import record_bytes
 from kcore.records import RecordReader
 
 

@@ -22,6 +22,7 @@ cdef class BatchBuilder:
     cdef int codec
     cdef object level
 
+    cdef int put(self, int64_t timestamp, bytes key, bytes value, headers) except -1
     cdef int add(
         self, int64_t timestamp, int64_t delta, Field key, Field value, Field headers
     ) except -1

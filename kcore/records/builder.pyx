@@ -82,12 +82,28 @@ cdef class BatchBuilder:
         """
         cdef bytes key_bytes = as_bytes(key)
         cdef bytes value_bytes = as_bytes(value)
+        cdef bytes packed_headers
+        if offset is None:
+            self.put(timestamp, key_bytes, value_bytes, headers)
+        else:
+            packed_headers = pack_headers(headers) if headers else None
+            self.add(
+                timestamp,
+                <int64_t> offset - self.base_offset,
+                field_of(key_bytes),
+                field_of(value_bytes),
+                field_of(packed_headers),
+            )
+
+    cdef int put(self, int64_t timestamp, bytes key, bytes value, headers) except -1:
+        """`append` of the next record, from C."""
         cdef bytes packed_headers = pack_headers(headers) if headers else None
-        cdef int64_t delta = self.last_delta + 1
-        if offset is not None:
-            delta = <int64_t> offset - self.base_offset
-        self.add(
-            timestamp, delta, field_of(key_bytes), field_of(value_bytes), field_of(packed_headers)
+        return self.add(
+            timestamp,
+            self.last_delta + 1,
+            field_of(key),
+            field_of(value),
+            field_of(packed_headers),
         )
 
     @cython.critical_section

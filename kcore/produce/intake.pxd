@@ -1,0 +1,53 @@
+from libc.stdint cimport int64_t
+
+from kcore.records.builder cimport BatchBuilder
+
+
+cdef class Budget:
+    cdef public int64_t limit_bytes
+    cdef public int64_t held_bytes
+    cdef public double full_bytes
+
+
+cdef class Filling:
+    cdef public BatchBuilder builder
+
+
+cdef class Inlet:
+    cdef public Filling filling
+
+
+cdef class Draw:
+    cdef public int64_t partition
+    cdef public int64_t taken_bytes
+    cdef public int64_t batch_size
+
+
+cdef class Route:
+    cdef readonly list numbers
+    cdef readonly dict lanes
+    cdef readonly Draw sticky
+    cdef readonly bint by_key
+
+    cdef int64_t choice(self, bytes key) except -2
+
+
+cdef class Ticket:
+    cdef readonly object batch
+    cdef readonly object courier
+    cdef public object calls
+    cdef readonly int64_t number
+    cdef readonly int64_t timestamp_ms
+    cdef readonly int64_t key_size
+    cdef readonly int64_t value_size
+    cdef readonly int64_t header_size
+
+
+cdef class Intake:
+    cdef readonly Budget budget
+    cdef readonly dict routes
+    cdef readonly int64_t record_bytes_max
+
+    cdef Filling take(
+        self, topic, bytes key, bytes value, list headers, partition, int64_t timestamp_ms
+    )

@@ -1,0 +1,250 @@
+"""The way of a record into the batch that is open for it: what `send` costs is spent here.
+
+Taken is a record for which everything is prepared: the topic's route is known, the partition has a
+batch with room, and has room for more behind the record. That is all but two records of a batch;
+for those, and for everything out of the ordinary, the answer is None, nothing has changed, and
+`ProducerCore.append` does what has to be done: it finds routes, draws partitions, opens batches,
+closes full ones.
+
+What both need to know is in the small classes here, of which the rooms have kinds of their own
+(Filling: a batch; Inlet: a lane; Draw: a sticky partition; Ticket: a future).
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItem
+from cpython.list cimport PyList_GET_SIZE
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from kcore.produce.murmur cimport partition_of_bytes
+from kcore.records.builder cimport BatchBuilder
+
+cdef enum:
+    # What a record costs beside its key and value, at most, without headers (builder.pyx), and a
+    # header beside its own bytes.
+    RECORD_BYTES = 32
+    HEADER_BYTES = 10  # its name may take four bytes a character
+
+RECORD_OVERHEAD = RECORD_BYTES
+
+
+cdef extern from *:
+    """
+    static inline PyObject *kcore_new(PyObject *kind, PyObject *nothing) {
+        return ((PyTypeObject *) kind)->tp_new((PyTypeObject *) kind, nothing, NULL);
+    }
+    """
+    object new_of "kcore_new" (object kind, object nothing)
+
+
+@cython.final
+cdef class Budget:
+    """The memory of a producer. limit_bytes: what records that are not over may hold together;
+    held_bytes: what they do. full_bytes: of a full batch, uncompressed.
+    """
+
+    def __init__(self, int64_t limit_bytes, double full_bytes) -> None:
+        self.limit_bytes = limit_bytes
+        self.full_bytes = full_bytes
+
+
+cdef class Filling:
+    """What takes records while it has a builder."""
+
+
+cdef class Inlet:
+    """A partition. filling: the last one begun, or None; it may take no more records."""
+
+
+cdef class Draw:
+    """Where records without a key go: a partition, and what it has got since it was drawn.
+
+    partition: -1: it is to be drawn. batch_size: once so much is taken, it may be drawn anew.
+    """
+
+    def __init__(self, int64_t batch_size) -> None:
+        self.batch_size = batch_size
+        self.partition = -1
+
+
+@cython.final
+cdef class Route:
+    """What a record for one topic needs, looked up when metadata changes.
+
+    numbers: the partitions. lanes: by partition, those that were used. by_key: whether keys decide.
+    """
+
+    def __init__(self, list numbers not None, Draw sticky not None, *, bint by_key) -> None:
+        self.numbers = numbers
+        self.lanes = {}
+        self.sticky = sticky
+        self.by_key = by_key
+
+    def choose(self, bytes key) -> int:
+        """The partition of a record with this key; -1: one is to be drawn."""
+        return self.choice(key)
+
+    cdef int64_t choice(self, bytes key) except -2:
+        if key is None or not self.by_key:
+            return self.sticky.partition
+        return self.numbers[partition_of_bytes(key, PyList_GET_SIZE(self.numbers))]
+
+
+cdef class Ticket:
+    """A record on its way: `number` of `batch`. Sizes are of its parts in bytes, -1 for None.
+
+    courier: who knows when it is over. calls: what is to be called then, or None.
+    """
+
+
+def record_bytes(bytes key, bytes value, headers) -> int:
+    """The most that a record takes in a batch, uncompressed. headers: (str, bytes) pairs."""
+    return plain_bytes(key, value) + (header_room(headers) if headers else 0)
+
+
+cdef inline int64_t plain_bytes(bytes key, bytes value) noexcept:
+    cdef int64_t size = RECORD_BYTES
+    if key is not None:
+        size += PyBytes_GET_SIZE(key)
+    if value is not None:
+        size += PyBytes_GET_SIZE(value)
+    return size
+
+
+cdef int64_t header_room(headers) except -1:
+    cdef int64_t size = 0
+    for name, item in headers:
+        size += HEADER_BYTES + 4 * len(name) + (len(item) if item else 0)
+    return size
+
+
+cdef int64_t header_bytes(headers) except -1:
+    """What headers hold: the size that metadata of a record tells."""
+    cdef int64_t size = 0
+    for name, item in headers:
+        size += len(name) + (len(item) if item else 0)
+    return size
+
+
+@cython.final
+cdef class Intake:
+    """See the module's text. routes: by topic; without them nothing is taken."""
+
+    def __init__(self, Budget budget not None, int64_t record_bytes_max) -> None:
+        self.budget = budget
+        self.record_bytes_max = record_bytes_max
+        self.routes = {}
+
+    cdef Filling take(
+        self, topic, bytes key, bytes value, list headers, partition, int64_t timestamp_ms
+    ):
+        """The batch that has taken a record, as its last one; None: see the module's text."""
+        cdef Budget budget = self.budget
+        cdef int64_t size = plain_bytes(key, value)
+        cdef int64_t used
+        cdef PyObject* found
+        cdef Draw sticky = None
+        cdef Filling filling
+        cdef BatchBuilder builder
+        cdef Route route
+        if headers:
+            size += header_room(headers)
+        found = PyDict_GetItem(self.routes, topic)
+        if found == NULL or size > self.record_bytes_max:
+            return None
+        route = <Route> found
+        if partition is None:
+            partition = route.choice(key)
+            if key is None or not route.by_key:
+                sticky = route.sticky
+                if sticky.taken_bytes + size >= 2 * sticky.batch_size:
+                    return None
+        found = PyDict_GetItem(route.lanes, partition)
+        if found == NULL:
+            return None
+        filling = (<Inlet> found).filling
+        if filling is None:
+            return None
+        builder = filling.builder
+        if (
+            builder is None
+            or builder.used + size + RECORD_BYTES >= budget.full_bytes
+            or budget.held_bytes + size > budget.limit_bytes
+        ):
+            return None
+        used = builder.used
+        builder.put(timestamp_ms, key, value, headers)
+        budget.held_bytes += builder.used - used
+        if sticky is not None:
+            sticky.taken_bytes += size
+        return filling
+
+
+@cython.final
+cdef class Door:
+    """Takes records from any thread, and gives each a ticket.
+
+    lock: guards the core whose intake it is. kind: of ticket. courier: what each is told of.
+    """
+
+    cdef Intake intake
+    cdef object acquire
+    cdef object release
+    cdef object kind
+    cdef object courier
+
+    def __init__(self, Intake intake not None, lock, kind, courier) -> None:
+        if not issubclass(kind, Ticket):
+            raise TypeError(f"{kind} is no kind of Ticket")
+        self.intake = intake
+        self.acquire = lock.acquire
+        self.release = lock.release
+        self.kind = kind
+        self.courier = courier
+
+    def send(self, topic, key, value, headers, partition, timestamp_ms):
+        """The ticket of a record that was taken; None: it was not, for whatever reason.
+
+        TypeError, ValueError: headers that cannot be.
+        """
+        cdef Filling filling
+        if type(topic) is not str or not (
+            (type(key) is bytes or key is None)
+            and (type(value) is bytes or value is None)
+            and (type(headers) is list or headers is None)
+            and (type(partition) is int or partition is None)
+            and type(timestamp_ms) is int
+            and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF
+        ):
+            return None
+        self.acquire()
+        try:
+            filling = self.intake.take(topic, key, value, headers, partition, timestamp_ms)
+            if filling is None:
+                return None
+            return self.ticket(
+                filling, filling.builder.record_count - 1, key, value, headers, timestamp_ms
+            )
+        finally:
+            self.release()
+
+    def ticket(
+        self,
+        batch,
+        int64_t number,
+        bytes key,
+        bytes value,
+        headers,
+        int64_t timestamp_ms,
+    ) -> Ticket:
+        """A ticket of a record that was taken elsewhere."""
+        cdef Ticket made = <Ticket> new_of(self.kind, ())
+        made.batch = batch
+        made.number = number
+        made.timestamp_ms = timestamp_ms
+        made.courier = self.courier
+        made.key_size = -1 if key is None else PyBytes_GET_SIZE(key)
+        made.value_size = -1 if value is None else PyBytes_GET_SIZE(value)
+        made.header_size = header_bytes(headers) if headers else 0
+        return made
