@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from kcore import Consumer
 from kcore.pipeline import offsets as json_offsets
-from kcore.pipeline.errors import PlanError
+from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.offsets import EARLIEST, LATEST, Offsets, listed
 from kcore.pipeline.options import At, Bound, SourceOptions
 from kcore.structs import TopicPartition
+
+log = logging.getLogger("kcore.pipeline")
 
 
 class Cluster:
@@ -112,7 +115,27 @@ class Cluster:
                 found[tp] = first[tp]
             elif offset == LATEST:
                 found[tp] = last[tp]
+            else:
+                found[tp] = self._within(bound, tp, first[tp], last[tp])
         return found
+
+    def _within(self, bound: Bound, tp: TopicPartition, first: int, last: int) -> int:
+        """An offset that the log has. What it has not is an error now, or moved to what it has."""
+        offset = bound.numbers[tp]
+        name = f"option {bound.option!r}: {tp.topic}-{tp.partition}"
+        wrong: DataLossError | PlanError | None = None
+        if offset < first and bound.option.startswith("starting"):
+            gone = f"{name}: records {offset} to {first} are gone; the log begins at {first}"
+            wrong = DataLossError(gone, tp, offset, first)
+        elif offset > last and not self._options.is_committed:
+            # Behind the last stable offset there may be records whose transaction is open.
+            wrong = PlanError(f"{name}: {offset} is behind the end of the log, which is at {last}")
+        if wrong is None:
+            return offset
+        if self._options.fail_on_data_loss:
+            raise wrong
+        log.warning("%s; going on, as failOnDataLoss is false", wrong.args[0])
+        return first if offset < first else last
 
     def _by_time(self, bound: Bound, times: Offsets) -> Offsets:
         consumer = self._ask()

@@ -87,6 +87,11 @@ class SourceOptions:
     query_id: str = ""
     client: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether only what is committed is read."""
+        return str(self.client.get("isolation_level", "")).lower() == "read_committed"
+
 
 _SOURCE_NAMES: Final = (
     *_STRATEGIES,

@@ -57,7 +57,7 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
         try:
             batch = lease.poll(_POLL_MS)
         except OffsetOutOfRangeError:
-            position = _what_is_left(lease, options, wanted, position)
+            position = _what_is_left(lease, options, wanted, position, refused=True)
             lease.seek(position, again=True)
             batch = None
         if batch is not None:
@@ -74,12 +74,30 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
                 raise ReadTimeoutError(
                     f"{wanted.topic}-{wanted.partition}: no records came for "
                     f"kafkaConsumer.pollTimeoutMs={options.poll_timeout_ms} at offset {position}, "
-                    f"of {wanted.begin} to {wanted.end}: {lease.health()}"
+                    f"of {wanted.begin} to {wanted.end}: {_why(lease, options, position)}"
                 )
 
 
-def _what_is_left(lease: Lease, options: SourceOptions, wanted: OffsetRange, position: int) -> int:
-    """Where to go on: `position` if the log has it. DataLossError if not, or what is left."""
+def _why(lease: Lease, options: SourceOptions, position: int) -> str:
+    """Why a record that is there does not come."""
+    limits = lease.limits() if options.is_committed else None
+    if limits is not None and position >= limits[1]:
+        return f"a transaction is open, and what is committed ends at {limits[1]}"
+    return lease.health()
+
+
+def _what_is_left(
+    lease: Lease,
+    options: SourceOptions,
+    wanted: OffsetRange,
+    position: int,
+    *,
+    refused: bool = False,
+) -> int:
+    """Where to go on: `position` if the log has it. DataLossError if not, or what is left.
+
+    refused: the leader has just said that it has not.
+    """
     name = f"{wanted.topic}-{wanted.partition}"
     limits = lease.limits()
     go_on = wanted.end
@@ -87,6 +105,8 @@ def _what_is_left(lease: Lease, options: SourceOptions, wanted: OffsetRange, pos
         why = "the topic or the partition is not there any more"
     elif limits[0] <= position < limits[1]:
         return position
+    elif options.is_committed and not refused and lease.has_told_of(position):
+        return position  # in a transaction that is open, or behind one
     elif position < limits[0]:
         go_on, why = min(limits[0], wanted.end), f"the log begins at {limits[0]}"
     else:

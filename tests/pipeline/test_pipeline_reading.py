@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import Producer as TransactionalProducer
 from pipeline_support import (
     DEADLINE_S,
     create_topic,
@@ -250,6 +251,31 @@ def test_records_that_are_there_and_do_not_come(soon):
             read(wanted, "t", 0, 1)
         broker.no_mishaps()
         assert read(wanted, "t", 0, 1) == [(0, b"x")]
+
+
+def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
+    """What was planned before (with another isolation) ends behind the last stable offset."""
+    topic = topic_of(broker, request, 5)
+    producer = TransactionalProducer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    producer.init_transactions(DEADLINE_S)
+    producer.begin_transaction()
+    producer.produce(topic, b"5", partition=0)
+    producer.flush(DEADLINE_S)
+    wanted = options(
+        broker.bootstrap,
+        topic,
+        kafka__isolation__level="read_committed",
+        kafkaConsumer__pollTimeoutMs="1000",
+    )
+    with pytest.raises(ReadTimeoutError, match=r"at offset 5, of 0 to 6: .*a transaction is open"):
+        read(wanted, topic, 0, 6)
+    rows = read_range(wanted, OffsetRange(topic, 0, 0, 6))
+    found = rows_of([next(rows)])
+    producer.commit_transaction(DEADLINE_S)
+    found += rows_of(rows)
+    assert [(row["offset"], row["value"]) for row in found] == values(0, 6)
 
 
 def test_leaders_move_while_it_is_read():

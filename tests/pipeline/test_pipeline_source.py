@@ -6,6 +6,7 @@ import pickle
 import time
 
 import pytest
+from confluent_kafka import Producer as TransactionalProducer
 from pipeline_support import (
     add_partitions,
     create_topic,
@@ -138,6 +139,54 @@ def test_plans_that_cannot_be(broker, topic):
     with pytest.raises(PlanError, match=f"{topic}-0 would be read from 4 to 3"):
         plan(broker, topic, startingOffsets=begin, endingOffsets=end)
     assert set(broker.topics()) & {"gone", "absent", "other"} == set()  # asking makes none
+
+
+def bound(topic, *numbers):
+    return json.dumps({topic: {str(number): offset for number, offset in enumerate(numbers)}})
+
+
+def test_offsets_that_the_log_does_not_have_are_said_while_planning(broker, topic, streamed):
+    delete_records(broker.bootstrap, topic, 2)
+    early, late, behind = bound(topic, 1, 0), bound(topic, 2, 9), bound(topic, 5, 6)
+    with pytest.raises(DataLossError) as caught:
+        plan(broker, topic, startingOffsets=early)
+    assert f"'startingOffsets': {topic}-0: records 1 to 2 are gone; the log begins at 2" in str(
+        caught.value
+    )
+    assert (caught.value.partition.partition, caught.value.begin, caught.value.end) == (0, 1, 2)
+    with pytest.raises(DataLossError, match=f"{topic}-0: records 1 to 2 are gone"):
+        streamed(startingOffsets=early).initialOffset()
+    with pytest.raises(PlanError, match=f"'startingOffsets': {topic}-1: 9 is behind .* at 5"):
+        streamed(startingOffsets=late).initialOffset()
+    with pytest.raises(PlanError, match=f"'startingOffsets': {topic}-1: 9 is behind .* at 5"):
+        plan(broker, topic, startingOffsets=late)
+    with pytest.raises(PlanError, match=f"'endingOffsets': {topic}-1: 6 is behind .* at 5"):
+        plan(broker, topic, endingOffsets=behind)
+
+
+def test_with_fail_on_data_loss_false_bounds_are_moved_to_what_there_is(broker, topic, caplog):
+    delete_records(broker.bootstrap, topic, 2)
+    bounds = {"startingOffsets": bound(topic, 1, 9), "endingOffsets": bound(topic, 8, 5)}
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        assert plan(broker, topic, failOnDataLoss="false", **bounds) == [(topic, 0, 2, 5)]
+    for said in ("records 1 to 2 are gone", "0: 8 is behind", "1: 9 is behind"):
+        assert said in caplog.text
+
+
+def test_an_end_behind_what_is_committed_may_come_still(broker, topic):
+    """A transaction is open: its records are there, and not yet to be read."""
+    committed = {"kafka.isolation.level": "read_committed"}
+    producer = TransactionalProducer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"a", partition=0)
+    producer.flush(30)
+    assert plan(broker, topic, **committed)[0] == (topic, 0, 0, 5)
+    end = bound(topic, 6, 5)
+    assert plan(broker, topic, endingOffsets=end, **committed)[0] == (topic, 0, 0, 6)
+    producer.abort_transaction(30)
 
 
 def test_read_committed_ends_before_what_is_open(broker, topic):
