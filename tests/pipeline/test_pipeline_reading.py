@@ -1,10 +1,12 @@
 """A task reads exactly its range; what is gone is told from what was never there."""
 
 import logging
+import sys
 import threading
 import time
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer as TransactionalProducer
 from pipeline_support import (
@@ -18,7 +20,9 @@ from pipeline_support import (
     transact,
 )
 
+from kcore import Producer
 from kcore.embedded import EmbeddedBroker
+from kcore.limits import COLUMN_BYTES
 from kcore.pipeline import leases as leases_module
 from kcore.pipeline import reading
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
@@ -142,6 +146,35 @@ def test_two_tasks_of_one_partition_at_once(broker, hundred):
     first += rows_of(left)
     second += rows_of(right)
     assert [row["offset"] for row in first + second] == [*range(100)]
+
+
+# Bounds ---------------------------------------------------------------------------------------
+
+
+def test_batches_are_bounded_in_bytes_whatever_the_range(broker, request):
+    topic = topic_of(broker, request)
+    with Producer(bootstrap_servers=broker.bootstrap, compression_type="zstd") as producer:
+        for _ in range(64):  # a few KiB each as fetched
+            producer.send(topic, bytes(1_000_000), partition=0)
+            producer.flush()
+    wanted = options(broker.bootstrap, topic)
+    sizes = [batch.nbytes for batch in read_range(wanted, OffsetRange(topic, 0, 0, 64))]
+    assert sum(sizes) > 64_000_000
+    assert max(sizes) < COLUMN_BYTES + 1_100_000  # a record more, and the columns beside values
+
+
+def test_no_object_is_made_for_a_record(broker, request):
+    topic = topic_of(broker, request)
+    with Producer(bootstrap_servers=broker.bootstrap, batch_size=262_144) as producer:
+        rows = pa.table({"value": pa.array([b"x" * 20] * 50_000, pa.binary())})
+        producer.send_arrow(rows, topic).get(DEADLINE_S)
+    wanted = options(broker.bootstrap, topic)
+    read_range(wanted, OffsetRange(topic, 0, 0, 1))  # what is imported and kept is there by then
+    before = sys.getallocatedblocks()
+    batches = [*read_range(wanted, OffsetRange(topic, 0, 0, 50_000))]
+    made = sys.getallocatedblocks() - before
+    assert sum(batch.num_rows for batch in batches) == 50_000
+    assert made < 5_000
 
 
 # Gaps ---------------------------------------------------------------------------------------------
@@ -314,6 +347,22 @@ def test_idle_ones_are_closed_and_few_are_kept(broker, hundred, own_leases, monk
     assert not own_leases._kept
     own_leases.give_back(fresh, usable=False)
     assert not own_leases._kept
+
+
+def test_a_forked_child_takes_none_of_its_parents(broker, hundred, own_leases):
+    wanted = options(broker.bootstrap, hundred)
+    assert read(wanted, hundred, 0, 10) == values(0, 10)
+    ((parents,),) = own_leases._kept.values()
+    own_leases._pid -= 1  # as if this were the child
+    mine = own_leases.take(wanted, TopicPartition(hundred, 0))
+    assert mine is not parents
+    assert not own_leases._kept
+    own_leases.give_back(mine, usable=True)
+    assert read(wanted, hundred, 0, 20) == values(0, 20)
+    parents.seek(10)  # the parent's goes on: the child has not closed its connections
+    batch, _ = parents.cut(parents.poll(5_000), 20)
+    assert [row["offset"] for row in rows_of([batch])] == [*range(10, 20)]
+    parents.close()
 
 
 def test_threads_never_share_one(broker, hundred, own_leases):
