@@ -323,8 +323,12 @@ class Consumer(Calls, Batches):
             limit = self._settings.max_poll_records
         else:
             limit = arguments.record_count(max_records)
-        wait_ms = arguments.timeout(timeout_ms, 0)
         engine = self._engine
+        if limit == 1 and type(timeout_ms) is int and timeout_ms >= 0:
+            one = self._take_inside(engine)
+            if one is not None:
+                return one
+        wait_ms = arguments.timeout(timeout_ms, 0)
         with engine.guard:
             now = engine.pump.now_ms()
             if now == engine.polled_at and self._batch is None and not engine.woken:
@@ -337,6 +341,25 @@ class Consumer(Calls, Batches):
                 if more:
                     return more
             return self._poll_records(wait_ms, limit)
+
+    def _take_inside(self, engine: Engine) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        """One record, if a poll has nothing else to do; None: poll, which says so, too, if it may
+        not be done now.
+        """
+        guard = engine.guard
+        if guard.barred or not guard.acquire(False):
+            return None
+        try:
+            if (
+                engine.pump.now_ms() == engine.polled_at  # as below
+                and self._batch is None
+                and not engine.woken
+            ):
+                one: dict[TopicPartition, list[ConsumerRecord]] | None = engine.core.take_inside()
+                return one
+        finally:
+            guard.release()
+        return None
 
     def _poll_records(
         self, wait_ms: float, limit: int

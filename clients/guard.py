@@ -8,6 +8,7 @@ blocking call, so meeting that one is an error and not a wait (Java does the sam
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from kcore.errors import ConcurrentUseError, ConsumerStoppedError, ForkedError
@@ -24,14 +25,24 @@ FORKED = (
 
 
 class Guard:
-    """`with guard:` around every call of the user's; `visit` and `leave_visit` by the keeper."""
+    """`with guard:` around every call of the user's; `visit` and `leave_visit` by the keeper.
+
+    barred: closed, or left behind by a fork. acquire, release: the lock's own, for a part of a call
+    that is over at once and runs nothing of the user's; what stands in its way is for `with guard`
+    to say.
+    """
 
     def __init__(self, lock: Any) -> None:
-        self._lock = lock
+        self._hold(lock)
         self._depth = 0  # of the user's calls inside each other
         self._closed = False
         self._forked = False
-        self._barred = False  # one flag on the fast path for both of them
+        self.barred = False  # one flag on the fast path for both of them
+
+    def _hold(self, lock: Any) -> None:
+        self._lock = lock
+        self.acquire: Callable[[bool], bool] = lock.acquire
+        self.release: Callable[[], None] = lock.release
 
     @classmethod
     def for_transport(cls, name: str) -> Guard:
@@ -46,7 +57,7 @@ class Guard:
     @property
     def usable(self) -> bool:
         """Neither closed nor left behind by a fork."""
-        return not self._barred
+        return not self.barred
 
     def enter(self) -> None:
         """Begin a call of the user's.
@@ -54,7 +65,7 @@ class Guard:
         ConsumerStoppedError after `bar`, ForkedError in a forked child, ConcurrentUseError while
         another thread is inside a call.
         """
-        if self._barred:
+        if self.barred:
             self.refuse()
         if not self._lock.acquire(False):
             self._wait_for_keeper()
@@ -79,9 +90,9 @@ class Guard:
 
     def visit(self) -> bool:
         """The keeper's way in: False, at once, if anybody is inside."""
-        if self._barred or not self._lock.acquire(False):
+        if self.barred or not self._lock.acquire(False):
             return False
-        if self._depth or self._barred:  # a call of this very thread, made from within the visit
+        if self._depth or self.barred:  # a call of this very thread, made from within the visit
             self._lock.release()
             return False
         return True
@@ -92,12 +103,12 @@ class Guard:
 
     def bar(self) -> None:
         """Refuse every later call."""
-        self._closed = self._barred = True
+        self._closed = self.barred = True
 
     def forked(self) -> None:
         """In the child of a fork: the lock may be held by a thread that does not exist here."""
-        self._forked = self._barred = True
-        self._lock = threading.RLock()
+        self._forked = self.barred = True
+        self._hold(threading.RLock())
         self._depth = 0
 
     def refuse(self) -> None:

@@ -34,7 +34,11 @@ from kcore.timers import NEVER
 
 
 class ConsumerCore(ClientCore):
-    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back."""
+    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
+
+    take_inside: `take_records(1)` where that leaves nothing else to do, not even to ask for more;
+    None where it does, and nothing has changed. For who takes record by record.
+    """
 
     def __init__(self, config: ConsumerConfig, rng: Rng, now_ms: int) -> None:
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
@@ -43,6 +47,7 @@ class ConsumerCore(ClientCore):
         self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
         self._positions = Positions(config.auto_offset_reset)
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
+        self.take_inside = self._fetcher.take_inside
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
         self._group: GroupMember | None = None
         if config.group_id is not None:

@@ -30,6 +30,7 @@ from kcore.fetch.positions import Positions
 from kcore.fetch.requests import build_close
 from kcore.fetch.session import NO_SESSION
 from kcore.fetch.shelf import Entry
+from kcore.fetch.single import OneByOne
 from kcore.fetch.validation import Validation
 from kcore.records import ConsumerRecord, RecordReader
 from kcore.structs import Rng, TopicPartition
@@ -72,6 +73,10 @@ class Fetcher:
         # What the next calls of `take_records` raise; one for each partition or text.
         self._errors: dict[Partition | str, KafkaError] = {}
         self._said_undecided = False
+        self._plain = config.key_deserializer is None and config.value_deserializer is None
+        self._single = OneByOne(self._errors, positions.undecided)
+        self._shelf.turned = self._single.forget
+        self.take_inside = self._single.take
         positions.watcher = self
         for partition in positions:
             self.moved(partition)
@@ -80,6 +85,7 @@ class Fetcher:
 
     def moved(self, partition: Partition) -> None:
         """The position was set or taken away: nothing fetched before is worth anything."""
+        self._single.forget()
         self._errors.pop(partition, None)
         self._shelf.drop(partition)
         self._planner.touch(partition)
@@ -88,6 +94,7 @@ class Fetcher:
 
     def changed(self, partition: Partition) -> None:
         """Whether it may be fetched and handed over may have changed."""
+        self._single.forget()
         self._shelf.sort(partition)
         self._planner.touch(partition)
 
@@ -182,16 +189,15 @@ class Fetcher:
         return out
 
     def take_next(self) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        """`take_records` of one record, where nothing else is to be done; None: ask that.
-
-        Whoever takes records one by one does so half a million times a second.
-        """
+        """`take_records` of one record, where nothing else is to be done; None: ask that."""
+        found = self.take_inside()
+        if found is not None:
+            return found
         ring = self._shelf.ring
         if not ring or self._errors or self._positions.undecided:
             return None
         partition = next(iter(ring))
-        entry = partition.entries[0]
-        reader = entry.reader
+        reader = partition.entries[0].reader
         if reader is None:
             return None
         try:
@@ -199,15 +205,11 @@ class Fetcher:
         except Exception as error:
             self._cannot_read(partition, error)
             raise
-        if not records or reader.exhausted or reader.control_records:
-            self._follow(partition)
-            return {partition.tp: records} if records else None
-        partition.offset = reader.next_offset
-        partition.offset_epoch = reader.next_epoch
-        size = reader.size_bytes
-        if size != entry.size:
-            self._shelf.took(entry, size)
-        return {partition.tp: records}
+        onward = self._plain and not reader.exhausted
+        self._follow(partition)
+        if onward:
+            self._single.follow(partition, reader)
+        return {partition.tp: records} if records else None
 
     def take_columns(self, columns: Columns, now_ms: int) -> None:
         """Hand over until `columns` are full or nothing waits; `take_records` in all else."""

@@ -84,11 +84,16 @@ class Entry:
         return self
 
 
+def _no_one() -> None:
+    """Before anybody is told."""
+
+
 class Shelf:
     """See the module's text.
 
     drained: called with a node when what waits of it fell to `low_bytes` or below. freed: called
-    when memory was given back, or can be.
+    when memory was given back, or can be. turned: called when it may be another's turn, or what the
+    first one holds is not what it held.
     """
 
     def __init__(
@@ -103,6 +108,7 @@ class Shelf:
         self._low_bytes = low_bytes
         self._drained = drained
         self._freed = freed
+        self.turned: Callable[[], None] = _no_one
         self.ring: OrderedDict[Partition, None] = OrderedDict()  # in order of turns
         self._parked: OrderedDict[Partition, None] = OrderedDict()
 
@@ -158,6 +164,7 @@ class Shelf:
 
     def finish(self, partition: Partition) -> None:
         """The first entry is through; the next partition's turn."""
+        self.turned()
         self._release(partition.entries.popleft())
         if partition.entries:
             self.ring.move_to_end(partition)
@@ -166,10 +173,12 @@ class Shelf:
 
     def pass_turn(self, partition: Partition) -> None:
         """The next partition's turn, though this one's entry is not through."""
+        self.turned()
         self.ring.move_to_end(partition)
 
     def drop(self, partition: Partition, *, keep: int = 0) -> None:
         """Throw away what a partition holds, but for its first `keep` entries."""
+        self.turned()
         entries = partition.entries
         while len(entries) > keep:
             self._release(entries.pop())

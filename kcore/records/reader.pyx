@@ -76,47 +76,6 @@ cdef class RecordReader:
     behind `fetch_offset` has an unusable header: there is no `end_offset` to go on from.
     """
 
-    cdef Loan loan  # None once everything is handed over
-    cdef const uint8_t* start
-    cdef const uint8_t* pos
-    cdef const uint8_t* stop
-
-    cdef readonly str topic
-    cdef readonly int32_t partition
-    cdef readonly int64_t next_offset
-    cdef readonly int64_t end_offset
-    cdef readonly int32_t next_epoch
-    cdef readonly int32_t end_epoch
-    cdef readonly bint has_batches
-
-    cdef bint check_crcs
-    cdef readonly list control_records
-    cdef object aborted
-    cdef object key_deserializer
-    cdef object value_deserializer
-    cdef Py_ssize_t max_batch_bytes
-
-    # The open batch: `remaining` records from `at` to `end`; `body` keeps decompressed bytes alive.
-    cdef const uint8_t* at
-    cdef const uint8_t* end
-    cdef object body
-    cdef int32_t remaining
-    cdef int32_t last_delta
-    cdef int32_t prior_delta
-    cdef int64_t base_offset
-    cdef int64_t last_offset
-    cdef int64_t base_timestamp
-    cdef bint append_time
-    cdef int timestamp_type  # -1: none
-    cdef int32_t epoch
-    cdef Origin origin
-    cdef list checksums  # of v0 and v1 messages
-
-    cdef readonly Py_ssize_t taken_bytes  # by the last `take`, as in its max_bytes
-    cdef bint busy  # `take` or `take_columns` is running
-    cdef object fault  # None, or (class, message, details) of what `take` raises
-    cdef object stop_fault  # the same for the bytes at `stop`
-
     def __cinit__(
         self,
         str topic not None,
@@ -451,6 +410,40 @@ cdef class RecordReader:
         self.end_taking(len(out))
         return out
 
+    cdef ConsumerRecord take_inside(self):
+        """The next record of the open batch, as `take(1)` gives it; None where that has more to do.
+
+        So for the last record of a batch, for deserializers and for whatever is wrong: then nothing
+        has changed.
+        """
+        cdef RecordView view
+        cdef ConsumerRecord record
+        cdef int64_t offset
+        if self.key_deserializer is not None or self.value_deserializer is not None:
+            return None
+        self.enter()
+        try:
+            if self.remaining < 2:
+                return None
+            fetch_ahead(self.at)
+            if read_record(self.at, self.end, &view) != layout.FINE:
+                return None
+            if view.offset_delta <= self.prior_delta or view.offset_delta > self.last_delta:
+                return None
+            offset = self.base_offset + view.offset_delta
+            if offset < self.next_offset:
+                return None
+            record = self.make(&view, offset)
+            self.taken_bytes = view.end - self.at
+            self.next_offset = offset + 1
+            self.next_epoch = self.epoch
+            self.prior_delta = view.offset_delta
+            self.at = view.end
+            self.remaining -= 1
+            return record
+        finally:
+            self.leave()
+
     cdef int end_taking(self, int64_t count) except -1:
         """Raise the fault if nothing came before it; give the bytes back behind the last record."""
         if not count and self.fault is not None:
@@ -588,7 +581,7 @@ cdef class RecordReader:
         self.remaining = 0
         return 0
 
-    cdef inline ConsumerRecord make(self, RecordView* view, int64_t offset):
+    cdef ConsumerRecord make(self, RecordView* view, int64_t offset):
         cdef int64_t timestamp_ms = self.base_timestamp
         if not self.append_time:  # may wrap around, as in Java, and must not be undefined
             timestamp_ms = <int64_t> (<uint64_t> timestamp_ms + <uint64_t> view.timestamp_delta)

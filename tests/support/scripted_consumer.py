@@ -72,6 +72,9 @@ class ScriptedCore:
             self.positions[tp] = taken[-1].offset + 1
         return batch
 
+    def take_inside(self):
+        return None  # there is always more to be done
+
     def take_columns(self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False):
         self.log.append(("take_columns", max_rows, max_bytes, views, with_headers))
         batch = self.batches.popleft()

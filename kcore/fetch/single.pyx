@@ -1,0 +1,61 @@
+"""Records handed over one by one, where nothing else is to be done: half a million times a second.
+
+Almost always the record after the one just handed over is the next of the same batch: then all that
+`take_records` decides comes out as it did for that one, as long as nothing has happened to a
+partition since. So the fetcher says which reader it was (`follow`), and takes that back (`forget`)
+at every change of any partition: of whose turn it is, of a position, a state or a flag. What is
+left to be asked for each record is in `take`.
+"""
+
+cimport cython
+
+from kcore.records.reader cimport RecordReader
+from kcore.records.record cimport ConsumerRecord
+
+
+@cython.final
+cdef class OneByOne:
+    """See the module's text. With any error, or a partition without a position, it gives nothing.
+
+    errors, undecided: the fetcher's and the positions' own dictionaries.
+    """
+
+    cdef dict errors
+    cdef dict undecided
+    cdef RecordReader reader  # None: nobody is followed
+    cdef object partition
+    cdef object tp
+
+    def __init__(self, dict errors not None, dict undecided not None) -> None:
+        self.errors = errors
+        self.undecided = undecided
+
+    def follow(self, partition, RecordReader reader not None) -> None:
+        """A record of `partition` was handed over, and nothing is in the way of the next one."""
+        self.reader = reader
+        self.partition = partition
+        self.tp = partition.tp
+
+    def forget(self) -> None:
+        """Something has changed."""
+        self.reader = None
+        self.partition = None
+
+    def take(self):
+        """What `take_records(1)` gives, the position moved past it; None: ask that."""
+        cdef ConsumerRecord record
+        cdef list records
+        cdef dict found
+        if self.reader is None or self.errors or self.undecided:
+            return None
+        # Made first: collecting garbage may run anything, a seek in a finalizer, too.
+        records = [None]
+        found = {self.tp: records}
+        if self.reader is None:
+            return None
+        record = self.reader.take_inside()
+        if record is None:
+            return None
+        self.partition.offset = record.offset + 1
+        records[0] = record
+        return found
