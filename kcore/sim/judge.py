@@ -16,6 +16,7 @@ from kcore.sim.offsets import Hands, Logs, Offsets
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
+from kcore.wire.apis import ApiKey
 from kcore.wire.messages import (
     JoinGroupResponse,
     OffsetCommitRequest,
@@ -52,13 +53,14 @@ class GroupBook:
         self.kept_generation = -1  # the newest whose assignment was given out: it is in the journal
         self.owners: dict[int, dict[TopicPartition, str]] = {}
         self.leaders: dict[int, str] = {}
-        self.members: frozenset[str] = frozenset()  # their ids, at the last look at its books
+        self.members: frozenset[str] = frozenset()  # their ids, before this turn
 
 
 class Judge:
     """All rules but those about the end (see `settle`)."""
 
     def __init__(self, ledger: Ledger, trace: Trace, group_of: GroupOf) -> None:
+        self._ledger = ledger
         self._trace = trace
         self.group_of = group_of
         self.logs = Logs()
@@ -175,9 +177,12 @@ class Judge:
         """Newer requests name topics by id."""
         self._topic_names[topic_id] = name
 
-    def looked_at(self, group: Group) -> None:
-        """A turn is over, and this is what a coordinator has."""
-        self.groups[group.group_id].members = frozenset(group.members)
+    def turn_begins(self) -> None:
+        """Remember who is a member of what, if a commit may be taken in this turn."""
+        if self._ledger.open[ApiKey.OFFSET_COMMIT]:
+            for group_id, book in self.groups.items():
+                group = self.group_of(group_id)
+                book.members = frozenset() if group is None else frozenset(group.members)
 
     def coordinators_moved(self) -> None:
         """Another node keeps the groups: of a generation that was not assigned it knows nothing."""

@@ -7,6 +7,7 @@ comes. Requests and answers that other checkers judge are decoded here, once.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -69,6 +70,7 @@ class Ledger:
         self.counted: Callable[[str], None] = _nobody
         self.requests = 0
         self.answers = 0
+        self.open: Counter[ApiKey] = Counter()  # what others judge, and is not answered yet
 
     def asked(self, wire: Wire, data: bytes, now_ms: int) -> None:
         """A client sends this, one request."""
@@ -89,6 +91,7 @@ class Ledger:
                 Rule.BOUNDED, f"{wire.client.name} has {len(wire.asked)} requests in flight"
             )
         if message is not None:
+            self.open[api] += 1
             for watcher in self.asked_watchers:
                 watcher(wire, asked)
 
@@ -113,6 +116,7 @@ class Ledger:
         self._judge_time(wire, asked, now_ms)
         wire.turn_ms = now_ms
         if asked.message is not None:
+            self.open[asked.api] -= 1
             response = API_TABLE[asked.api].response
             answer = frames.decode_response(response, asked.version, memoryview(data)[4:])
             for watcher in self.answered_watchers:
@@ -120,6 +124,7 @@ class Ledger:
 
     def dropped(self, wire: Wire) -> None:
         """The node's side is gone: nothing is owed any more."""
+        self.open.subtract(asked.api for asked in wire.asked if asked.message is not None)
         wire.asked.clear()
 
     def judge_open(self, wire: Wire, now_ms: int) -> None:

@@ -139,7 +139,6 @@ def judge_groups(world: World) -> None:
                 if not peer.up:
                     raise ViolationError(Rule.COHERENT, f"{peer.name} is down and has {group_id}")
                 _judge_group(group)
-                world.judge.looked_at(group)
                 waiting += sum(
                     (member.join is not None) + (member.sync is not None)
                     for member in group.members.values()

@@ -92,6 +92,7 @@ class World:
                 self._turns = 0
             self._turns += 1
             trace.begin_step(self.now_ms)
+            judge.turn_begins()
             if self._turns > limit:
                 raise ViolationError(Rule.BOUNDED, f"{self._turns} turns without time passing")
             try:

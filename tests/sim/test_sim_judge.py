@@ -1,5 +1,6 @@
 """The judge alone: what it lets pass, and what it does not."""
 
+import random
 from collections import deque
 from types import SimpleNamespace
 
@@ -7,13 +8,17 @@ import pytest
 from sim_runs import run, well
 
 from kcore.sim import Fault, Plan, Rule, ViolationError
+from kcore.sim.chance import Chance
 from kcore.sim.judge import Judge
 from kcore.sim.ledger import Ledger
 from kcore.sim.offsets import Hands
+from kcore.sim.run import begin
 from kcore.sim.trace import Trace
+from kcore.sim.world import World
 from kcore.structs import TopicPartition
 from kcore.wire import frames
 from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
 
 T0 = TopicPartition("t", 0)
 VERSION = 8  # of OffsetCommit: topics have names
@@ -40,8 +45,8 @@ class Court:
             excused=False, turn_ms=0, client_open=True,
         )  # fmt: skip
 
-    def look(self):
-        self.judge.looked_at(self.group)
+    def turn(self):
+        self.judge.turn_begins()
 
     def ask(self):
         partition = m.OffsetCommitRequest.OffsetCommitRequestPartition(
@@ -63,7 +68,7 @@ class Court:
 def test_a_commit_counts_whose_sender_is_put_out_in_the_turn_that_takes_it():
     court = Court("m1-a", "m2-b")
     court.ask()
-    court.look()
+    court.turn()
     del court.group.members["m1-a"]  # the same turn: a join that was overdue ends
     court.confirm()
     assert court.judge.offsets.of("g", T0).sure == 3
@@ -72,10 +77,10 @@ def test_a_commit_counts_whose_sender_is_put_out_in_the_turn_that_takes_it():
 @pytest.mark.parametrize("members", [("m1-a", "m2-b"), ("m2-b",)])
 def test_a_commit_of_who_was_put_out_before_does_not_count(members):
     court = Court(*members)
-    court.look()
+    court.turn()
     court.ask()
     court.group.members.pop("m1-a", None)
-    court.look()
+    court.turn()
     with pytest.raises(ViolationError, match="m1 has committed, and is no member of g") as found:
         court.confirm()
     assert found.value.rule is Rule.COMMIT_FENCED
@@ -84,10 +89,27 @@ def test_a_commit_of_who_was_put_out_before_does_not_count(members):
 def test_a_commit_to_a_group_that_is_kept_nowhere_does_not_count():
     court = Court("m1-a")
     court.ask()
-    court.look()
+    court.turn()
     court.group = None
     with pytest.raises(ViolationError, match="no member of g"):
         court.confirm()
+
+
+def test_in_a_large_group_too_who_was_put_out_a_turn_ago_is_no_member():
+    """Its books are not looked at after each turn; who is a member is known all the same."""
+    chance = Chance(random.Random, 2)
+    world = World(Plan(seed=1, members=25, partitions=25), chance)
+    begin(world, chance)
+    world.run_until(5_000)
+    group, book = world.judge.group_of("group1"), world.judge.groups["group1"]
+    put_out = next(iter(group.members))
+    known = []
+    world.ledger.open[ApiKey.OFFSET_COMMIT] += 1  # one is under way
+    world.at(world.now(), lambda: known.append(put_out in book.members))
+    world.at(world.now(), group.members.pop, put_out)
+    world.at(world.now(), lambda: known.append(put_out in book.members))
+    world.run_until(world.now())
+    assert known == [True, False]
 
 
 def test_a_node_that_stood_still_takes_a_commit_and_then_puts_its_sender_out():
