@@ -1,8 +1,9 @@
-"""Everything that is measured, in one run: `python bench/all.py` (or `make bench`), ten minutes.
+"""Everything that is measured, in one run: `python bench/all.py` (or `make bench`), half an hour.
 
 Each section is written to `<out>/<section>.json` as soon as it is done. From those, the plots of
-docs/plots, the tables of docs/PERFORMANCE.md and the list of goals are made (`report.py`, which can
-be run alone). Sections: decode compare codecs matrix partitions single memory startup idle.
+docs/plots, the tables of docs/PERFORMANCE.md and docs/spark.md and the lists of goals are made
+(`report.py`, which can be run alone). Sections: decode compare codecs matrix partitions single
+memory startup idle spark. The last one takes ten minutes (`spark.py`), and so do all the others.
 
     python bench/all.py --only compare,codecs     # some of it
     python bench/all.py --resume                  # what has no results yet
@@ -22,6 +23,8 @@ from typing import Any
 import memory
 import report
 import scaling
+import spark
+import spark_tables
 import startup
 from compare import CODECS
 from contenders import CONTENDERS
@@ -53,7 +56,9 @@ SECTIONS: dict[str, Section] = {
     "memory": memory.memory,
     "startup": startup.startup,
     "idle": startup.idle,
+    "spark": spark.spark,  # last: its many partitions stay with the broker
 }
+SHOWN = {**TABLES, "spark": spark_tables.summary}
 
 
 def main() -> int:
@@ -65,7 +70,8 @@ def main() -> int:
     if wanted:
         with kafka(args.bootstrap) as bootstrap:
             failed = [name for name in wanted if not measured(name, bootstrap, plan, args.out)]
-    report.write(args.out, plots_to=args.plots, document=None if args.quick else args.document)
+    document, about_spark = (None, None) if args.quick else (args.document, args.spark_document)
+    report.write(args.out, args.plots, document, about_spark)
     if failed:
         print(f"\nfailed: {', '.join(failed)}; --resume does them again", file=sys.stderr)
     return 1 if failed else 0
@@ -82,7 +88,7 @@ def measured(name: str, bootstrap: str, plan: Plan, out: Path) -> bool:
         print(f"\n{name}: {why}", file=sys.stderr, flush=True)
         return False
     print(f"\n{name}: {time.monotonic() - began:.0f} s, {load()}\n", flush=True)
-    print("\n".join(TABLES[name](result)), flush=True)
+    print("\n".join(SHOWN[name](result)), flush=True)
     return True
 
 
@@ -105,6 +111,7 @@ def arguments() -> argparse.Namespace:
     own = args.out.resolve() == RESULTS
     args.plots = args.plots or (report.PLOTS if own else args.out / "plots")
     args.document = args.document if own else None
+    args.spark_document = report.SPARK_DOCUMENT if own else None
     return args
 
 

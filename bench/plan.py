@@ -6,13 +6,31 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class SparkPlan:
+    """records, kib_records: read, of 100 B and of 1 KiB; write_rows, write_kib_rows: written.
+    triggers: micro-batches of a streaming read. partitions: to be planned. batches: micro-batches
+    that memory is watched over. latencies: records produced one by one.
+    """
+
+    records: int = 4_000_000
+    kib_records: int = 800_000
+    triggers: int = 4
+    write_rows: int = 2_000_000
+    write_kib_rows: int = 400_000
+    rounds: int = 5
+    partitions: int = 10_000
+    batches: int = 1_000
+    latencies: int = 60
+
+
+@dataclass(frozen=True)
 class Plan:
     """records: of the topics that speed is measured with. cell_bytes: the most that one cell of the
     matrix reads. rounds: of what the goals are about; few_rounds: of the large tables.
 
     partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
     long a slow reader reads and how long idling is watched (settle: how long before). starts: how
-    many processes.
+    many processes. spark: of the data source in Spark.
     """
 
     records: int = 2_000_000
@@ -24,6 +42,7 @@ class Plan:
     seconds: float = 6
     settle: float = 6
     starts: int = 15
+    spark: SparkPlan = SparkPlan()
 
 
 QUICK = Plan(
@@ -36,4 +55,15 @@ QUICK = Plan(
     seconds=0.4,
     settle=1,
     starts=2,
+    spark=SparkPlan(
+        records=4_000,
+        kib_records=400,
+        triggers=2,
+        write_rows=1_000,
+        write_kib_rows=100,
+        rounds=1,
+        partitions=20,
+        batches=6,
+        latencies=3,
+    ),
 )

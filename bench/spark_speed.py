@@ -1,0 +1,214 @@
+"""Reading in batches, reading as a stream and writing, round by round in one Spark.
+
+Contenders: `kafka` is Spark's own connector, `kcore` ours, `ceiling` a Python source (sink) that
+costs nothing, which tells how much of ours is PySpark's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from plan import SparkPlan
+from rounds import Runs
+from spark_session import jvm_pid, timed
+from topics import Shape, fill
+
+KINDS = ("kafka", "kcore", "ceiling")
+BATCH_ROWS = 131_072  # COLUMN_ROWS of kcore.limits: what ours gives at most, at 100 B a value
+BATCH_BYTES = 16_777_216  # COLUMN_BYTES
+# What both sinks are given in the case `alike`.
+ALIKE = {
+    "kafka.acks": "all",
+    "kafka.enable.idempotence": "true",
+    "kafka.compression.type": "none",
+    "kafka.linger.ms": "20",
+    "kafka.batch.size": "131072",
+}
+WRITES = {"alike": ALIKE, "defaults": {}}
+
+Run = Callable[[], dict[str, Any]]
+
+
+def side_by_side(runs: dict[str, Run], rounds: int) -> Runs:
+    """Everyone once a round; the first one, which does not count, warms both up."""
+    found: Runs = {name: [] for name in runs}
+    for number in range(-1, rounds):
+        for name, run in runs.items():
+            figures = run()
+            if number >= 0:
+                found[name].append(figures)
+    return found
+
+
+def source_options(kind: str, bootstrap: str, shape: Shape) -> dict[str, str]:
+    if kind != "ceiling":
+        return {
+            "kafka.bootstrap.servers": bootstrap,
+            "subscribe": shape.topic,
+            "startingOffsets": "earliest",
+        }
+    rows = min(BATCH_ROWS, BATCH_BYTES // (shape.value_bytes + 8))
+    return {
+        "rows": str(shape.records),
+        "partitions": str(shape.partitions),
+        "value_bytes": str(shape.value_bytes),
+        "batch_rows": str(rows),
+    }
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def shapes(plan: SparkPlan) -> list[Shape]:
+    return [Shape(plan.records, 100, 4), Shape(plan.kib_records, 1024, 4)]
+
+
+def noop(rows: Any) -> None:
+    """Every row and column comes, and goes nowhere."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def total(rows: Any) -> int:
+    """One column of every row is looked at."""
+    return int(rows.selectExpr("sum(length(value))").collect()[0][0])
+
+
+ACTIONS: dict[str, Callable[[Any], Any]] = {"noop": noop, "sum": total}
+
+
+def batch(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
+    """Whole topics, by size of values and by what is done with the rows."""
+    jvm, cells = jvm_pid(spark), []
+    for shape in shapes(plan):
+        fill(bootstrap, shape)
+        for name, action in ACTIONS.items():
+            runs: dict[str, Run] = {}
+            for kind in KINDS:
+                given = source_options(kind, bootstrap, shape)
+
+                def act(kind: str = kind, given: dict[str, str] = given) -> Any:
+                    return action(spark.read.format(kind).options(**given).load())  # noqa: B023
+
+                runs[kind] = partial(timed, jvm, shape.records, act)
+            found = side_by_side(runs, plan.rounds)
+            agree(f"batch, {name}", found)
+            cells.append({"action": name, "shape": shape._asdict(), "runs": found})
+    return cells
+
+
+def agree(what: str, runs: Runs) -> None:
+    """Everyone has read the same."""
+    different = {one["found"] for figures in runs.values() for one in figures}
+    if len(different) > 1:
+        raise SystemExit(f"{what}: the contenders do not agree: {runs}")
+
+
+def stream(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
+    """Whole topics in micro-batches until their end (AvailableNow), to the noop sink."""
+    jvm, cells = jvm_pid(spark), []
+    for shape in shapes(plan):
+        fill(bootstrap, shape)
+        limit = -(-shape.records // plan.triggers)
+        runs: dict[str, Run] = {}
+        for kind in KINDS:
+            given = source_options(kind, bootstrap, shape)
+            given |= {"limit" if kind == "ceiling" else "maxOffsetsPerTrigger": str(limit)}
+            runs[kind] = partial(timed, jvm, shape.records, partial(until_end, spark, kind, given))
+        found = side_by_side(runs, plan.rounds)
+        agree("stream", found)
+        cells.append({"limit": limit, "shape": shape._asdict(), "runs": found})
+    return cells
+
+
+def until_end(spark: Any, kind: str, given: dict[str, str]) -> int:
+    """One query from its start to its end; how many rows it had."""
+    from pyspark.errors import StreamingQueryException
+
+    with tempfile.TemporaryDirectory(prefix="kcore-bench-") as folder:
+        query = (
+            spark.readStream.format(kind)
+            .options(**given)
+            .load()
+            .writeStream.format("noop")
+            .option("checkpointLocation", folder)
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:  # its text is in a JVM that ends with the bench
+            raise SystemExit(f"{kind}: {error}") from None
+        return sum(one.numInputRows for one in query.recentProgress)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def write(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
+    """Rows made in Spark into a topic of four partitions, which forgets them again."""
+    jvm, cells = jvm_pid(spark), []
+    for size, rows in ((100, plan.write_rows), (1024, plan.write_kib_rows)):
+        frame = (
+            spark.range(0, rows, 1, 4)
+            .selectExpr(f"cast(rpad(cast(id as string), {size}, 'v') as binary) as value")
+        )  # fmt: skip
+        for name, given in WRITES.items():
+            runs: dict[str, Run] = {}
+            for kind in KINDS if name == "alike" else KINDS[:2]:
+                target = Target(bootstrap, f"bench-written-{size}b-{name}-{kind}")
+                runs[kind] = partial(target.write, jvm, frame, rows, kind, given)
+            found = side_by_side(runs, plan.rounds)
+            cells.append(
+                {"case": name, "value_bytes": size, "options": given, "rows": rows, "runs": found}
+            )
+    return cells
+
+
+class Target:
+    """A topic that keeps next to nothing."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
+        self._topic = topic
+        kept = {"retention.bytes": "50000000", "segment.bytes": "100000000"}
+        for future in self._admin.create_topics([NewTopic(topic, 4, 1, config=kept)]).values():
+            try:
+                future.result()
+            except KafkaException as error:
+                if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                    raise
+
+    def _held(self) -> int:
+        from confluent_kafka import TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = {TopicPartition(self._topic, part): OffsetSpec.latest() for part in range(4)}
+        return sum(one.result().offset for one in self._admin.list_offsets(wanted).values())
+
+    def write(
+        self, jvm: int, frame: Any, rows: int, kind: str, given: dict[str, str]
+    ) -> dict[str, Any]:
+        """All rows once; SystemExit: not all are there."""
+        writer = frame.write.format(kind).mode("append")
+        if kind == "ceiling":
+            return timed(jvm, rows, writer.save)
+        before = self._held()
+        figures = timed(jvm, rows, writer.options(**self._options, **given).save)
+        added = self._held() - before
+        if added != rows:
+            raise SystemExit(f"{kind}: {added} records of {rows} were written")
+        return figures
+
+
+SPEEDS: dict[str, Callable[[Any, str, SparkPlan], Sequence[dict[str, Any]]]] = {
+    "batch": batch,
+    "stream": stream,
+    "write": write,
+}
