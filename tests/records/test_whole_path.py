@@ -8,8 +8,8 @@ import gc
 import struct
 import sys
 import tracemalloc
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from itertools import chain, pairwise
 
 import pytest
 from malformed_batches import BASE, CASES, GOOD, HEADERS, LATER, at_base
@@ -18,7 +18,7 @@ from malformed_messages import CASES as OLD_CASES
 from malformed_messages import GOOD as OLD_GOOD
 from record_batches import patched, raw_batch, raw_record
 from test_reader_memory import BOMBS, MIB
-from whole_path import WAYS, Piece, Reading, in_epoch, put
+from whole_path import TURN_MS, WAYS, Piece, Reading, in_epoch, put
 
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
@@ -265,3 +265,46 @@ def test_answers_that_never_reach_the_offset(broker: EmbeddedBroker, way: str) -
         assert reading.consumer.position((topic, 0)) == 1
         reading.consumer.seek((topic, 0), 2)
         reading.until(lambda: reading.offsets(0) == [0, 2])
+
+
+# What is kept alive -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traced_bytes() -> Iterator[Callable[[], int]]:
+    """How much of what was allocated since the test began is still there."""
+
+    def traced() -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    yield traced
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("way", ["poll", "iteration", "batches"])
+def test_a_record_that_is_kept_keeps_nothing_large_alive(
+    broker: EmbeddedBroker, way: str, traced_bytes: Callable[[], int]
+) -> None:
+    topic = f"kept-{way}"
+    broker.create_topic(topic)
+    rows = [(1, b"key", b"small", [("h", b"x")]), *[(1, None, b"x" * 4_096)] * 255]
+    # Packed: what is unpacked from an answer is traced, the memory of the answer itself is not.
+    options = {"leader_epoch": 0, "codec": "lz4"}
+    large = [encode_batch(rows, base_offset=256 * i, **options) for i in range(16)]
+    put(broker, topic, 0, [Piece(data, 256 * i + 255) for i, data in enumerate(large)])
+    kept: list[object] = []
+    with Reading(broker, way, max_partition_fetch_bytes=1) as reading:  # an answer, a batch
+        take = {
+            "poll": lambda c: chain.from_iterable(c.poll(timeout_ms=TURN_MS).values()),
+            "iteration": lambda c: c,
+            "batches": lambda c: chain.from_iterable(c.poll_batches(timeout_ms=TURN_MS)),
+        }[way]
+        reading.assign(topic, {0: 0})
+        before = traced_bytes()
+        while reading.consumer.position((topic, 0)) < 256 * len(large):
+            kept += [record for record in take(reading.consumer) if record.value == b"small"]
+        list(take(reading.consumer))  # the loop has let go of its last records
+        assert traced_bytes() - before < MIB, "sixteen answers of a MiB each went by"
+    assert [record.offset for record in kept] == [256 * i for i in range(16)]
