@@ -7,7 +7,7 @@ from kcore.pipeline.offsets import Offsets
 
 class Admission:
     """Whether a micro-batch is to be: not before `minimum` offsets are there, or `delay_ms` has
-    passed since the last one. The first one may be at once (Spark:
+    passed since the last one. The first one may be at once, and counts even if it is empty (Spark:
     KafkaMicroBatchStream.delayBatch).
     """
 
@@ -18,7 +18,10 @@ class Admission:
 
     def admits(self, begin: Offsets, latest: Offsets, now_ms: int) -> bool:
         """Whether there is enough, or it has been waited for long enough."""
-        if self._minimum is None or self._last_ms is None:
+        if self._minimum is None:
+            return True
+        if self._last_ms is None:
+            self._last_ms = now_ms
             return True
         if now_ms - self._last_ms >= self._delay_ms:
             return True

@@ -18,11 +18,15 @@ log = logging.getLogger("kcore.pipeline")
 
 
 class Cluster:
-    """Asks with one consumer, which reads nothing. Made when first asked; `close` when done."""
+    """Asks with one consumer, which reads nothing. Made when first asked; `close` when done.
+
+    at_end: those of the partitions last resolved that begin at the end, whatever it is by then.
+    """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._consumer: Consumer | None = None
+        self.at_end: set[TopicPartition] = set()
 
     def _ask(self) -> Consumer:
         if self._consumer is None:
@@ -79,6 +83,7 @@ class Cluster:
 
     def resolve(self, bound: Bound, partitions: set[TopicPartition]) -> Offsets:
         """The offset that a bound means in each partition. PlanError: it means none."""
+        self.at_end = set(partitions) if bound.at is At.LATEST else set()
         if bound.at is At.EARLIEST:
             return self.earliest(partitions)
         if bound.at is At.LATEST:
@@ -115,6 +120,7 @@ class Cluster:
                 found[tp] = first[tp]
             elif offset == LATEST:
                 found[tp] = last[tp]
+                self.at_end.add(tp)
             else:
                 found[tp] = self._within(bound, tp, first[tp], last[tp])
         return found
@@ -148,6 +154,7 @@ class Cluster:
                 "end there"
             )
         ends = self.latest(late) if late else {}
+        self.at_end.update(late)
         return {tp: ends[tp] if tp in ends else answers[tp].offset for tp in times}
 
 

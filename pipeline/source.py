@@ -87,14 +87,14 @@ class KcoreDataSource(DataSource):
         return replace(options, query_id=self._query_id)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
-        """For a batch write. OptionError, ColumnError."""
+        """For a batch write. OptionError; PlanError: columns that cannot be written."""
         from kcore.pipeline.sink import KcoreWriter, check_mode  # noqa: PLC0415
 
         check_mode(overwrite=overwrite)
         return KcoreWriter(sink_options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002, N802
-        """For a streaming write. OptionError, ColumnError."""
+        """For a streaming write. OptionError; PlanError: columns that cannot be written."""
         from kcore.pipeline.sink import KcoreStreamWriter  # noqa: PLC0415
 
         return KcoreStreamWriter(sink_options(self.options), schema)
@@ -185,6 +185,7 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._cluster: Cluster | None = None
         self._latest: Offsets | None = None
         self._target: Offsets | None = None  # of Trigger.AvailableNow
+        self._held: Offsets = {}  # where the first micro-batch reads nothing
         self._admission = Admission(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -202,6 +203,12 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins."""
         cluster = self._ask()
         found = cluster.resolve(self.options.starting, cluster.partitions())
+        if self._target is not None:  # the end is where it was when that was asked for
+            found |= {tp: self._target.get(tp, found[tp]) for tp in cluster.at_end}
+        # Spark writes down where a micro-batch ends, but not where the first one began. Where that
+        # is the end of the log, which moves, the first one is empty: should it be run again, from
+        # another beginning, nothing is left out.
+        self._held = {tp: found[tp] for tp in cluster.at_end}
         return json_offsets.to_mapping(found)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -225,6 +232,8 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = latest
         if isinstance(limit, ReadMaxRows):
             end = limit_offsets(full, latest, limit.max_rows)
+        held, self._held = self._held, {}
+        end = {tp: begin[tp] if begin.get(tp) == held.get(tp, -1) else end[tp] for tp in end}
         if any(end[tp] > full.get(tp, end[tp]) for tp in end):
             self._admission.took(now_ms)
         return json_offsets.to_mapping(end)

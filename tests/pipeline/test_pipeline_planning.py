@@ -109,6 +109,13 @@ def test_the_first_may_be_at_once_and_later_ones_wait_for_enough():
     assert one.admits(offsets(1, 0), offsets(2, 0), now_ms=1000)
 
 
+def test_the_first_counts_even_if_it_is_empty():
+    one = Admission(minimum=10, delay_ms=1000)
+    assert one.admits(offsets(5), offsets(5), now_ms=0)  # a stream that begins at the end
+    assert not one.admits(offsets(5), offsets(7), now_ms=999)
+    assert one.admits(offsets(5), offsets(7), now_ms=1000)
+
+
 def test_without_a_minimum_there_is_always_one():
     one = Admission(minimum=None, delay_ms=1000)
     one.took(0)

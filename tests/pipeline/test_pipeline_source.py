@@ -247,6 +247,52 @@ def test_available_now_is_what_was_there_when_it_began(broker, topic, streamed):
     assert reader.latestOffset(end, ReadMaxRows(1)) == end
 
 
+LATE_TIME = {"startingTimestamp": "4000000000000", "startingOffsetsByTimestampStrategy": "latest"}
+
+
+@pytest.mark.parametrize("start", [{}, {"startingOffsets": None}, LATE_TIME])
+def test_what_came_while_the_first_micro_batch_was_killed_is_read(broker, topic, streamed, start):
+    """A query that begins at the end: where that was is written down with the first micro-batch
+    only. When that one is run again, the end is somewhere else.
+    """
+    start = {name: text or bound(topic, -1, -1) for name, text in start.items()}
+    first = streamed(**start)
+    begin = first.initialOffset()
+    assert begin == {topic: {"0": 5, "1": 5}}
+    fill(broker, topic, 4)  # after the question for the beginning, before the one for the end
+    end = first.latestOffset(begin, ReadAllAvailable())  # is in the checkpoint; killed here
+    fill(broker, topic, 2)
+    again = streamed(**start)
+    read = ranges(again.partitions(again.initialOffset(), end))
+    read += ranges(again.partitions(end, again.latestOffset(end, ReadAllAvailable())))
+    assert sorted(read) == [(topic, 0, 5, 8), (topic, 1, 5, 8)]
+
+
+def test_one_that_begins_at_the_end_goes_on_from_there(broker, topic, streamed):
+    reader = streamed()
+    begin = reader.initialOffset()
+    fill(broker, topic, 2)
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    fill(broker, topic, 2)
+    after = reader.latestOffset(end, ReadAllAvailable())
+    assert after == {topic: {"0": 7, "1": 7}}
+    assert reader.reportLatestOffset() == after
+    assert ranges(reader.partitions(begin, end)) + ranges(reader.partitions(end, after)) == [
+        (topic, 0, 5, 7),
+        (topic, 1, 5, 7),
+    ]
+
+
+def test_available_now_from_the_end_while_records_come_is_no_loss(broker, topic, streamed):
+    reader = streamed()
+    reader.prepareForTriggerAvailableNow()
+    fill(broker, topic, 4)
+    begin = reader.initialOffset()
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert reader.partitions(begin, end) == []
+    assert end == {topic: {"0": 5, "1": 5}}  # and from there the next run goes on
+
+
 def test_new_partitions_are_read_from_their_first_record(broker, topic, streamed):
     reader = streamed()
     begin = reader.initialOffset()
