@@ -461,6 +461,36 @@ def test_a_stream_gives_one_batch_and_then_the_end(lent):
     assert free()
 
 
+@pytest.mark.parametrize("read", [0, 1, 2])
+def test_a_stream_that_is_left_half_read(lent, read):
+    data, free = lent
+    batch = made(data=data, views=True)
+    capsule = batch.__arrow_c_stream__()
+    stream = moved(struct_in(capsule, b"arrow_array_stream", Stream))
+    del capsule
+    arrays = [Array() for _ in range(read)]
+    for array in arrays:
+        assert stream.get_next(stream, array) == 0
+    del batch
+    stream.release(stream)
+    assert free() is (read == 0)
+    for array in arrays:
+        if array.release:
+            array.release(array)
+    assert free()
+
+
+def test_what_schema_is_wished_for_changes_nothing():
+    """The protocol leaves it to the producer; who asked casts."""
+    batch = made()
+    wish = pa.schema([("value", pa.large_string())]).__arrow_c_schema__()
+    schema, array = batch.__arrow_c_array__(wish)
+    taken = pa.RecordBatch._import_from_c_capsule(schema, array)
+    assert taken.equals(pa.record_batch(batch))
+    reader = pa.RecordBatchReader._import_from_c_capsule(batch.__arrow_c_stream__(wish))
+    assert reader.schema == taken.schema
+
+
 def test_imports_in_many_threads():
     batch = made(views=True, include_headers=True)
     wrong = []
