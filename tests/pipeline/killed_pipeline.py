@@ -3,14 +3,11 @@
 usage: killed_pipeline.py BOOTSTRAP FOLDER
 """
 
-import os
 import sys
 import time
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from kcore.pipeline import KcoreDataSource
+from kcore.pipeline.jobs.session import session
 
 
 def slowly(batches):
@@ -22,19 +19,17 @@ def slowly(batches):
 
 
 def main(bootstrap, folder):
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = (
-        SparkSession.builder.master("local[2,4]")  # a task has four tries
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "500m")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "5")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("OFF")
-    spark.dataSource.register(KcoreDataSource)
+    settings = {
+        "spark.driver.memory": "500m",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "5",
+    }
+    with session("local[2,4]", "killed", more=settings) as spark:  # a task has four tries
+        spark.sparkContext.setLogLevel("OFF")
+        run(spark, bootstrap, folder)
+
+
+def run(spark, bootstrap, folder):
     rows = (
         spark.readStream.format("kcore")
         .option("kafka.bootstrap.servers", bootstrap)
@@ -54,7 +49,6 @@ def main(bootstrap, folder):
     ]
     for query in queries:
         query.awaitTermination()
-    spark.stop()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -100,6 +100,14 @@ def children_of(parent: int) -> list[int]:
     return [pid for pid, found, _session in _all() if found == parent]
 
 
+def command_of(pid: int) -> bytes:
+    """The command line of a process; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def wait_until(is_so: object, timeout_s: float, what: str, *watched: Started) -> None:
     """Ask again and again; AssertionError with what was said by then."""
     until = time.monotonic() + timeout_s
@@ -182,30 +190,27 @@ class StandaloneCluster:
             pid
             for worker in self.workers
             for pid in children_of(worker.pid)
-            if b"CoarseGrainedExecutorBackend" in _command(pid)
+            if b"CoarseGrainedExecutorBackend" in command_of(pid)
         ]
 
     def started_executors(self) -> int:
         """How many there were so far."""
         return sum(1 for _ in self.folder.glob("work-*/app-*/[0-9]*"))
 
-    def submit(self, log: Path, script: str, *arguments: str) -> Started:
-        """A driver by spark-submit."""
+    def submit(
+        self, log: Path, script: str, *arguments: str, settings: Mapping[str, str] | None = None
+    ) -> Started:
+        """A driver by spark-submit. settings: of Spark."""
+        more = [f"--conf={name}={value}" for name, value in (settings or {}).items()]
         command = [
             str(spark_home() / "bin" / "spark-submit"),
             *("--master", self.master, "--executor-memory", "512m", "--executor-cores", "1"),
             *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
+            *more,
             script,
             *arguments,
         ]
         return Started(command, log, SPARK_LOCAL_IP="127.0.0.1")
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 @contextmanager
