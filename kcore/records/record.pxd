@@ -23,7 +23,6 @@ cdef class ConsumerRecord:
     cdef bint is_leaf  # see leaf.h, which knows this layout
 
 
-
 cdef list read_headers(bytes raw)
 cdef ConsumerRecord make_record(
     Origin origin,
