@@ -6,11 +6,12 @@ every node that is up knows it. The logs are each replica's own (`partitions.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
 from kcore.broker.batches import RefusedError
+from kcore.broker.clocks import CommonClock, NodeClock
 from kcore.broker.config import BrokerConfig
 from kcore.broker.journals import Journal
 from kcore.broker.mishaps import Mishaps
@@ -33,7 +34,7 @@ class Cluster:
     """The shared state. Nodes sign on when they are made; the first one is the controller.
 
     addresses: every node as clients are to reach it. wall_offset_ms: the time of day minus the
-    `now_ms` of the nodes' inputs.
+    `now_ms` of the nodes' inputs. clocks: of nodes whose coordinators have one of their own.
     """
 
     def __init__(
@@ -43,11 +44,13 @@ class Cluster:
         rng: Rng,
         *,
         wall_offset_ms: int = 0,
+        clocks: Mapping[int, NodeClock] | None = None,
     ) -> None:
         self.config = config
         self.rng = rng
         self.addresses = {address.node_id: address for address in addresses}
         self.wall_offset_ms = wall_offset_ms
+        self._clocks = dict(clocks or {})
         self.node_ids = sorted(self.addresses)
         self.live = list(self.node_ids)  # those that are up, in order
         self.replication = Replication(self)
@@ -73,6 +76,10 @@ class Cluster:
     def wall_ms(self, now_ms: int) -> int:
         """The time of day."""
         return now_ms + self.wall_offset_ms
+
+    def clock_of(self, node_id: int) -> NodeClock:
+        """What a node's coordinators go by."""
+        return self._clocks.get(node_id) or CommonClock(self.wall_offset_ms)
 
     def new_producer_id(self) -> int:
         """An id no producer of this cluster has had."""

@@ -22,11 +22,12 @@ class Groups:
     def __init__(self, node: Node, now_ms: int) -> None:
         cluster = node.cluster
         self._cluster = cluster
+        self._clock = cluster.clock_of(node.node_id)
         self._coordinator = GroupCoordinator(
             cluster.config.coordinator,
             cluster.rng,
             cluster.topics,
-            wall_offset_ms=cluster.wall_offset_ms,
+            wall_offset_ms=self._clock.wall_offset_ms,
             immediate=True,
         )
         self._node_id = node.node_id
@@ -35,27 +36,29 @@ class Groups:
 
     def take_over(self, now_ms: int) -> None:
         """Keep the partitions of the journal that are this node's now, and give up the others."""
+        local_ms = self._clock.read(now_ms)
         for partition in range(self._cluster.config.coordinator.offsets_topic_num_partitions):
             mine = self._cluster.keeper_of(partition) == self._node_id
             if mine and partition not in self._led:
                 self._led.add(partition)
                 self._coordinator.handle_elected(partition)
                 entries = self._cluster.journal(partition).entries()
-                self._coordinator.handle_entries(partition, entries, now_ms)
-                self._coordinator.handle_loaded(partition, now_ms)
+                self._coordinator.handle_entries(partition, entries, local_ms)
+                self._coordinator.handle_loaded(partition, local_ms)
             elif not mine and partition in self._led:
                 self._led.remove(partition)
-                self._coordinator.handle_resigned(partition, now_ms)
+                self._coordinator.handle_resigned(partition, local_ms)
         self.settle()
 
     def request(self, call: Call, message: Message) -> None:
         """A request for the coordinator; it answers by `call.answer`."""
-        self._coordinator.handle_request(call.caller(), call.version, message, call.now_ms)
+        local_ms = self._clock.read(call.now_ms)
+        self._coordinator.handle_request(call.caller(), call.version, message, local_ms)
         self.settle()
 
     def delete_topic(self, topic: str, now_ms: int) -> None:
         """Offsets committed in a topic that is gone go, too."""
-        self._coordinator.delete_topic(topic, now_ms)
+        self._coordinator.delete_topic(topic, self._clock.read(now_ms))
         self.settle()
 
     def keeps(self, partition: int) -> bool:
@@ -66,7 +69,10 @@ class Groups:
         self, partition: int, producer_id: int, epoch: int, now_ms: int, *, committed: bool
     ) -> ErrorCode:
         """Decide about the offsets that a producer has pending in a partition of the journal."""
-        error = self._coordinator.end_transaction(partition, producer_id, epoch, committed, now_ms)
+        local_ms = self._clock.read(now_ms)
+        error = self._coordinator.end_transaction(
+            partition, producer_id, epoch, committed, local_ms
+        )
         self.settle()
         return error
 
@@ -76,7 +82,7 @@ class Groups:
 
     def expire(self, now_ms: int) -> None:
         """Time has come."""
-        self._coordinator.handle_deadline(now_ms)
+        self._coordinator.handle_deadline(self._clock.read(now_ms))
         self.settle()
 
     @property
@@ -86,7 +92,7 @@ class Groups:
 
     def deadline(self) -> int:
         """When the coordinator wants to be called."""
-        return self._coordinator.deadline()
+        return self._clock.when(self._coordinator.deadline())
 
     def settle(self) -> None:
         """Take what the coordinator gives out."""

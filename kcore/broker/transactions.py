@@ -71,6 +71,7 @@ class Transactions:
             config = replace(config, transaction_version=0)
             self.version = None
         self._cluster = cluster
+        self._clock = cluster.clock_of(node.node_id)
         self._node_id = node.node_id
         self._count = config.transaction_state_log_num_partitions
         self._coordinator = TransactionCoordinator(
@@ -78,7 +79,7 @@ class Transactions:
             cluster,
             cluster.topics,
             offsets_partitions=cluster.config.coordinator.offsets_topic_num_partitions,
-            wall_offset_ms=cluster.wall_offset_ms,
+            wall_offset_ms=self._clock.wall_offset_ms,
             immediate=True,
         )
         self._led: set[int] = set()
@@ -88,17 +89,18 @@ class Transactions:
 
     def take_over(self, now_ms: int) -> None:
         """Keep the partitions of the journal that are this node's now, and give up the others."""
+        local_ms = self._clock.read(now_ms)
         for partition in range(self._count):
             mine = self._cluster.keeper_of(partition) == self._node_id
             if mine and partition not in self._led:
                 self._led.add(partition)
                 journal = self._cluster.transaction_journal(partition)
                 self._coordinator.handle_elected(partition, journal.elect())
-                self._coordinator.handle_entries(partition, journal.entries(), now_ms)
-                self._coordinator.handle_loaded(partition, now_ms)
+                self._coordinator.handle_entries(partition, journal.entries(), local_ms)
+                self._coordinator.handle_loaded(partition, local_ms)
             elif not mine and partition in self._led:
                 self._led.remove(partition)
-                self._coordinator.handle_resigned(partition, now_ms)
+                self._coordinator.handle_resigned(partition, local_ms)
                 self._unwritten = [
                     one for one in self._unwritten if one.markers.partition != partition
                 ]
@@ -108,14 +110,16 @@ class Transactions:
 
     def request(self, call: Call, message: Message) -> None:
         """A request for the coordinator; it answers by `call.answer`."""
-        self._coordinator.handle_request(call.caller(), call.version, message, call.now_ms)
+        local_ms = self._clock.read(call.now_ms)
+        self._coordinator.handle_request(call.caller(), call.version, message, local_ms)
         self.settle(call.now_ms)
 
     def ask(
         self, message: Message, version: int, answer: Callable[[Message], None], now_ms: int
     ) -> None:
         """A request of another node, or of this one."""
-        self._coordinator.handle_request(Caller(_Asked(answer)), version, message, now_ms)
+        local_ms = self._clock.read(now_ms)
+        self._coordinator.handle_request(Caller(_Asked(answer)), version, message, local_ms)
         self.settle(now_ms)
 
     def handle_closed(self, link: int) -> None:
@@ -126,7 +130,7 @@ class Transactions:
 
     def expire(self, now_ms: int) -> None:
         """Time has come."""
-        self._coordinator.handle_deadline(now_ms)
+        self._coordinator.handle_deadline(self._clock.read(now_ms))
         if now_ms >= self._retry_at:
             self._retry_at = NEVER
             for unwritten in list(self._unwritten):
@@ -135,7 +139,7 @@ class Transactions:
 
     def deadline(self) -> int:
         """When the coordinator wants to be called."""
-        return min(self._coordinator.deadline(), self._retry_at)
+        return min(self._clock.when(self._coordinator.deadline()), self._retry_at)
 
     def settle(self, now_ms: int) -> None:
         """Take what the coordinator gives out."""
@@ -172,7 +176,8 @@ class Transactions:
         if not unwritten.left:
             self._unwritten.remove(unwritten)
         if written:
-            self._coordinator.handle_marked(unwritten.markers, written, now_ms)
+            local_ms = self._clock.read(now_ms)
+            self._coordinator.handle_marked(unwritten.markers, written, local_ms)
 
     def _written(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> bool:
         markers = unwritten.markers

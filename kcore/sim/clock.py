@@ -12,9 +12,10 @@ _MILLION: Final = 1_000_000
 class Clock:
     """A clock that began at `offset_ms` and gains `drift_ppm` microseconds each second."""
 
-    __slots__ = ("drift_ppm", "offset_ms")
+    __slots__ = ("drift_ppm", "offset_ms", "wall_offset_ms")
 
-    def __init__(self, offset_ms: int = 0, drift_ppm: int = 0) -> None:
+    def __init__(self, offset_ms: int = 0, drift_ppm: int = 0, wall_offset_ms: int = 0) -> None:
+        self.wall_offset_ms = wall_offset_ms  # the time of day minus what it says
         self.offset_ms = offset_ms
         self.drift_ppm = drift_ppm
 

@@ -134,7 +134,16 @@ class Brokers:
             release=plan.release, auto_create_topics=False, coordinator=coordinator
         )
         addresses = [Address(n, f"node{n}", 9092) for n in range(1, plan.brokers + 1)]
-        self.cluster = Cluster(config, addresses, chance.fork(), wall_offset_ms=_WALL_MS)
+        # The clocks of coordinators; what nodes do together has a time of its own.
+        clocks = {
+            address.node_id: Clock(
+                time.offset_ms, time.drift_ppm, _WALL_MS + time.skew_ms - time.offset_ms
+            )
+            for address, time in zip(addresses, plan.node_times, strict=False)
+        }
+        self.cluster = Cluster(
+            config, addresses, chance.fork(), wall_offset_ms=_WALL_MS, clocks=clocks
+        )
         self.peers = {
             address.host: NodePeer(self, address.node_id, Clock(1_000)) for address in addresses
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kcore.assignors import BY_NAME
 from kcore.sim.chance import Chance, Source
@@ -55,6 +55,12 @@ _OF_SEVERAL_NODES: Final = {
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
 
+# Where clocks begin: machines have been up for very different times.
+CLOCKS_BEGIN_MS: Final = (0, 5_000, 86_400_000, 4_000_000_000)
+
+# How far a node's time of day is off.
+_SKEWS_MS: Final = (0, -150, 40, 60_000, -3_600_000)
+
 # Brokers that know static members (KIP-345).
 _STATIC_SINCE: Final = (2, 3)
 
@@ -63,6 +69,14 @@ _SLACK_MS: Final = 12_000
 
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
+
+
+class NodeTime(NamedTuple):
+    """A node's clock: where it began, what it gains in ppm, how far its time of day is off."""
+
+    offset_ms: int
+    drift_ppm: int
+    skew_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +100,8 @@ class Plan:
     faults: dict[Fault, int] = field(default_factory=dict)
     latency_ms: tuple[int, int] = (0, 3)
     split_share: float = 0.0  # of what is sent, that which arrives in pieces
-    drift_ppm: int = 0
+    drift_ppm: int = 0  # of members' clocks, at most
+    node_times: tuple[NodeTime, ...] = ()  # of coordinators' clocks, a node each; others': common
     append_every_ms: int = 500
     append_until_ms: int | None = None  # None: as long as faults last
     records_per_append: int = 3
@@ -171,6 +186,7 @@ def draw(chance: Chance, seed: int) -> Plan:
         fetch_max_wait_ms=chance.one_of((500, 2_000)),
         rebalance_delay_ms=chance.one_of((0, 0, 1_000)),
         release=release,
+        node_times=_draw_node_times(chance, brokers),
     )
 
 
@@ -180,6 +196,21 @@ def _draw_faults(chance: Chance, brokers: int) -> dict[Fault, int]:
     if brokers == 1:
         kinds = [kind for kind in kinds if kind not in _OF_SEVERAL_NODES]
     return {kind: chance.one_of(_MEANS_MS) for kind in kinds}
+
+
+def _draw_node_times(chance: Chance, brokers: int) -> tuple[NodeTime, ...]:
+    """In half of the runs nodes have clocks like those of well-kept machines, or worse ones."""
+    if chance.happens(0.5):
+        return ()
+    drift_ppm = chance.one_of((50, 20_000))
+    return tuple(
+        NodeTime(
+            chance.one_of(CLOCKS_BEGIN_MS),
+            chance.between(-drift_ppm, drift_ppm),
+            chance.one_of(_SKEWS_MS),
+        )
+        for _ in range(brokers)
+    )
 
 
 def _draw_assignors(chance: Chance, lists: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:

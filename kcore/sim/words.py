@@ -91,9 +91,11 @@ def plan_in_words(plan: Plan) -> list[str]:
 def _network(plan: Plan) -> str:
     low, high = plan.latency_ms
     pieces = f", {share(plan.split_share)} of it in pieces" if plan.split_share else ""
-    drift = f" Clocks drift by up to {plan.drift_ppm:,} ppm." if plan.drift_ppm else ""
+    drift = f" Members' clocks drift by up to {plan.drift_ppm:,} ppm." if plan.drift_ppm else ""
+    worst_ppm = max((abs(time.drift_ppm) for time in plan.node_times), default=0)
+    nodes = f" Nodes' clocks differ, and drift by up to {worst_ppm:,} ppm." if worst_ppm else ""
     return (
-        f"What is sent arrives after {low} to {high} ms{pieces}.{drift} About every"
+        f"What is sent arrives after {low} to {high} ms{pieces}.{drift}{nodes} About every"
         f" {seconds(plan.append_every_ms)} up to {count(plan.records_per_append, 'record')} are"
         " written."
     )

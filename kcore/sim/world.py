@@ -19,7 +19,7 @@ from kcore.sim.ledger import Ledger
 from kcore.sim.members import Commit, Habits, Member
 from kcore.sim.network import Network, NodeSide
 from kcore.sim.nodes import Brokers
-from kcore.sim.plan import Plan
+from kcore.sim.plan import CLOCKS_BEGIN_MS, Plan
 from kcore.sim.producers import Producer
 from kcore.sim.stage import Stage
 from kcore.sim.trace import Trace
@@ -30,8 +30,6 @@ from kcore.sim.watch import Watch, judge_groups
 _TURNS_PER_PEER: Final = 300
 
 _MEMBERS_PER_TOUCH: Final = 10
-
-_OFFSETS_MS: Final = (0, 5_000, 86_400_000, 4_000_000_000)  # where members' clocks begin
 
 
 class World:
@@ -128,7 +126,7 @@ class World:
             bootstrap=self.brokers.bootstrap,
             assignors=chance.one_of(plan.assignors),
             commit=commit,
-            clock=Clock(chance.one_of(_OFFSETS_MS), drift_ppm),
+            clock=Clock(chance.one_of(CLOCKS_BEGIN_MS), drift_ppm),
             poll_every_ms=chance.between(*plan.poll_every_ms),
             max_records=chance.one_of((1, 3, 50, 500)),
             awaits=chance.happens(plan.await_share),

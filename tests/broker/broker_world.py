@@ -68,11 +68,15 @@ class Client:
 
 
 class World:
-    def __init__(self, nodes=1, config=None):
+    def __init__(self, nodes=1, config=None, clocks=None):
         self.now_ms = 1_000
         addresses = [Address(n, f"node{n}", 9000 + n) for n in range(1, nodes + 1)]
         self.cluster = Cluster(
-            config or BrokerConfig(), addresses, random.Random(7), wall_offset_ms=WALL_MS
+            config or BrokerConfig(),
+            addresses,
+            random.Random(7),
+            wall_offset_ms=WALL_MS,
+            clocks=clocks,
         )
         self.nodes = {a.node_id: Node(self.cluster, a.node_id, self.now_ms) for a in addresses}
         self._clients = {}

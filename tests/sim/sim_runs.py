@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
+from kcore.sim.plan import NodeTime
 
 # Where most bugs have their chance.
 BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
@@ -37,5 +38,6 @@ def busy(seed: int) -> Outcome:
             duration_ms=20_000,
             faults=dict.fromkeys(BUSY, 2_500),
             max_poll_interval_ms=20_000,
+            node_times=(NodeTime(0, -20_000, 0), NodeTime(86_400_000, 20_000, 60_000)),
         )
     )

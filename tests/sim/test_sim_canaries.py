@@ -5,6 +5,7 @@ from planted_bugs import OF_COORDINATORS, answer_twice
 from sim_runs import busy, drawn
 
 from kcore.broker.cluster import Journal
+from kcore.broker.groups import Groups
 from kcore.broker.log import PartitionLog
 from kcore.cluster import links
 from kcore.coordinator import GroupCoordinator, purgatory, rebalance
@@ -99,6 +100,11 @@ def joins_end_late(patch):
 def keep_what_moved(patch):
     """A node goes on with groups that are another's."""
     patch.setattr(GroupCoordinator, "handle_resigned", lambda self, partition, now_ms: None)
+
+
+def forget_that_clocks_differ(patch):
+    """A coordinator's timers are set on another clock than its own."""
+    patch.setattr(Groups, "deadline", lambda self: self.coordinator.deadline())
 
 
 def forget_a_batch(patch):
@@ -266,6 +272,7 @@ BUGS = [
     sessions_never_end,
     joins_end_late,
     keep_what_moved,
+    forget_that_clocks_differ,
     forget_a_batch,
     delete_one_more,
     hide_rebalances,

@@ -4,6 +4,7 @@ import pytest
 from sim_runs import drawn, run, well
 
 from kcore.sim import Fault, Plan
+from kcore.sim.plan import NodeTime
 from kcore.sim.trace import What
 
 
@@ -58,6 +59,13 @@ def test_the_list_tells_the_story_of_the_members():
 
 def test_members_with_clocks_that_drift_and_differ_settle():
     well(run(Plan(seed=3, members=4, partitions=5, drift_ppm=50_000, latency_ms=(1, 80))))
+
+
+def test_coordinators_with_clocks_that_drift_and_differ_settle():
+    times = (NodeTime(0, 0, 0), NodeTime(4_000_000_000, 50_000, -1_000), NodeTime(7, -50_000, 900))
+    faults = {Fault.NODE_CRASH: 4_000, Fault.COORDINATOR_MOVE: 2_000, Fault.CRASH: 5_000}
+    plan = Plan(seed=3, members=4, brokers=3, partitions=5, node_times=times, faults=faults)
+    well(run(plan))
 
 
 def test_several_groups_read_the_same_records():
