@@ -14,12 +14,13 @@ from kcore.errors import UsageError
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What was asked for. directory: where it is kept, None: nowhere. release: of Kafka, whose API
-    versions are offered; None: the newest.
+    """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
+    it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
     """
 
     host: str
     port: int
+    advertise: str | None = None
     nodes: int = 1
     directory: str | None = None
     flush: str | int = "never"
@@ -34,6 +35,7 @@ def serve(options: ServeOptions) -> int:
             options.nodes,
             host=options.host,
             port=options.port,
+            advertised_host=options.advertise,
             config=None if options.release is None else BrokerConfig(release=options.release),
             directory=options.directory,
             flush=options.flush,

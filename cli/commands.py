@@ -169,6 +169,12 @@ def _release(
     callback=_listen,
     help="Of the first node; the others take the ports that follow. Port 0: any free ones.",
 )
+@click.option(
+    "-a",
+    "--advertise",
+    metavar="HOST",
+    help="What clients are told to connect to, if that is not where it listens.",
+)
 @click.option("-n", "--nodes", type=click.IntRange(1, 100), default=1, show_default=True)
 @click.option(
     "-d",

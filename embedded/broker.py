@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 NODES_MAX: Final = 100
 PORT_MAX: Final = 65_535
 
+# Where one can listen, and not connect to from elsewhere.
+EVERY_ADDRESS: Final = frozenset({"", "0", "0.0.0.0", "::"})  # noqa: S104 - refused
+
 # Where nodes in memory are said to listen: a name that no resolver knows (RFC 6761).
 MEMORY_HOST: Final = "memory.invalid"
 MEMORY_PORT: Final = 9092
@@ -42,6 +45,8 @@ class EmbeddedBroker:
             consumer = Consumer("t", bootstrap_servers=broker.bootstrap)
 
     host, port: where to listen; port 0: any free ones, else node n listens on port + n - 1.
+    advertised_host: what clients are told instead of `host`; to be given if that is every address
+    of the machine (0.0.0.0), to which nobody can connect.
     config: options of the brokers. seed: what ids are drawn from; None: of the system's choice.
     in_memory: no ports at all; clients of this process connect through `transport()`.
     directory: where topics, records and groups are kept over a restart; None: nowhere. flush: when
@@ -55,12 +60,16 @@ class EmbeddedBroker:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        advertised_host: str | None = None,
         config: BrokerConfig | None = None,
         seed: int | None = None,
         in_memory: bool = False,
         directory: str | Path | None = None,
         flush: str | int = "never",
     ) -> None:
+        if advertised_host is not None and (in_memory or advertised_host in EVERY_ADDRESS):
+            why = "is no host to connect to" if not in_memory else "is for a broker on ports"
+            raise UsageError(f"advertised_host={advertised_host!r} {why}")
         if in_memory:
             host, port = MEMORY_HOST, port or MEMORY_PORT
         self._network = MemoryNetwork() if in_memory else None
@@ -70,6 +79,7 @@ class EmbeddedBroker:
             raise UsageError(f"port={port} leaves no room for {nodes} nodes up to {PORT_MAX}")
         self._count = nodes
         self._host = host
+        self._advertised_host = host if advertised_host is None else advertised_host
         self._port = port
         self._config = config or BrokerConfig()
         self._rng = random.SystemRandom() if seed is None else random.Random(seed)
@@ -85,8 +95,8 @@ class EmbeddedBroker:
     # Life ----------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Listen and serve. OSError if a port is taken; UsageError if it serves already, or the
-        directory is in use; StorageError.
+        """Listen and serve. OSError if a port is taken; UsageError if it serves already, the
+        directory is in use, or the host is every address and none is advertised; StorageError.
         """
         if self._server is not None:
             raise UsageError("this broker serves already")
@@ -104,7 +114,7 @@ class EmbeddedBroker:
 
     def _make_nodes(self, listeners: list[Any], begun: ExitStack) -> tuple[Cluster, list[Node]]:
         addresses = [
-            Address(number, self._host, listener.getsockname()[1])
+            Address(number, self._advertised(listener), listener.getsockname()[1])
             for number, listener in enumerate(listeners, 1)
         ]
         now_ms = self._now_ms()
@@ -122,6 +132,18 @@ class EmbeddedBroker:
         return cluster, [
             DurableNode(cluster, address.node_id, now_ms, store) for address in addresses
         ]
+
+    def _advertised(self, listener: Any) -> str:
+        """What clients are told to connect to. UsageError if that would be every address: each
+        would take it for its own machine (Kafka refuses it, too: advertised.listeners).
+        """
+        bound, advertised = listener.getsockname()[0], self._advertised_host
+        if advertised == self._host and bound in EVERY_ADDRESS:
+            raise UsageError(
+                f"{self._host or bound} is every address of this machine and none to connect to:"
+                " say what clients are to be told (advertised_host=, --advertise)"
+            )
+        return advertised
 
     def stop(self) -> None:
         """Close every connection and forget everything that is not kept. Idempotent."""

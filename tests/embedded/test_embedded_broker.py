@@ -236,23 +236,32 @@ def test_the_command_serves_until_it_is_interrupted():
         assert served.wait(10) in {0, 143}
 
 
-def test_the_command_can_look_like_an_older_kafka():
+def test_the_command_can_look_like_an_older_kafka_and_have_another_name():
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
-    command += ["--release", "2.1"]
+    command += ["--release", "2.1", "--advertise", "localhost"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
         host, port = served.stdout.readline().split()[2].rstrip(";").split(":")
+        assert host == "localhost"
         with socket.create_connection((host, int(port)), timeout=10) as sock:
             offered = ask(sock, m.ApiVersionsRequest(), 0).api_keys
         served.terminate()
     assert {one.api_key: one.max_version for one in offered}[ApiKey.METADATA] == 7
 
 
-@pytest.mark.parametrize("options", [("127.0.0.1:65535", "--nodes", "3"), ("127.0.0.1:x",)])
-def test_the_command_says_what_cannot_be(options):
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("127.0.0.1:65535", "--nodes", "3"), "65535"),
+        (("127.0.0.1:x",), "HOST:PORT"),
+        (("0.0.0.0:0",), "every address of this machine"),
+        (("127.0.0.1:0", "--advertise", "0.0.0.0"), "'0.0.0.0' is no host to connect to"),
+    ],
+)
+def test_the_command_says_what_cannot_be(options, said):
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", *options]
     ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert ended.returncode
-    assert "65535" in ended.stderr or "HOST:PORT" in ended.stderr
+    assert said in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -281,3 +290,35 @@ def test_the_command_keeps_what_it_is_told_to_keep(tmp_path):
             served.terminate()
             assert served.wait(10) in {0, 143}
             served.stderr.close()
+
+
+# What clients are told ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "", "::"])
+def test_every_address_is_none_to_connect_to(host):
+    if host == "::" and not socket.has_dualstack_ipv6():
+        host = "0.0.0.0"
+    with pytest.raises(UsageError, match=r"every address of this machine.*--advertise"):
+        EmbeddedBroker(host=host).start()
+
+
+def test_clients_are_told_the_host_that_is_advertised():
+    with EmbeddedBroker(2, advertised_host="localhost") as broker:
+        assert [address.split(":")[0] for address in broker.addresses] == ["localhost"] * 2
+        broker.create_topic("t", 2, replication_factor=2)
+        broker.produce("t", [(None, b"v")])
+        options = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+        with kcore.Consumer("t", **options) as consumer:
+            assert sum(map(len, consumer.poll(timeout_ms=5_000).values())) == 1
+        broker.kill(2)
+        broker.revive(2)  # it listens where it did
+        assert broker.addresses[1].startswith("localhost:")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_what_is_advertised_is_one_host(host):
+    with pytest.raises(UsageError, match="is no host to connect to"):
+        EmbeddedBroker(advertised_host=host)
+    with pytest.raises(UsageError, match="is for a broker on ports"):
+        EmbeddedBroker(in_memory=True, advertised_host="localhost")
