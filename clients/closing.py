@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 
 from kcore.clients.engine import Engine
+from kcore.clients.log import Log
 from kcore.clients.rebalance import Bridge
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
-log = logging.getLogger("kcore.consumer")
+log = Log("kcore.consumer")
 
 
 def close_engine(

@@ -7,10 +7,10 @@ is dropped without close ends its keeper.
 
 from __future__ import annotations
 
-import logging
 import weakref
 
 from kcore.clients.engine import Engine
+from kcore.clients.log import Log
 from kcore.errors import KafkaError
 from kcore.transports import Step
 from kcore.transports.background import Stop, run_aside
@@ -21,7 +21,7 @@ _TICK_MAX_MS = 100
 # While the user comes back all the time, ticks grow up to this.
 _REST_MAX_MS = 1_000
 
-log = logging.getLogger("kcore.consumer")
+log = Log("kcore.consumer")
 
 
 class Pace:

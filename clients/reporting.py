@@ -6,9 +6,9 @@ log (logger "kcore.consumer").
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 
+from kcore.clients.log import Log
 from kcore.events import (
     Closed,
     ClusterReachable,
@@ -32,7 +32,7 @@ from kcore.structs import TopicPartition
 SUMMARY_MS = 30_000
 _NAMES_MAX = 10  # partitions spelled out in one line
 
-log = logging.getLogger("kcore.consumer")
+log = Log("kcore.consumer")
 
 
 class Reporter:

@@ -6,7 +6,6 @@ Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.E
 from __future__ import annotations
 
 from kcore.errors.base import (
-    AuthenticationFailedError,
     AuthorizationError,
     BrokerResponseError,
     InvalidMetadataError,
@@ -23,15 +22,6 @@ class StaleControllerEpochError(BrokerResponseError, code=11, name="STALE_CONTRO
     """The controller has moved."""
 
 
-class TopicAuthorizationFailedError(AuthorizationError, code=29, name="TOPIC_AUTHORIZATION_FAILED"):
-    """The principal may not use these topics.
-
-    topics: their names.
-    """
-
-    topics: frozenset[str] = frozenset()
-
-
 class GroupAuthorizationFailedError(AuthorizationError, code=30, name="GROUP_AUTHORIZATION_FAILED"):
     """The principal may not use this group."""
 
@@ -40,27 +30,6 @@ class ClusterAuthorizationFailedError(
     AuthorizationError, code=31, name="CLUSTER_AUTHORIZATION_FAILED"
 ):
     """The principal may not do this to the cluster."""
-
-
-class UnsupportedSaslMechanismError(
-    BrokerResponseError, AuthenticationFailedError, code=33, name="UNSUPPORTED_SASL_MECHANISM"
-):
-    """The broker does not offer the SASL mechanism.
-
-    offered: the mechanisms that it does offer.
-    """
-
-    offered: tuple[str, ...] = ()
-
-
-class IllegalSaslStateError(
-    BrokerResponseError, AuthenticationFailedError, code=34, name="ILLEGAL_SASL_STATE"
-):
-    """The request does not fit the state of the SASL exchange."""
-
-
-class UnsupportedVersionError(BrokerResponseError, code=35, name="UNSUPPORTED_VERSION"):
-    """Broker and client share no version of the API, or not the feature that was asked for."""
 
 
 class TopicAlreadyExistsError(BrokerResponseError, code=36, name="TOPIC_ALREADY_EXISTS"):
@@ -109,12 +78,6 @@ class OperationNotAttemptedError(BrokerResponseError, code=55, name="OPERATION_N
 
 class LogDirNotFoundError(BrokerResponseError, code=57, name="LOG_DIR_NOT_FOUND"):
     """The broker has no log directory of this name."""
-
-
-class SaslAuthenticationFailedError(
-    BrokerResponseError, AuthenticationFailedError, code=58, name="SASL_AUTHENTICATION_FAILED"
-):
-    """The broker refused the SASL credentials."""
 
 
 class ReassignmentInProgressError(BrokerResponseError, code=60, name="REASSIGNMENT_IN_PROGRESS"):
@@ -303,7 +266,6 @@ InvalidReplicaAssignmentError = InvalidReplicationAssignmentError
 SecurityDisabled = SecurityDisabledError
 OperationNotAttempted = OperationNotAttemptedError
 LogDirNotFound = LogDirNotFoundError
-SaslAuthenticationFailed = SaslAuthenticationFailedError
 ReassignmentInProgress = ReassignmentInProgressError
 DelegationTokenAuthDisabled = DelegationTokenAuthDisabledError
 DelegationTokenNotFound = DelegationTokenNotFoundError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kcore.errors.admin import UnsupportedVersionError
 from kcore.errors.base import (
     AuthenticationFailedError,
     InvalidMetadataError,
@@ -12,7 +11,7 @@ from kcore.errors.base import (
     RetriableError,
     UsageError,
 )
-from kcore.errors.groups import InvalidGroupIdError
+from kcore.errors.everyday import InvalidGroupIdError, UnsupportedVersionError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 # Bytes --------------------------------------------------------------------------------------------

@@ -39,20 +39,12 @@ class InconsistentGroupProtocolError(
     """No assignor is shared by all members, or the group is of another protocol type."""
 
 
-class InvalidGroupIdError(BrokerResponseError, code=24, name="INVALID_GROUP_ID"):
-    """The group id is not legal, or one is needed and none was given."""
-
-
 class UnknownMemberIdError(BrokerResponseError, code=25, name="UNKNOWN_MEMBER_ID"):
     """The coordinator does not know this member: it expired or left."""
 
 
 class InvalidSessionTimeoutError(BrokerResponseError, code=26, name="INVALID_SESSION_TIMEOUT"):
     """session_timeout_ms is outside the broker's group.min/max.session.timeout.ms."""
-
-
-class RebalanceInProgressError(BrokerResponseError, code=27, name="REBALANCE_IN_PROGRESS"):
-    """The group is rebalancing; this member has to join again first."""
 
 
 class InvalidCommitOffsetSizeError(BrokerResponseError, code=28, name="INVALID_COMMIT_OFFSET_SIZE"):
@@ -73,10 +65,6 @@ class MemberIdRequiredError(BrokerResponseError, code=79, name="MEMBER_ID_REQUIR
 
 class GroupMaxSizeReachedError(BrokerResponseError, code=81, name="GROUP_MAX_SIZE_REACHED"):
     """The group has group.max.size members already."""
-
-
-class FencedInstanceIdError(BrokerResponseError, code=82, name="FENCED_INSTANCE_ID"):
-    """Another member has registered with this group_instance_id (KIP-345)."""
 
 
 class GroupSubscribedToTopicError(BrokerResponseError, code=86, name="GROUP_SUBSCRIBED_TO_TOPIC"):

@@ -5,14 +5,11 @@ Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.E
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kcore.errors.base import (
     BrokerResponseError,
     InvalidMetadataError,
     RetriableError,
 )
-from kcore.structs import TopicPartition
 
 
 class UnknownError(BrokerResponseError, code=-1, name="UNKNOWN_SERVER_ERROR"):
@@ -21,34 +18,6 @@ class UnknownError(BrokerResponseError, code=-1, name="UNKNOWN_SERVER_ERROR"):
 
 class NoError(BrokerResponseError, code=0, name="NONE"):
     """No error; here so that every code has a class."""
-
-
-class OffsetOutOfRangeError(BrokerResponseError, code=1, name="OFFSET_OUT_OF_RANGE"):
-    """The position is outside what the partition's log holds, and `auto_offset_reset` is "none".
-
-    partition: the TopicPartition. offset: the position asked for.
-    log_start, high_watermark: what the log holds, as far as the broker said.
-    offsets: {TopicPartition: offset} of every partition concerned, also the first argument,
-        as in kafka-python.
-    """
-
-    partition: TopicPartition | None = None
-    offset: int | None = None
-    log_start: int | None = None
-    high_watermark: int | None = None
-    offsets: Mapping[TopicPartition, int] | None = None
-
-
-class CorruptRecordError(RetriableError, BrokerResponseError, code=2, name="CORRUPT_MESSAGE"):
-    """Record bytes fail their checksum or cannot be read; the broker's answer or our own finding.
-
-    partition: the TopicPartition. first_offset, last_offset: the batch concerned (None: unknown).
-    Seek to `last_offset + 1` to skip it; records before it have been handed over already.
-    """
-
-    partition: TopicPartition | None = None
-    first_offset: int | None = None
-    last_offset: int | None = None
 
 
 class UnknownTopicOrPartitionError(
@@ -73,10 +42,6 @@ class NotLeaderForPartitionError(
     """The broker asked does not lead the partition (or, for followers, holds no replica)."""
 
 
-class RequestTimedOutError(RetriableError, BrokerResponseError, code=7, name="REQUEST_TIMED_OUT"):
-    """A request was not answered in time, by the broker's clock or by ours."""
-
-
 class ReplicaNotAvailableError(
     InvalidMetadataError, BrokerResponseError, code=9, name="REPLICA_NOT_AVAILABLE"
 ):
@@ -95,10 +60,6 @@ class NetworkExceptionError(
     InvalidMetadataError, BrokerResponseError, code=13, name="NETWORK_EXCEPTION"
 ):
     """The connection ended before the answer came."""
-
-
-class InvalidTopicError(BrokerResponseError, code=17, name="INVALID_TOPIC_EXCEPTION"):
-    """The topic name is not legal, or the topic may not be used this way."""
 
 
 class RecordListTooLargeError(BrokerResponseError, code=18, name="RECORD_LIST_TOO_LARGE"):
@@ -209,9 +170,6 @@ class OffsetMovedToTieredStorageError(
 
 # Other names of the same errors: aiokafka's, Java's, and kafka-python's older ones.
 UnknownServerError = UnknownError
-CorruptRecordException = CorruptRecordError
-Corrupt = CorruptRecordError
-InvalidMessageError = CorruptRecordError
 NotLeaderOrFollowerError = NotLeaderForPartitionError
 StaleLeaderEpochCodeError = NetworkExceptionError
 FetchSessionIdNotFound = FetchSessionIdNotFoundError

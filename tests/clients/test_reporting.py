@@ -1,6 +1,8 @@
 """The log in an outage: a line when it begins, one when it ends, a summary between."""
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
@@ -68,3 +70,27 @@ def test_joins_are_told(lines):
     assert "generation 3" in joined
     assert "leader of 4" in joined
     assert "and 490 more" in assigned
+
+
+FIRST_WORDS = """
+import sys
+from kcore.clients.log import Log
+log = Log("kcore.consumer")
+log.debug("one %d", 1)
+log.info("two")
+assert "logging" not in sys.modules
+log.warning("three %d", 3)
+log.info("four")
+import logging
+logging.basicConfig(level="DEBUG", format="%(funcName)s %(name)s %(levelname)s %(message)s")
+def speak():
+    log.debug("five %d", 5)
+speak()
+"""
+
+
+def test_the_first_word_that_counts_loads_logging():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_WORDS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr.splitlines() == ["three 3", "speak kcore.consumer DEBUG five 5"]
