@@ -118,8 +118,10 @@ class Members:
             assert not frames.decode_response(m.SyncGroupResponse, 3, frame).error_code
         return wall() - start
 
-    def idle(self, broker: BrokerProcess, seconds: float) -> float:
-        """Share of a core that the broker uses while all send heartbeats in time."""
+    def idle(self, broker: BrokerProcess, seconds: float) -> tuple[float, float]:
+        """Share of a core that the broker uses while all send heartbeats, and how many of them a
+        second: fewer than are due if the machine is too busy for both sides.
+        """
         rest = list(self.members)
         gap = HEARTBEAT_S / len(rest)
         cpu, start = broker.cpu_s(), wall()
@@ -135,7 +137,8 @@ class Members:
                 due += gap
             for _, frame in self.exchange(burst):
                 assert frame[-2:] == b"\0\0"
-        return (broker.cpu_s() - cpu) / (wall() - start)
+        took_s = wall() - start
+        return (broker.cpu_s() - cpu) / took_s, number / took_s
 
     def close(self) -> None:
         self._selector.close()
@@ -154,19 +157,23 @@ def measure(counts: list[int], seconds: float, delay_ms: int = 3_000) -> list[di
             joined = broker.cpu_s() - cpu
             cpu = broker.cpu_s()
             again = members.rebalance()
+            again_cpu = broker.cpu_s() - cpu
+            idle_core, beats_s = members.idle(broker, seconds)
             result = {
                 "members": count,
                 "join_s": first,
                 "join_cpu_s": joined,
                 "rebalance_s": again,
-                "rebalance_cpu_s": broker.cpu_s() - cpu,
-                "idle_core": members.idle(broker, seconds),
+                "rebalance_cpu_s": again_cpu,
+                "idle_core": idle_core,
+                "beats_s": beats_s,
                 "memory_mb": broker.memory_mb() - before,
             }
             members.close()
         results.append(result)
         print(
-            f"{count:6} members: {100 * result['idle_core']:5.1f} % of a core idle,"
+            f"{count:6} members: {100 * result['idle_core']:5.1f} % of a core idle"
+            f" ({result['beats_s']:,.0f} heartbeats/s),"
             f" {result['memory_mb']:6.1f} MB, joined in {result['join_s']:.2f} s"
             f" ({result['join_cpu_s']:.2f} CPU s), rebalanced in {result['rebalance_s']:.2f} s"
             f" ({result['rebalance_cpu_s']:.2f} CPU s)",
