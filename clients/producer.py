@@ -20,6 +20,7 @@ from kcore.clients.farewell import see_off
 from kcore.clients.partitioners import chooser
 from kcore.clients.security import tls_context
 from kcore.clients.tables import TableFuture, send_table
+from kcore.clients.transactions import Transactions
 from kcore.errors import (
     IllegalArgumentError,
     KafkaConfigurationError,
@@ -41,7 +42,7 @@ _Field = bytes | bytearray | memoryview | None
 Headers = Sequence[tuple[str, bytes | None]]
 
 
-class Producer:
+class Producer(Transactions):
     """Writes records to topics of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in
@@ -274,6 +275,18 @@ class Producer:
     def bootstrap_connected(self) -> bool:
         """Whether any broker is connected."""
         return bool(self._core.connected)
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """What the producer measures of itself: numbers by name, by group.
+
+        Groups and names as kafka-python's and Java's: "producer-metrics",
+        "producer-topic-metrics.<topic>", "producer-node-metrics.node-<id>". Rates are a second's,
+        over 30 to 60 s; times are ms, sizes bytes. docs/PRODUCER.md lists them.
+        """
+        courier = self._courier
+        with courier.lock:
+            found: dict[str, dict[str, float]] = self._core.metrics(courier.now_ms())
+        return found
 
     # Life ------------------------------------------------------------------------------------
 

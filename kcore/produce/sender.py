@@ -16,7 +16,7 @@ Which failure means what (Java: Sender, TransactionManager.canRetry):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from kcore.produce.batch import Batch, BatchState
 from kcore.produce.config import ProduceConfig
 from kcore.produce.identity import Identity
 from kcore.produce.lane import Lane
+from kcore.produce.measures import Measures
 from kcore.produce.network import Links
 from kcore.produce.requests import TOPIC_IDS_SINCE, build_produce, read_answer
 from kcore.structs import Leader, Node, Rng
@@ -57,20 +58,27 @@ class Sender:
         cluster: ClusterView,
         accumulator: Accumulator,
         rng: Rng,
+        measures: Measures,
         *,
         delivered: Callable[[Batch], None],
         replaced: Callable[[Batch, list[Batch]], None],
     ) -> None:
-        self.identity = Identity(config, links, rng, self._fail_everything)
+        self.identity = Identity(config, links, rng, self.fail_everything)
         self._config = config
         self._links = links
         self._cluster = cluster
         self._accumulator = accumulator
         self._rng = rng
+        self._measures = measures
         self._delivered = delivered
         self._replaced = replaced
         self._asked: dict[int, int] = {}  # requests unanswered, by node
         self._wait_until = NEVER  # when a lane that is due may be sent
+
+    @property
+    def requests_in_flight(self) -> int:
+        """How many are not answered."""
+        return sum(self._asked.values())
 
     # Time ----------------------------------------------------------------------------------------
 
@@ -124,7 +132,7 @@ class Sender:
                 f"{self._why_late(lane, batch, now_ms)}"
             )
             lane.drop(batch, certain=False)
-            self._fail(batch, KafkaTimeoutError(text, timeout_ms=timeout_ms))
+            self._fail(batch, KafkaTimeoutError(text, timeout_ms=timeout_ms), now_ms)
 
     def _why_late(self, lane: Lane, batch: Batch, now_ms: int) -> str:
         if batch.trouble:
@@ -234,11 +242,12 @@ class Sender:
         self._asked[node_id] = self._asked.get(node_id, 0) + 1
         ids = {batch.tp.topic: self._cluster.topic_id(batch.tp.topic) for batch in batches}
         known = all(ids.values())
+        self._measures.sent(batches, now_ms)
         self._links.send(
             node_id,
             ApiKey.PRODUCE,
             partial(build_produce, config, batches, ids),
-            partial(self._answered, node_id, batches),
+            partial(self._answered, node_id, batches, now_ms),
             now_ms,
             timeout_ms=config.request_timeout_ms,
             max_version=None if known else TOPIC_IDS_SINCE - 1,
@@ -247,8 +256,11 @@ class Sender:
 
     # Answers -------------------------------------------------------------------------------------
 
-    def _answered(self, node_id: int, batches: list[Batch], answer: Answer, now_ms: int) -> None:
+    def _answered(
+        self, node_id: int, batches: list[Batch], began_at: int, answer: Answer, now_ms: int
+    ) -> None:
         self._asked[node_id] -= 1
+        self._measures.answered(node_id, began_at, now_ms)
         for batch in batches:
             self._accumulator.lanes[batch.tp].sent -= 1
         if answer.body is None:
@@ -293,13 +305,13 @@ class Sender:
         if batch.done:
             return  # it was late, and nobody waits any more
         if code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
-            self._split(lane, batch)
+            self._split(lane, batch, now_ms)
         elif code in _NEW_EPOCH and batch.has_sequence:
             self._out_of_order(lane, batch, error, now_ms)
         elif part.record_errors:
             splitting.blame(batch, part.record_errors, kind, where)
             lane.drop(batch, certain=True)
-            self._fail(batch, batch.error or error)
+            self._fail(batch, batch.error or error, now_ms)
         elif isinstance(error, errors.InvalidMetadataError) and self._leader_moved(
             batch, part.current_leader, node_id, endpoints
         ):
@@ -331,7 +343,7 @@ class Sender:
                 self._cluster.request_update()
         else:
             lane.drop(batch, certain=not retriable)
-            self._fail(batch, error)
+            self._fail(batch, error, now_ms)
 
     def _backoff_ms(self, batch: Batch) -> int:
         config = self._config
@@ -344,9 +356,10 @@ class Sender:
         lane.retry_at = max(lane.retry_at, at_ms) if at_ms else 0
         self._accumulator.due[lane] = None
 
-    def _split(self, lane: Lane, batch: Batch) -> None:
+    def _split(self, lane: Lane, batch: Batch, now_ms: int) -> None:
         """Too large as a whole: its parts take its place, and its sequence."""
         parts = splitting.split(batch, self._config)
+        self._measures.split(now_ms)
         if batch in lane.tracked:
             at = lane.tracked.index(batch)
             lane.tracked[at : at + 1] = parts
@@ -385,8 +398,9 @@ class Sender:
 
     # The end -------------------------------------------------------------------------------------
 
-    def _fail(self, batch: Batch, error: KafkaError) -> None:
+    def _fail(self, batch: Batch, error: KafkaError, now_ms: int) -> None:
         batch.error = error
+        self._measures.failed(batch, now_ms)
         self._end(batch)
         self._resolve(self._accumulator.lanes[batch.tp])
 
@@ -397,14 +411,11 @@ class Sender:
         self._accumulator.release(batch)
         self._delivered(batch)
 
-    def _fail_everything(self, error: KafkaError, _now_ms: int) -> None:
-        self.abort(error, [*self._accumulator.unfinished])
-
-    def abort(self, error: KafkaError, batches: Iterable[Batch]) -> None:
-        """Give these up, sent or not."""
-        for batch in batches:
+    def fail_everything(self, error: KafkaError, now_ms: int) -> None:
+        """Give up every batch there is, sent or not."""
+        for batch in [*self._accumulator.unfinished]:
             lane = self._accumulator.lanes[batch.tp]
             if batch.state is not BatchState.SENT:
                 lane.queue.remove(batch)
             lane.drop(batch, certain=False)
-            self._fail(batch, error)
+            self._fail(batch, error, now_ms)

@@ -27,6 +27,7 @@ from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import Feed, RowsDelivery
 from kcore.produce.intake import Intake, Route, record_bytes
 from kcore.produce.lane import Lane
+from kcore.produce.measures import Group, Measures
 from kcore.produce.partitioning import Partitioning
 from kcore.produce.rows import Rows
 from kcore.produce.sender import Sender
@@ -54,12 +55,14 @@ class ProducerCore(ClientCore):
         options = config.produce()
         self._accumulator = Accumulator(options)
         self._partitioning = Partitioning(options, self._view, self._accumulator, rng)
+        self._measures = Measures(now_ms)
         self._sender = Sender(
             options,
             self._links,
             self._view,
             self._accumulator,
             rng,
+            self._measures,
             delivered=self._delivered,
             replaced=self._replaced,
         )
@@ -266,6 +269,17 @@ class ProducerCore(ClientCore):
         """What records that are not over hold of `buffer_memory`."""
         return self._accumulator.held_bytes
 
+    def metrics(self, now_ms: int) -> dict[str, Group]:
+        """What the producer measures of itself: kcore.produce.measures, and how it stands now."""
+        groups = self._measures.tell(now_ms)
+        budget = self._accumulator.budget
+        groups["producer-metrics"] |= {
+            "requests-in-flight": float(self._sender.requests_in_flight),
+            "buffer-total-bytes": float(budget.limit_bytes),
+            "buffer-available-bytes": float(max(0, budget.limit_bytes - budget.held_bytes)),
+        }
+        return groups
+
     # -- the end -----------------------------------------------------------------------------------
 
     def close(self, now_ms: int, timeout_ms: int) -> None:
@@ -285,7 +299,7 @@ class ProducerCore(ClientCore):
             if now_ms < self._closing_until:
                 return
             error = ProducerClosed("the producer was closed before the records were delivered")
-            self._sender.abort(error, [*self._accumulator.unfinished])
+            self._sender.fail_everything(error, now_ms)
         self._end(now_ms)
 
     def _replaced(self, batch: Batch, parts: list[Batch]) -> None:

@@ -104,7 +104,7 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "config_providers": (None, "it is an option of the JVM"),
 }
 
-# Known names that change nothing: there are no metrics yet, so nothing is measured or pushed.
+# Known names that change nothing: what is measured is measured always, and never pushed.
 WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "metric_reporters": (),
     "metrics_enabled": True,

@@ -1,5 +1,6 @@
 """Producers while brokers fail, judged by what consumers read; and beside kafka-python's."""
 
+import inspect
 import random
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from kafka.structs import TopicPartition as Theirs
 
 from kcore import Consumer, Producer, TopicPartition
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import KafkaError
+from kcore.errors import IllegalStateError, KafkaError
 
 
 def read_all(broker, topic, count):
@@ -160,6 +161,59 @@ def test_the_same_calls_give_the_same(broker, acks):
         results.append(len(told))
         found[kind] = results
     assert found[Producer] == found[KafkaProducer]
+
+
+# Of connections, and of records one by one: not measured.
+UNMEASURED = {
+    *("connection-close-rate", "connection-creation-rate", "connection-count", "network-io-rate"),
+    *("outgoing-byte-rate", "incoming-byte-rate", "request-size-avg", "request-size-max"),
+    *("response-rate", "throttle-time-avg", "throttle-time-max", "metadata-age"),
+    *("record-size-avg", "record-size-max"),
+}
+
+
+def test_metrics_have_kafka_pythons_groups_and_names(broker):
+    broker.create_topic("measured", 1)
+    found = {}
+    for kind in (KafkaProducer, Producer):
+        with kind(bootstrap_servers=broker.bootstrap, linger_ms=20) as producer:
+            producer.send("measured", bytes(100)).get(10)  # finds the topic
+            producer.flush()
+            for _ in range(100):
+                producer.send("measured", bytes(100))
+            producer.flush()
+            found[kind] = producer.metrics()
+    theirs, ours = found[KafkaProducer], found[Producer]
+    missing = {
+        (group, name)
+        for group in theirs
+        if group.startswith("producer") and "bootstrap" not in group
+        for name in theirs[group]
+        if name not in UNMEASURED and name not in ours.get(group, {})
+    }
+    assert not missing
+    for name in ("record-send-rate", "records-per-request-avg", "compression-rate-avg"):
+        a, b = theirs["producer-metrics"][name], ours["producer-metrics"][name]
+        assert a == pytest.approx(b, rel=0.35), name  # they count windows in their own way
+
+
+def test_every_method_of_kafka_pythons_is_there(broker):
+    names = {name for name in vars(KafkaProducer) if not name.startswith("_")}
+    helpers = {"DEFAULT_CONFIG", "DEPRECATED_CONFIGS", "max_usable_produce_magic"}
+    assert {name for name in names if not hasattr(Producer, name)} == helpers
+    for name in names - helpers - {"metrics"}:
+        theirs = inspect.signature(getattr(KafkaProducer, name)).parameters
+        ours = inspect.signature(getattr(Producer, name)).parameters
+        assert [*ours] == [one for one in theirs if one != "null_logger"], name
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        for call in (producer.init_transactions, producer.begin_transaction):
+            with pytest.raises(IllegalStateError, match="not available yet"):
+                call()
+        for call in (producer.commit_transaction, producer.abort_transaction):
+            with pytest.raises(IllegalStateError, match="not available yet"):
+                call()
+        with pytest.raises(IllegalStateError, match="not available yet"):
+            producer.send_offsets_to_transaction({}, None)
 
 
 WRONG = [

@@ -7,6 +7,7 @@ remembers five batches of each producer. See scripted.py.
 from __future__ import annotations
 
 import random
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from scripted import CUT, SILENT, Client, ScriptedCluster, World
 
 from kcore.produce.events import RecordsDelivered
+from kcore.produce.intake import Door, Ticket
 from kcore.producer.config import ProducerConfig
 from kcore.producer.core import ProducerCore
 from kcore.records import RecordReader
@@ -162,11 +164,18 @@ class ProducerClient(Client):
         self.links, self.readers, self.slots = {}, {}, {}
         self.events = []
         self.taken: list[tuple[Any, int, bytes | None]] = []
+        self.door = Door(self.core.intake, threading.RLock(), Ticket, None)
+        self.quick = 0  # records that came in by the intake
         self.drain()
 
     def send(self, value: bytes | None, *, topic: str = "t", **given: Any) -> bool:
-        """Append; whether it was taken."""
-        given = {"key": None, "headers": (), "partition": None, "timestamp_ms": 5, **given}
+        """Append, as the client does; whether it was taken."""
+        given = {"key": None, "headers": [], "partition": None, "timestamp_ms": 5, **given}
+        ticket = self.door.send(topic, value=value, **given)
+        if ticket is not None:
+            self.quick += 1
+            self.taken.append((ticket.batch, ticket.number, value))
+            return True
         found = self.core.append(topic, value=value, now_ms=self.world.now, **given)
         self.drain()
         if found is not None:

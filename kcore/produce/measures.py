@@ -1,0 +1,128 @@
+"""What a producer measures of itself, under the names of Java's and kafka-python's metrics.
+
+Requests are those that carry records; a batch counts each time it is sent. Cheap: what is recorded
+is recorded a batch or a request at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kcore.meters import Meter
+from kcore.produce.batch import Batch
+
+Group = dict[str, float]
+
+
+class _Topic:
+    """Of one topic, or of all."""
+
+    __slots__ = ("bytes", "errors", "packing", "records", "retries")
+
+    def __init__(self, now_ms: int) -> None:
+        self.records = Meter(now_ms)
+        self.bytes = Meter(now_ms)
+        self.packing = Meter(now_ms)  # compressed / raw
+        self.retries = Meter(now_ms)
+        self.errors = Meter(now_ms)
+
+    def sent(self, batch: Batch, size_bytes: int, now_ms: int) -> None:
+        self.records.record(batch.record_count, now_ms)
+        self.bytes.record(size_bytes, now_ms)
+        self.packing.record(size_bytes / max(1, batch.raw_bytes), now_ms)
+        if batch.attempts > 1:
+            self.retries.record(batch.record_count, now_ms)
+
+    def tell(self, now_ms: int) -> Group:
+        return {
+            "record-send-rate": self.records.rate(now_ms),
+            "record-send-total": self.records.total,
+            "byte-rate": self.bytes.rate(now_ms),
+            "byte-total": self.bytes.total,
+            "record-retry-rate": self.retries.rate(now_ms),
+            "record-retry-total": self.retries.total,
+            "record-error-rate": self.errors.rate(now_ms),
+            "record-error-total": self.errors.total,
+        }
+
+
+class Measures:
+    """See the module's text."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._all = _Topic(now_ms)
+        self._topics: dict[str, _Topic] = {}
+        self._latencies: dict[int, Meter] = {}  # ms, by node
+        self._latency = Meter(now_ms)
+        self._requests = Meter(now_ms)  # records of each
+        self._batches = Meter(now_ms)  # bytes of each
+        self._queued = Meter(now_ms)  # ms
+        self._splits = Meter(now_ms)
+
+    def sent(self, batches: Iterable[Batch], now_ms: int) -> None:
+        """A request with these was begun."""
+        count = 0
+        for batch in batches:
+            size = len(batch.data or b"")
+            count += batch.record_count
+            self._batches.record(size, now_ms)
+            if batch.attempts <= 1:
+                self._queued.record(now_ms - batch.created_at, now_ms)
+            self._all.sent(batch, size, now_ms)
+            self._topic(batch, now_ms).sent(batch, size, now_ms)
+        self._requests.record(count, now_ms)
+
+    def _topic(self, batch: Batch, now_ms: int) -> _Topic:
+        topic = self._topics.get(batch.tp.topic)
+        if topic is None:
+            topic = self._topics[batch.tp.topic] = _Topic(now_ms)
+        return topic
+
+    def answered(self, node_id: int, began_at: int, now_ms: int) -> None:
+        """A request that was begun then has come to its end."""
+        meter = self._latencies.get(node_id)
+        if meter is None:
+            meter = self._latencies[node_id] = Meter(now_ms)
+        meter.record(now_ms - began_at, now_ms)
+        self._latency.record(now_ms - began_at, now_ms)
+
+    def failed(self, batch: Batch, now_ms: int) -> None:
+        """Its records are given up."""
+        self._all.errors.record(batch.record_count, now_ms)
+        self._topic(batch, now_ms).errors.record(batch.record_count, now_ms)
+
+    def split(self, now_ms: int) -> None:
+        """A batch was too large."""
+        self._splits.record(1, now_ms)
+
+    def tell(self, now_ms: int) -> dict[str, Group]:
+        """Everything, by group: of the producer, of each topic and node."""
+        whole: Group = {
+            **self._all.tell(now_ms),
+            "compression-rate-avg": self._all.packing.average(now_ms),
+            "batch-size-avg": self._batches.average(now_ms),
+            "batch-size-max": self._batches.largest(now_ms),
+            "batch-split-rate": self._splits.rate(now_ms),
+            "batch-split-total": self._splits.total,
+            "record-queue-time-avg": self._queued.average(now_ms),
+            "record-queue-time-max": self._queued.largest(now_ms),
+            "records-per-request-avg": self._requests.average(now_ms),
+            "request-rate": self._requests.frequency(now_ms),
+            "request-total": float(self._requests.times),
+            "request-latency-avg": self._latency.average(now_ms),
+            "request-latency-max": self._latency.largest(now_ms),
+        }
+        groups = {"producer-metrics": whole}
+        for name, topic in sorted(self._topics.items()):
+            groups[f"producer-topic-metrics.{name}"] = {
+                **topic.tell(now_ms),
+                "compression-rate": topic.packing.average(now_ms),
+            }
+        for node_id, meter in sorted(self._latencies.items()):
+            groups[f"producer-node-metrics.node-{node_id}"] = {
+                "request-rate": meter.frequency(now_ms),
+                "request-total": float(meter.times),
+                "request-latency-avg": meter.average(now_ms),
+                "request-latency-max": meter.largest(now_ms),
+            }
+        return groups
