@@ -31,5 +31,6 @@ def test_members():
 
 def test_startup():
     broker_startup = importlib.import_module("broker_startup")
-    broker_startup.in_process(2)
-    broker_startup.command()
+    for took_s, cpu_s in (broker_startup.in_process(2), broker_startup.command()):
+        assert took_s > 0
+        assert cpu_s > 0

@@ -10,11 +10,17 @@ from coordinator_world import World, subscription
 from kcore.wire import frames
 from kcore.wire import messages as m
 from kcore.wire.codec import decode, encode
+from kcore.wire.codes import ErrorCode
 
 pytestmark = pytest.mark.kafka
 
 UUID = re.compile(r"[0-9a-z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TOPIC = "t"
+NOT_READY = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
 
 
 class Side:
@@ -76,13 +82,22 @@ class Theirs(Side):
         host, port = kafka.bootstrap.split(",")[0].rsplit(":", 1)
         self.address = host, int(port)
         self.links = {}
-        for _ in range(200):
-            request = m.FindCoordinatorRequest(coordinator_keys=["g"])
-            found = self.answer(self.send("finder", request, 4)).coordinators[0]
-            if not found.error_code:
-                break
-            time.sleep(0.1)
+        self._until_served(
+            lambda: (
+                self.ask("finder", m.FindCoordinatorRequest(coordinator_keys=["g"]), 4)
+                .coordinators[0]
+                .error_code
+            )
+        )
+        self._until_served(lambda: self.ask("finder", beat("nobody", 1), 3).error_code)
         self.seen.clear()
+
+    def _until_served(self, ask):
+        """Until a coordinator is found, and has loaded what it keeps: before, it says so."""
+        end = time.monotonic() + 20
+        while (code := ask()) in NOT_READY:
+            assert time.monotonic() < end, code
+            time.sleep(0.1)
 
     def send(self, who, message, version):
         if who not in self.links:

@@ -1,5 +1,6 @@
 """Clients that mean harm, on real sockets: they never take the broker down, and others go on."""
 
+import fcntl
 import os
 import random
 import resource
@@ -7,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import termios
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -229,7 +231,7 @@ def test_thousands_of_requests_at_once_hold_up_nobody():
     server._turn()  # both are accepted
     server._turn()  # the flood is read, and its first request served
     good.sendall(METADATA)
-    time.sleep(0.1)
+    until_taken(good)
     for _ in range(3):
         server._turn()
     assert good.recv(1 << 16)
@@ -239,6 +241,13 @@ def test_thousands_of_requests_at_once_hold_up_nobody():
     for sock in (flood, good):
         sock.close()
     server._release()
+
+
+def until_taken(sock):
+    """Until the other end's kernel has all that was sent."""
+    end = time.monotonic() + 10
+    while int.from_bytes(fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)), sys.byteorder):
+        assert time.monotonic() < end
 
 
 NO_DESCRIPTORS = """
