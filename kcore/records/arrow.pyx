@@ -38,13 +38,12 @@ from kcore.records.cdata cimport (
 from kcore.records.columns cimport (
     Columns,
     Run,
-    Strings,
     free_strings,
-    put_copy,
     put_null,
     reserve_data,
     reserve_rows,
 )
+from kcore.records.strings cimport Strings, put_copy
 from kcore.records.varint cimport read_varint
 
 cdef extern from "Python.h":

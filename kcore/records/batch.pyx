@@ -8,8 +8,9 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from kcore.records.columns cimport Columns, Run, Strings
+from kcore.records.columns cimport Columns, Run
 from kcore.records.record cimport ConsumerRecord, Origin, deserialized, make_record
+from kcore.records.strings cimport Strings
 
 from collections.abc import Sequence
 

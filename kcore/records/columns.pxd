@@ -1,12 +1,10 @@
 """Columns of records: what the reader fills and `arrow.pyx` and `batch.pyx` show (columns.pyx)."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
 
-from kcore.records.layout cimport RecordView
-
-cdef enum:
-    INLINE_MAX = 12  # a view holds up to so many bytes itself
+from kcore.records cimport layout
+from kcore.records.layout cimport RecordView, fetch_ahead, read_record
+from kcore.records.strings cimport Strings
 
 # Why `read_rows` stopped, beside the faults of layout.pxd.
 cdef enum Stop:
@@ -14,23 +12,6 @@ cdef enum Stop:
     FULL = -1
     BAD_DELTA = -2
     NO_MEMORY = -3
-
-cdef struct View:
-    # Arrow's view of a byte string. head: the length, and behind it the first four bytes. tail: the
-    # next eight bytes if there are at most twelve, else the buffer's number and the place in it.
-    uint64_t head
-    uint64_t tail
-
-cdef struct Strings:
-    # One column of byte strings or nulls: `views`, or `offsets` (one more than rows) into `data`.
-    # `valid` is Arrow's bitmap, and NULL as long as nothing is null.
-    View* views
-    int32_t* offsets
-    uint8_t* data
-    int64_t size
-    int64_t capacity
-    uint8_t* valid
-    int64_t nulls
 
 cdef struct Run:
     # From this row on, to the next run's: what is the same for many rows.
@@ -54,6 +35,7 @@ cdef struct Cursor:
     int32_t bad_delta
     int64_t base_offset
     int64_t next_offset
+    int64_t offset  # of the record read last
     int64_t base_timestamp
     bint append_time
 
@@ -66,6 +48,8 @@ cdef class Columns:
     cdef readonly bint views
     cdef readonly bint full
     cdef readonly bint with_headers
+    cdef readonly bint with_keys
+    cdef readonly bint with_values
     cdef bint busy
 
     cdef int64_t capacity
@@ -96,14 +80,12 @@ cdef class Columns:
         self, object owner, const uint8_t* start, const uint8_t* end, const uint8_t* limit
     ) except -1
     cdef int read_rows(self, Cursor* cursor) noexcept nogil
+    cdef int read_copies(self, Cursor* cursor) noexcept nogil
+    cdef int read_views(self, Cursor* cursor) noexcept nogil
     cdef bint has_headers(self) noexcept nogil
+    cdef int put_nulls(self, int64_t row, int32_t key_size, int32_t value_size) noexcept nogil
     cdef int put_headers(
-        self,
-        int64_t row,
-        RecordView* view,
-        const uint8_t* end,
-        const uint8_t* base,
-        uint64_t buffer,
+        self, int64_t row, const uint8_t* data, int32_t size, const uint8_t* end
     ) noexcept nogil
     cdef int cut(self, int64_t rows, int64_t size_bytes) noexcept
     cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil
@@ -123,11 +105,33 @@ cdef int reserve_data(Strings* column, int64_t more) noexcept nogil
 cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
 
 
-cdef inline void put_copy(
-    Strings* column, int64_t row, const uint8_t* data, int32_t size
-) noexcept nogil:
-    """Copy a string in; `reserve_data` has made room."""
-    if size > 0:
-        memcpy(column.data + column.size, data, <size_t> size)
-        column.size += size
-    column.offsets[row + 1] = <int32_t> column.size
+# The cursor's steps.
+
+cdef inline int next_record(Cursor* here, RecordView* view) noexcept nogil:
+    """Read the record at `here`, whose offset must be behind the one before: a Fault, or a Stop."""
+    fetch_ahead(here.at)
+    cdef int wrong = <int> read_record(here.at, here.end, view)
+    if wrong != <int> layout.FINE:
+        return wrong
+    if view.offset_delta <= here.prior_delta or view.offset_delta > here.last_delta:
+        here.bad_delta = view.offset_delta
+        return BAD_DELTA
+    here.offset = here.base_offset + view.offset_delta
+    return ALL_READ
+
+
+cdef inline void pass_record(Cursor* here, RecordView* view) noexcept nogil:
+    here.prior_delta = view.offset_delta
+    here.at = view.end
+    here.remaining -= 1
+
+
+cdef inline int32_t headers_size(RecordView* view) noexcept nogil:
+    return <int32_t> (view.end - view.headers) if view.header_count else -1
+
+
+cdef inline int64_t time_of(Cursor* here, int64_t delta) noexcept nogil:
+    """Of a record, in ms; it may wrap around, as in Java, and must not be undefined."""
+    if here.append_time:
+        return here.base_timestamp
+    return <int64_t> (<uint64_t> here.base_timestamp + <uint64_t> delta)

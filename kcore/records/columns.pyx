@@ -13,10 +13,13 @@ kept once for each run of rows.
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from kcore.records cimport layout
-from kcore.records.layout cimport RecordView, fetch_ahead, read_record
+from kcore.records.layout cimport RecordView
+from kcore.records.strings cimport (
+    INLINE_MAX, SLACK, Sink, Strings, View, put_copy, put_next, put_view, sink_of,
+)
+from kcore.records.varint cimport unlikely
 
 from kcore import limits
 from kcore.errors import ConcurrentUseError
@@ -48,7 +51,8 @@ cdef class Columns:
     """Up to `max_rows` records with up to `max_bytes` on the wire, but one record in any case.
 
     views: leave keys and values where they are instead of copying them. with_headers: keep record
-    headers, too. rows: how many there are. size_bytes: what they took on the wire. full: no more
+    headers, too. with_keys, with_values: whether those are kept; what they take on the wire counts
+    in any case. rows: how many there are. size_bytes: what they took on the wire. full: no more
     fit.
     """
 
@@ -62,6 +66,8 @@ cdef class Columns:
         *,
         bint views=False,
         bint with_headers=False,
+        bint with_keys=True,
+        bint with_values=True,
     ):
         if max_rows < 1 or max_bytes < 1:
             raise ValueError(f"no room for a record: {max_rows} rows, {max_bytes} bytes")
@@ -71,6 +77,8 @@ cdef class Columns:
         self.max_bytes = min(max_bytes, <int64_t> INT32_MAX // (3 if with_headers else 1))
         self.views = views
         self.with_headers = with_headers
+        self.with_keys = with_keys
+        self.with_values = with_values
         self.topics = []
         self.owners = []
         with spares_lock:
@@ -215,108 +223,149 @@ cdef class Columns:
 
     cdef int read_rows(self, Cursor* cursor) noexcept nogil:
         """Read the open batch on, as far as there is room: a Fault, or a Stop."""
+        cdef int stop = self.read_views(cursor) if self.views else self.read_copies(cursor)
+        if stop == FULL or self.rows == self.max_rows or self.size_bytes >= self.max_bytes:
+            self.full = True
+        return stop
+
+    # Both of these keep what changes with every row in variables of their own: for all the compiler
+    # knows a string may be copied over any field, which it would have to read again.
+
+    cdef int read_copies(self, Cursor* cursor) noexcept nogil:
+        cdef Cursor here = cursor[0]
         cdef RecordView view
-        cdef const uint8_t* at = cursor.at
-        cdef const uint8_t* end = cursor.end
-        cdef const uint8_t* base = NULL
-        cdef uint64_t buffer = 0
         cdef int64_t row = self.rows
-        cdef int64_t offset
+        cdef int64_t max_rows = self.max_rows
         cdef int64_t left = self.max_bytes - self.size_bytes
+        cdef bint with_keys = self.with_keys
+        cdef bint with_values = self.with_values
+        cdef bint with_headers = self.with_headers
         cdef int stop = ALL_READ
-        cdef const uint8_t* limit = end  # of what views can reach
-        cdef bint plain = not self.views
-        if self.reserve(
-            min(self.max_rows, row + cursor.remaining), min(end - at, left) if plain else 0
-        ) < 0:
+        if self.reserve(min(max_rows, row + here.remaining), min(here.end - here.at, left)) < 0:
             return NO_MEMORY
-        if not plain:
-            buffer = <uint64_t> (self.buffer_count - 1)
-            base = self.buffers[buffer].start
-            limit = base + self.buffers[buffer].size
-        while cursor.remaining:
-            fetch_ahead(at)
-            stop = <int> read_record(at, end, &view)
-            if stop != <int> layout.FINE:
+        cdef Sink keys = sink_of(&self.keys)
+        cdef Sink values = sink_of(&self.values)
+        cdef int64_t* offsets = self.offsets
+        cdef int64_t* timestamps = self.timestamps
+        while here.remaining:
+            stop = next_record(&here, &view)
+            if stop != ALL_READ:
                 break
-            if view.offset_delta <= cursor.prior_delta or view.offset_delta > cursor.last_delta:
-                cursor.bad_delta = view.offset_delta
-                stop = BAD_DELTA
-                break
-            offset = cursor.base_offset + view.offset_delta
-            if offset >= cursor.next_offset:
-                if row == self.max_rows or view.end > limit or (view.end - at > left and row):
-                    self.full = True
+            if here.offset >= here.next_offset:
+                if row == max_rows or (view.end - here.at > left and row):
                     stop = FULL
                     break
-                if view.end - at > left and self.reserve(row + 1, view.end - at) < 0:
-                    stop = NO_MEMORY
-                    break
-                left -= view.end - at
-                self.offsets[row] = offset
-                self.timestamps[row] = cursor.base_timestamp if cursor.append_time else <int64_t> (
-                    <uint64_t> cursor.base_timestamp + <uint64_t> view.timestamp_delta
-                )
-                if plain:
-                    put_copy(&self.keys, row, view.key, view.key_size)
-                    put_copy(&self.values, row, view.value, view.value_size)
-                else:
-                    put_view(&self.keys.views[row], view.key, view.key_size, end, base, buffer)
-                    put_view(
-                        &self.values.views[row], view.value, view.value_size, end, base, buffer
-                    )
-                if view.key_size < 0 and put_null(&self.keys, row, self.capacity) < 0:
-                    stop = NO_MEMORY
-                    break
-                if view.value_size < 0 and put_null(&self.values, row, self.capacity) < 0:
-                    stop = NO_MEMORY
-                    break
-                if self.with_headers and (view.header_count or self.has_headers()):
-                    if self.put_headers(row, &view, end, base, buffer) < 0:
+                if unlikely(view.end - here.at > left):  # the first, and more than there is room for
+                    if self.reserve(1, view.end - here.at) < 0:
+                        stop = NO_MEMORY
+                        break
+                    keys, values = sink_of(&self.keys), sink_of(&self.values)
+                left -= view.end - here.at
+                offsets[row] = here.offset
+                timestamps[row] = time_of(&here, view.timestamp_delta)
+                if with_keys:
+                    put_next(&keys, row, view.key, view.key_size, here.end)
+                if with_values:
+                    put_next(&values, row, view.value, view.value_size, here.end)
+                if unlikely((view.key_size | view.value_size) < 0):
+                    if self.put_nulls(row, view.key_size, view.value_size) < 0:
+                        stop = NO_MEMORY
+                        break
+                if with_headers and (view.header_count or self.has_headers()):
+                    if self.put_headers(row, view.headers, headers_size(&view), here.end) < 0:
                         stop = NO_MEMORY
                         break
                 row += 1
-                cursor.next_offset = offset + 1
-            cursor.prior_delta = view.offset_delta
-            at = view.end
-            cursor.remaining -= 1
-        cursor.at = at
+                here.next_offset = here.offset + 1
+            pass_record(&here, &view)
+        cursor[0] = here
+        self.keys.size = keys.at - keys.start
+        self.values.size = values.at - values.start
         self.rows = row
         self.size_bytes = self.max_bytes - left
-        if row == self.max_rows or left <= 0:
-            self.full = True
         return stop
+
+    cdef int read_views(self, Cursor* cursor) noexcept nogil:
+        cdef Cursor here = cursor[0]
+        cdef RecordView view
+        cdef int64_t row = self.rows
+        cdef int64_t max_rows = self.max_rows
+        cdef int64_t left = self.max_bytes - self.size_bytes
+        cdef uint64_t buffer = <uint64_t> (self.buffer_count - 1)
+        cdef const uint8_t* base = self.buffers[buffer].start
+        cdef const uint8_t* limit = base + self.buffers[buffer].size  # of what views can reach
+        cdef bint with_headers = self.with_headers
+        cdef int stop = ALL_READ
+        if self.reserve(min(max_rows, row + here.remaining), 0) < 0:
+            return NO_MEMORY
+        cdef View* keys = self.keys.views
+        cdef View* values = self.values.views
+        cdef int64_t* offsets = self.offsets
+        cdef int64_t* timestamps = self.timestamps
+        while here.remaining:
+            stop = next_record(&here, &view)
+            if stop != ALL_READ:
+                break
+            if here.offset >= here.next_offset:
+                if row == max_rows or view.end > limit or (view.end - here.at > left and row):
+                    stop = FULL
+                    break
+                left -= view.end - here.at
+                offsets[row] = here.offset
+                timestamps[row] = time_of(&here, view.timestamp_delta)
+                put_view(&keys[row], view.key, view.key_size, here.end, base, buffer)
+                put_view(&values[row], view.value, view.value_size, here.end, base, buffer)
+                if unlikely((view.key_size | view.value_size) < 0):
+                    if self.put_nulls(row, view.key_size, view.value_size) < 0:
+                        stop = NO_MEMORY
+                        break
+                if with_headers and (view.header_count or self.has_headers()):
+                    if self.put_headers(row, view.headers, headers_size(&view), here.end) < 0:
+                        stop = NO_MEMORY
+                        break
+                row += 1
+                here.next_offset = here.offset + 1
+            pass_record(&here, &view)
+        cursor[0] = here
+        self.rows = row
+        self.size_bytes = self.max_bytes - left
+        return stop
+
+    cdef int put_nulls(self, int64_t row, int32_t key_size, int32_t value_size) noexcept nogil:
+        if key_size < 0 and self.with_keys and put_null(&self.keys, row, self.capacity) < 0:
+            return -1
+        if value_size < 0 and self.with_values:
+            return put_null(&self.values, row, self.capacity)
+        return 0
 
     cdef bint has_headers(self) noexcept nogil:
         return self.headers.views != NULL or self.headers.offsets != NULL
 
     cdef int put_headers(
-        self,
-        int64_t row,
-        RecordView* view,
-        const uint8_t* end,
-        const uint8_t* base,
-        uint64_t buffer,
+        self, int64_t row, const uint8_t* data, int32_t size, const uint8_t* end
     ) noexcept nogil:
         """The headers of one row; null if it has none."""
-        cdef int32_t size = <int32_t> (view.end - view.headers) if view.header_count else -1
+        cdef int32_t last = self.buffer_count - 1
         if not self.has_headers() and start_late(
             &self.headers, row, self.capacity, self.views
         ) < 0:
             return -1
         if self.views:
-            put_view(&self.headers.views[row], view.headers, size, end, base, buffer)
+            put_view(
+                &self.headers.views[row], data, size, end, self.buffers[last].start, last
+            )
         else:
             if reserve_data(&self.headers, size) < 0:
                 return -1
-            put_copy(&self.headers, row, view.headers, size)
+            put_copy(&self.headers, row, data, size)
         return put_null(&self.headers, row, self.capacity) if size < 0 else 0
 
     cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil:
         """Make room for so many rows in all, and for so many more bytes of keys and of values."""
         cdef int64_t capacity
         if not self.views and (
-            reserve_data(&self.keys, data_bytes) < 0 or reserve_data(&self.values, data_bytes) < 0
+            (self.with_keys and reserve_data(&self.keys, data_bytes) < 0)
+            or (self.with_values and reserve_data(&self.values, data_bytes) < 0)
         ):
             return -1
         if rows <= self.capacity:
@@ -464,9 +513,9 @@ cdef int reserve_rows(
 
 cdef int reserve_data(Strings* column, int64_t more) noexcept nogil:
     cdef int64_t capacity
-    if column.data != NULL and more <= column.capacity - column.size:
+    if column.data != NULL and more + SLACK <= column.capacity - column.size:
         return 0
-    capacity = max(column.size + more, max(2 * column.capacity, FIRST_BYTES))
+    capacity = max(column.size + more + SLACK, max(2 * column.capacity, FIRST_BYTES))
     if not grow(<void**> &column.data, capacity, 1):
         return -1
     column.capacity = capacity
@@ -503,42 +552,6 @@ cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
     column.valid[row >> 3] &= <uint8_t> ~(1 << (row & 7))
     column.nulls += 1
     return 0
-
-
-cdef inline void put_view(
-    View* view,
-    const uint8_t* data,
-    int32_t size,
-    const uint8_t* end,
-    const uint8_t* base,
-    uint64_t buffer,
-) noexcept nogil:
-    """Make the view of a string at `data`; nothing is read at or behind `end`."""
-    cdef uint64_t low = 0
-    cdef uint32_t high = 0
-    if size > INLINE_MAX:
-        memcpy(&high, data, 4)
-        view.head = <uint64_t> high << 32 | <uint32_t> size
-        view.tail = <uint64_t> (data - base) << 32 | buffer
-        return
-    if size <= 0:
-        view.head = view.tail = 0
-        return
-    if end - data >= INLINE_MAX:  # nearly always: two loads and a mask instead of a copy
-        memcpy(&low, data, 8)
-        memcpy(&high, data + 8, 4)
-        if size < 8:
-            low &= (<uint64_t> 1 << (8 * size)) - 1
-            high = 0
-        else:
-            high &= <uint32_t> ((<uint64_t> 1 << (8 * (size - 8))) - 1)
-    elif size <= 8:
-        memcpy(&low, data, <size_t> size)
-    else:
-        memcpy(&low, data, 8)
-        memcpy(&high, data + 8, <size_t> (size - 8))
-    view.head = low << 32 | <uint32_t> size
-    view.tail = low >> 32 | <uint64_t> high << 32
 
 
 cdef void cut_strings(Strings* column, int64_t rows, int64_t end) noexcept:

@@ -20,7 +20,7 @@ zigzag varints.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from kcore.records.varint cimport read_varint, read_varlong
+from kcore.records.varint cimport read_varint, read_varlong, unlikely
 
 cdef extern from *:
     """
@@ -43,6 +43,10 @@ cdef enum:
     LEGACY_MIN_LENGTH = 14  # v0: crc, magic, attributes, key length, value length
     RECORD_MIN_SIZE = 7  # a record of seven one-byte fields: null key, null value, no headers
     HEADER_MIN_SIZE = 2  # a record header with an empty key and a null value
+
+cdef enum:
+    SHORT_MAX = 9  # size 2, attributes 1, time 2, offset 2, key 2
+    NULL_SIZE = 1  # -1 as it stands on the wire
 
 cdef enum:
     AHEAD_BYTES = 32768  # a batch or two
@@ -179,6 +183,71 @@ cdef inline Fault read_record(
     const uint8_t* pos, const uint8_t* end, RecordView* out
 ) noexcept nogil:
     """Read one record at `pos`, checked whole; `out.end` is where the next begins."""
+    cdef const uint8_t* at = read_short(pos, end, out)
+    if unlikely(at == NULL):
+        return read_any(pos, end, out)
+    if at[0] == 0 and at + 1 == out.end:  # no headers
+        out.header_count = 0
+        out.headers = out.end
+        return FINE
+    return read_headers(at, out.end, out)
+
+
+cdef inline const uint8_t* read_short(
+    const uint8_t* pos, const uint8_t* end, RecordView* out
+) noexcept nogil:
+    """The record but for its headers, and where they begin, if it is one of the many whose numbers
+    have at most two bytes; NULL if it may not be.
+
+    There is one check of the bounds for all numbers in front of the key. Some may come from behind
+    the record's end: then that of the value is not within it.
+    """
+    cdef uint32_t size = 0
+    cdef uint32_t time = 0
+    cdef uint32_t delta = 0
+    cdef uint32_t key = 0
+    cdef uint32_t value = 0
+    cdef uint32_t more = 0
+    if unlikely(end - pos < SHORT_MAX):
+        return NULL
+    pos = take_short(pos, &size, &more)
+    out.end = pos + (size >> 1)
+    pos = take_short(pos + 1, &time, &more)  # +1: the attributes, unused
+    pos = take_short(pos, &delta, &more)
+    pos = take_short(pos, &key, &more)
+    if unlikely(<int64_t> (key >> 1) > end - pos - 2):
+        return NULL
+    out.key = pos
+    pos = take_short(pos + (key >> 1), &value, &more)
+    out.value = pos
+    pos += value >> 1
+    if unlikely(more >= 0x80 or (size | delta) & 1 or out.end > end or pos >= out.end):
+        return NULL
+    if unlikely((key & 1 and key != NULL_SIZE) or (value & 1 and value != NULL_SIZE)):
+        return NULL
+    out.timestamp_delta = <int64_t> (time >> 1) ^ -<int64_t> (time & 1)
+    out.offset_delta = <int32_t> (delta >> 1)
+    out.key_size = <int32_t> (key >> 1) - <int32_t> (key & 1)
+    out.value_size = <int32_t> (value >> 1) - <int32_t> (value & 1)
+    return pos
+
+
+cdef inline const uint8_t* take_short(
+    const uint8_t* pos, uint32_t* raw, uint32_t* more
+) noexcept nogil:
+    """A varint of one byte or two, not yet unfolded; `more` is 0x80 or above if it has others."""
+    raw[0] = pos[0]
+    if pos[0] < 0x80:
+        return pos + 1
+    more[0] |= pos[1]
+    raw[0] = (raw[0] & 0x7F) | <uint32_t> pos[1] << 7
+    return pos + 2
+
+
+cdef inline Fault read_any(
+    const uint8_t* pos, const uint8_t* end, RecordView* out
+) noexcept nogil:
+    """`read_record`, whatever is there."""
     cdef int32_t size = 0
     pos = read_varint(pos, end, &size)
     if pos == NULL:
@@ -207,6 +276,14 @@ cdef inline Fault read_record(
     out.value_size = size
     if size > 0:
         pos += size
+    return read_headers(pos, end, out)
+
+
+cdef inline Fault read_headers(
+    const uint8_t* pos, const uint8_t* end, RecordView* out
+) noexcept nogil:
+    """What is behind the value, up to the record's end."""
+    cdef int32_t size = 0
     pos = read_varint(pos, end, &size)
     if pos == NULL or size < 0:
         return BAD_HEADER_COUNT

@@ -1,10 +1,14 @@
 """Zigzag varints of record batches, read in place: nothing is read at or after `end`.
 
 Both readers give the position after the number, or NULL if it runs past `end`, is longer than its
-type allows, or does not fit it. The one-byte case comes first: nearly every varint is one byte.
+type allows, or does not fit it. One byte and two come first: nearly every varint is one of these.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from *:
+    bint unlikely(bint) noexcept nogil  # Cython's own
 
 
 cdef inline const uint8_t* read_varint(
@@ -19,9 +23,13 @@ cdef inline const uint8_t* read_varint(
     raw = pos[0]
     pos += 1
     if raw >= 0x80:
-        raw &= 0x7F
-        shift = 7
-        while True:
+        if pos >= end:
+            return NULL
+        byte = pos[0]
+        pos += 1
+        raw = (raw & 0x7F) | <uint32_t> (byte & 0x7F) << 7
+        shift = 14
+        while unlikely(byte >= 0x80):
             if pos >= end:
                 return NULL
             byte = pos[0]
@@ -29,8 +37,6 @@ cdef inline const uint8_t* read_varint(
             if shift == 28 and byte > 0x0F:
                 return NULL
             raw |= <uint32_t> (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
             shift += 7
     value[0] = <int32_t> (raw >> 1) ^ -<int32_t> (raw & 1)
     return pos
@@ -48,9 +54,13 @@ cdef inline const uint8_t* read_varlong(
     raw = pos[0]
     pos += 1
     if raw >= 0x80:
-        raw &= 0x7F
-        shift = 7
-        while True:
+        if pos >= end:
+            return NULL
+        byte = pos[0]
+        pos += 1
+        raw = (raw & 0x7F) | <uint64_t> (byte & 0x7F) << 7
+        shift = 14
+        while unlikely(byte >= 0x80):
             if pos >= end:
                 return NULL
             byte = pos[0]
@@ -58,8 +68,6 @@ cdef inline const uint8_t* read_varlong(
             if shift == 63 and byte > 0x01:
                 return NULL
             raw |= <uint64_t> (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
             shift += 7
     value[0] = <int64_t> (raw >> 1) ^ -<int64_t> (raw & 1)
     return pos
