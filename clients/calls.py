@@ -10,9 +10,9 @@ from kcore.clients.engine import Engine
 from kcore.clients.futures import OperationFuture
 from kcore.clients.groupless import is_internal
 from kcore.clients.iteration import Batch
+from kcore.clients.opening import nobody_answered
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import KafkaTimeoutError, NoBrokersAvailable, NoGroupIdError
-from kcore.settings.addresses import format_server
+from kcore.errors import KafkaTimeoutError, NoGroupIdError
 from kcore.structs import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
@@ -190,15 +190,8 @@ class Calls:
         try:
             engine.run(lambda now: engine.core.fetch_metadata((), now, int(timeout_ms)), timeout_ms)
         except KafkaTimeoutError as error:
-            attempts = dict(engine.reporter.attempts)
-            servers = [format_server(*server) for server in self._settings.bootstrap_servers]
-            reasons = "; ".join(f"{where}: {why}" for where, why in attempts.items())
-            raise NoBrokersAvailable(
-                f"no broker answered within {timeout_ms:.0f} ms; tried {', '.join(servers)}"
-                + (f" ({reasons})" if reasons else "")
-                + "; check bootstrap_servers, and that a Kafka broker listens there",
-                attempts=attempts,
-                timeout_ms=timeout_ms,
+            raise nobody_answered(
+                self._settings.bootstrap_servers, engine.reporter.attempts, timeout_ms
             ) from error
         release = engine.core.broker_api_version()
         if release is not None and self._settings.api_version is None:

@@ -21,18 +21,16 @@ from kcore.clients.groupless import AllPartitions
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
+from kcore.clients.opening import open_tls, open_transport
 from kcore.clients.rebalance import Bridge, check_listener
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     IllegalArgumentError,
     IllegalStateError,
-    KafkaConfigurationError,
     KafkaTimeoutError,
     UnassignedPartitionError,
-    UsageError,
 )
-from kcore.settings.security import uses_tls
 from kcore.structs import (
     OffsetAndMetadata,
     TopicPartition,
@@ -95,19 +93,8 @@ class Consumer(Calls, Batches):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls = None
-        if uses_tls(settings.security_protocol):
-            from kcore.clients.security import tls_context  # noqa: PLC0415 - loads `ssl`
-
-            tls = tls_context(settings)
-        sockets = transports.SocketOptions(
-            settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
-        )
-        named = isinstance(settings.transport, str)
-        try:
-            transport = transports.create(settings.transport, sockets if named else None)
-        except UsageError as error:
-            raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
+        tls = open_tls(settings)
+        transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         core = ConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         guard = Guard.for_transport(transport.name)

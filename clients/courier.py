@@ -143,6 +143,11 @@ class Courier:
             except (Exception, SystemExit):  # whatever it is, other records go on
                 log.exception("a callback of a delivered record failed")
 
+    @property
+    def attempts(self) -> dict[str, str]:
+        """Why addresses could not be reached, as last seen."""
+        return self._reporter.attempts
+
     # Others ----------------------------------------------------------------------------------
 
     def now_ms(self) -> int:

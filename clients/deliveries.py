@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kcore.clients.futures import Call, Outcomes
 from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
@@ -36,7 +37,7 @@ class RecordMetadata(NamedTuple):
     serialized_header_size: int
 
 
-class RecordFuture(Ticket):
+class RecordFuture(Ticket, Outcomes):
     """One record on its way.
 
     Callbacks run in the producer's own thread (or greenlet), in the order the records were
@@ -68,20 +69,6 @@ class RecordFuture(Ticket):
         """Why it has failed; None if it has not."""
         outcome = self._outcome
         return None if outcome is None else outcome.error
-
-    def succeeded(self) -> bool:
-        """Delivered."""
-        outcome = self._outcome
-        return outcome is not None and outcome.error is None
-
-    def failed(self) -> bool:
-        """Over, with an error."""
-        return self.exception is not None
-
-    def retriable(self) -> bool:
-        """Failed with an error that may pass."""
-        error = self.exception
-        return error is not None and error.retriable
 
     def _metadata(self, outcome: Outcome) -> RecordMetadata:
         tp = self.batch.tp
@@ -116,22 +103,7 @@ class RecordFuture(Ticket):
         self._listen(True, lambda _: bell.set())
         self._listen(False, lambda _: bell.set())
 
-    def add_callback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> RecordFuture:
-        """Call `function(*args, RecordMetadata)` on success."""
-        return self._add(True, function, args, kwargs)
-
-    def add_errback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> RecordFuture:
-        """Call `function(*args, error)` on failure."""
-        return self._add(False, function, args, kwargs)
-
-    def add_both(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> RecordFuture:
-        """Both of the above."""
-        return self.add_callback(function, *args, **kwargs).add_errback(function, *args, **kwargs)
-
-    def _add(
-        self, wanted: bool, function: Callable[..., Any], args: Any, kwargs: Any
-    ) -> RecordFuture:
-        call = partial(_call, function, args, kwargs) if args or kwargs else function
+    def _add(self, wanted: bool, call: Call) -> None:
         with self.courier.lock:
             over = self.is_done
             if not over:
@@ -141,9 +113,8 @@ class RecordFuture(Ticket):
                 self._run(wanted, call)
             except Exception:  # as it would be in the producer's thread
                 log.exception("a callback of a delivered record failed")
-        return self
 
-    def _listen(self, wanted: bool, call: Callable[..., object]) -> None:
+    def _listen(self, wanted: bool, call: Call) -> None:
         if self.calls is None:
             self.calls = []
             self.batch.waiters.append(self)
@@ -156,13 +127,8 @@ class RecordFuture(Ticket):
         calls, self.calls = self.calls, None
         return [partial(self._run, wanted, call) for wanted, call in calls]
 
-    def _run(self, wanted: bool, call: Callable[..., object]) -> None:
+    def _run(self, wanted: bool, call: Call) -> None:
         outcome = self._outcome
         assert outcome is not None
         if (outcome.error is None) is wanted:
             call(self._metadata(outcome) if outcome.error is None else outcome.error)
-
-
-def _call(function: Callable[..., Any], args: Any, kwargs: Any, outcome: object) -> Any:
-    """kafka-python's order: the outcome comes after the arguments given at registration."""
-    return function(*args, outcome, **kwargs)

@@ -1,33 +1,34 @@
-"""What commit_async returns: the parts of kafka-python's Future that its users touch."""
+"""The parts of kafka-python's Future that its users touch: what all futures have in common, and the
+one that commit_async returns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from kcore.errors import KafkaError
 
+Call = Callable[..., object]
 
-class OperationFuture:
-    """Done once the broker has answered; moves on only inside later calls of the consumer.
 
-    is_done: whether it ended. value: its result (of a commit: what was committed).
-    exception: why it failed, else None.
+class Outcomes:
+    """What a future says of its end. is_done, exception: of the kinds; `_add` has something called
+    with the outcome, on success (`wanted`) or on failure.
     """
 
-    __slots__ = ("_callbacks", "_errbacks", "exception", "is_done", "value")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.is_done = False
-        self.value: Any = None
-        self.exception: KafkaError | None = None
-        self._callbacks: list[Callable[[Any], object]] = []
-        self._errbacks: list[Callable[[KafkaError], object]] = []
+    is_done: Any
+    exception: Any
+
+    def _add(self, wanted: bool, call: Call) -> None:
+        raise NotImplementedError
 
     def succeeded(self) -> bool:
         """Ended well."""
-        return self.is_done and self.exception is None
+        return bool(self.is_done) and self.exception is None
 
     def failed(self) -> bool:
         """Ended with an error."""
@@ -35,40 +36,26 @@ class OperationFuture:
 
     def retriable(self) -> bool:
         """Ended with an error that may pass."""
-        return self.exception is not None and self.exception.retriable
+        error: KafkaError | None = self.exception
+        return error is not None and error.retriable
 
-    def add_callback(
-        self, function: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> OperationFuture:
+    def add_callback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Self:
         """Call `function(*args, value)` on success, at once if that is known already."""
-        if self.succeeded():
-            function(*args, self.value, **kwargs)
-        elif not self.is_done:
-            self._callbacks.append(partial(_after, function, args, kwargs))
+        self._add(True, _bound(function, args, kwargs))
         return self
 
-    def add_errback(
-        self, function: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> OperationFuture:
+    def add_errback(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Self:
         """Call `function(*args, exception)` on failure, at once if that is known already."""
-        if self.exception is not None:
-            function(*args, self.exception, **kwargs)
-        elif not self.is_done:
-            self._errbacks.append(partial(_after, function, args, kwargs))
+        self._add(False, _bound(function, args, kwargs))
         return self
 
-    def add_both(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> OperationFuture:
+    def add_both(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Self:
         """Both of the above."""
         return self.add_callback(function, *args, **kwargs).add_errback(function, *args, **kwargs)
 
-    def finish(self, value: Any, error: KafkaError | None) -> list[Callable[[], object]]:
-        """End it; returns the calls that are to be made now."""
-        self.is_done, self.value, self.exception = True, value, error
-        callbacks, errbacks = self._callbacks, self._errbacks
-        self._callbacks, self._errbacks = [], []
-        if error is not None:
-            return [partial(function, error) for function in errbacks]
-        return [partial(function, value) for function in callbacks]
+
+def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    return partial(_after, function, args, kwargs) if args or kwargs else function
 
 
 def _after(
@@ -76,3 +63,32 @@ def _after(
 ) -> Any:
     """kafka-python's order: the outcome comes after the arguments given at registration."""
     return function(*args, outcome, **kwargs)
+
+
+class OperationFuture(Outcomes):
+    """Done once the broker has answered; moves on only inside later calls of the consumer.
+
+    is_done: whether it ended. value: its result (of a commit: what was committed).
+    exception: why it failed, else None.
+    """
+
+    __slots__ = ("_calls", "exception", "is_done", "value")
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self.value: Any = None
+        self.exception: KafkaError | None = None
+        self._calls: list[tuple[bool, Call]] = []
+
+    def _add(self, wanted: bool, call: Call) -> None:
+        if not self.is_done:
+            self._calls.append((wanted, call))
+        elif wanted is self.succeeded():
+            call(self.value if wanted else self.exception)
+
+    def finish(self, value: Any, error: KafkaError | None) -> list[Callable[[], object]]:
+        """End it; returns the calls that are to be made now."""
+        self.is_done, self.value, self.exception = True, value, error
+        calls, self._calls = self._calls, []
+        outcome = value if error is None else error
+        return [partial(call, outcome) for wanted, call in calls if wanted is (error is None)]

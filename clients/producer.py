@@ -17,17 +17,14 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
 from kcore.clients.farewell import see_off
+from kcore.clients.opening import nobody_answered, open_tls, open_transport
 from kcore.clients.partitioners import chooser
-from kcore.clients.security import tls_context
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
     IllegalArgumentError,
-    KafkaConfigurationError,
     KafkaError,
     KafkaTimeoutError,
-    NoBrokersAvailable,
-    UsageError,
 )
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
@@ -80,17 +77,10 @@ class Producer(Transactions):
     def _connect(self, settings: ProducerConfig) -> Courier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls = tls_context(settings)
-        sockets = transports.SocketOptions(
-            settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
-        )
-        named = isinstance(settings.transport, str)
+        tls = open_tls(settings)
         # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
-        try:
-            transport = transports.create(wanted, sockets if named else None)
-        except UsageError as error:
-            raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
+        transport = open_transport(settings, wanted)
         core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         return Courier(core, transport, tls, settings.client_id)
 
@@ -111,10 +101,8 @@ class Producer(Transactions):
         courier.wait(done, timeout_ms / 1000 + _GRACE_S)
         error = ended[0].error if ended else None
         if isinstance(error, KafkaTimeoutError) or not ended:
-            raise NoBrokersAvailable(
-                f"no broker answered within {timeout_ms} ms: {error}; check bootstrap_servers, and "
-                "that a Kafka broker listens there",
-                timeout_ms=timeout_ms,
+            raise nobody_answered(
+                self._settings.bootstrap_servers, courier.attempts, timeout_ms
             ) from error
         if error is not None:
             raise error

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from kcore.assignors import BY_NAME as ASSIGNORS
 from kcore.consumer.deserializers import normal_form
-from kcore.consumer.options import KNOWN, LATER, PARSERS, WITHOUT_EFFECT
+from kcore.consumer.options import TABLE
 from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import GroupConfig
@@ -35,8 +35,7 @@ from kcore.limits import (
     MAX_FRAME_BYTES,
     MAX_INT32,
 )
-from kcore.settings.client import ClientConfig, check, contradictions, fill_in
-from kcore.settings.names import by_canonical_name
+from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
 
 FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576
@@ -94,16 +93,14 @@ class ConsumerConfig(ClientConfig):
         wrong type or out of range, options that contradict each other, or one that this version
         does not have yet.
         """
-        given = by_canonical_name(options, KNOWN, LATER)
-        values: dict[str, Any] = {
-            name: PARSERS[name](name, value) for name, value in given.items() if name in PARSERS
-        }
-        _fill_in(values)
-        extras = {name: given.get(name, default) for name, default in WITHOUT_EFFECT.items()}
-        extras |= {name: default for name, (default, _) in LATER.items()}
-        config = cls(**values, extras=extras, await_acknowledgement=await_acknowledgement)
-        check(_contradictions(config, given))
-        return config
+        return read_options(
+            cls,
+            TABLE,
+            options,
+            _fill_in,
+            _contradictions,
+            await_acknowledgement=await_acknowledgement,
+        )
 
     # What the rooms take -------------------------------------------------------------------------
 

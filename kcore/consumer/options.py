@@ -93,4 +93,4 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "metric_group_prefix": "consumer",
 }
 
-KNOWN: Final = frozenset({*PARSERS, *names.ALIASES, *LATER, *WITHOUT_EFFECT})
+TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT)

@@ -18,9 +18,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kcore.produce.config import ACKS_ALL, ProduceConfig
-from kcore.producer.options import KNOWN, LATER, PARSERS, WITHOUT_EFFECT
-from kcore.settings.client import ClientConfig, check, contradictions, fill_in
-from kcore.settings.names import by_canonical_name
+from kcore.producer.options import TABLE
+from kcore.settings.client import ClientConfig, contradictions, read_options
 
 
 class ProducerConfig(ClientConfig):
@@ -61,17 +60,7 @@ class ProducerConfig(ClientConfig):
         wrong type or out of range, options that contradict each other, or one that this version
         does not have yet.
         """
-        given = by_canonical_name(options, KNOWN, LATER)
-        values: dict[str, Any] = {
-            name: PARSERS[name](name, value) for name, value in given.items() if name in PARSERS
-        }
-        fill_in(values)
-        _fill_in(values)
-        extras = {name: given.get(name, default) for name, default in WITHOUT_EFFECT.items()}
-        extras |= {name: default for name, (default, _) in LATER.items()}
-        config = cls(**values, extras=extras)
-        check(_contradictions(config, given))
-        return config
+        return read_options(cls, TABLE, options, _fill_in, _contradictions)
 
     def produce(self) -> ProduceConfig:
         """Options of batches and their sending."""

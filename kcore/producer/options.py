@@ -98,4 +98,4 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     **names.WITHOUT_EFFECT,
     "metric_group_prefix": "producer",
 }
-KNOWN: Final = frozenset({*PARSERS, *names.ALIASES, *LATER, *WITHOUT_EFFECT})
+TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT)

@@ -5,8 +5,8 @@ Source: CommonClientConfigs.java of Kafka 4; kafka-python's names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from kcore import __version__
 from kcore.cluster.links import LinksConfig
@@ -16,6 +16,7 @@ from kcore.connection.sasl import Credentials
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import format_server
+from kcore.settings.names import Table, by_canonical_name
 from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
 from kcore.values import Value, field
 from kcore.wire.releases import highest_versions
@@ -125,6 +126,37 @@ class ClientConfig(Value):
         return Credentials(mechanism, user, self.sasl_plain_password or "")
 
 
+C = TypeVar("C", bound=ClientConfig)
+
+
+def read_options(
+    kind: type[C],
+    table: Table,
+    options: Mapping[str, object],
+    complete: Callable[[dict[str, Any]], None],
+    contradicted: Callable[[C, Mapping[str, object]], Iterator[tuple[str, str]]],
+    **more: Any,
+) -> C:
+    """The config of a client, from a mapping of kafka-python's or Java's names.
+
+    complete: fills in defaults that depend on other options. contradicted: see `contradictions`.
+    KafkaConfigurationError: see the configs' `from_options`.
+    """
+    given = by_canonical_name(options, table.known, table.later)
+    values: dict[str, Any] = {
+        name: table.parsers[name](name, value)
+        for name, value in given.items()
+        if name in table.parsers
+    }
+    complete(values)
+    extras = {name: given.get(name, default) for name, default in table.without_effect.items()}
+    extras |= {name: default for name, (default, _) in table.later.items()}
+    config = kind(**values, extras=extras, **more)
+    for option, why in contradicted(config, given):
+        raise KafkaConfigurationError(why, option=option)
+    return config
+
+
 def fill_in(values: dict[str, Any]) -> None:
     """Defaults that depend on other options."""
     if not values.get("client_id", "x"):  # Java's way of asking for a made-up one
@@ -147,9 +179,3 @@ def contradictions(config: ClientConfig, given: Mapping[str, object]) -> Iterato
         low, high = getattr(config, f"{base}_ms"), getattr(config, f"{base}_max_ms")
         if low > high and f"{base}_max_ms" in given:
             yield f"{base}_max_ms", f"{base}_max_ms={high} is below {base}_ms={low}"
-
-
-def check(wrong: Iterator[tuple[str, str]]) -> None:
-    """KafkaConfigurationError for the first contradiction there is."""
-    for option, why in wrong:
-        raise KafkaConfigurationError(why, option=option)

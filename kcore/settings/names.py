@@ -5,7 +5,7 @@ that is given may mean.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from kcore.connection.sasl import MECHANISMS
 from kcore.errors import KafkaConfigurationError
@@ -113,6 +113,23 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "metrics_recording_level": "INFO",
     "enable_metrics_push": False,
 }
+
+
+class Table(NamedTuple):
+    """The options of one kind of client.
+
+    later: known names whose default is taken and anything else refused, with what to do instead.
+    without_effect: known names that change nothing, and their defaults.
+    """
+
+    parsers: Mapping[str, Parser]
+    later: Mapping[str, tuple[object, str]]
+    without_effect: Mapping[str, object]
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every name there is, aliases and all."""
+        return frozenset({*self.parsers, *ALIASES, *self.later, *self.without_effect})
 
 
 def canonical(option: object, known: Collection[str], aliases: Mapping[str, str] = ALIASES) -> str:

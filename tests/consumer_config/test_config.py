@@ -39,7 +39,7 @@ def test_every_default_is_one_its_parser_keeps():
 
 
 def test_every_option_of_kafka_python_is_known():
-    unknown = set(KafkaConsumer.DEFAULT_CONFIG) - options.KNOWN
+    unknown = set(KafkaConsumer.DEFAULT_CONFIG) - options.TABLE.known
     assert unknown == set()
 
 
@@ -104,7 +104,7 @@ JAVA_DEFAULTS = {
 @pytest.mark.parametrize(("name", "value"), JAVA_DEFAULTS.items())
 def test_java_names_and_defaults(name, value):
     mapping = make(group_id="g").as_mapping()
-    assert mapping[canonical(name, options.KNOWN)] == value
+    assert mapping[canonical(name, options.TABLE.known)] == value
 
 
 def java_names():
@@ -138,7 +138,7 @@ OTHER_JAVA_NAMES = [
 
 @pytest.mark.parametrize("name", java_names())
 def test_every_java_name_is_known(name):
-    assert canonical(name, options.KNOWN) == name.replace(".", "_")
+    assert canonical(name, options.TABLE.known) == name.replace(".", "_")
 
 
 def test_java_mapping_with_strings():

@@ -1,0 +1,61 @@
+"""What every client does to open: a transport and TLS by its options, and who was asked in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from kcore import transports
+from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
+from kcore.settings.addresses import format_server
+from kcore.settings.client import ClientConfig
+from kcore.settings.security import uses_tls
+
+if TYPE_CHECKING:
+    import ssl
+
+
+def open_transport(
+    settings: ClientConfig, wanted: str | transports.Transport
+) -> transports.Transport:
+    """The transport that is wanted, by name or itself. KafkaConfigurationError."""
+    sockets = transports.SocketOptions(
+        settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
+    )
+    try:
+        return transports.create(wanted, sockets if isinstance(wanted, str) else None)
+    except UsageError as error:
+        raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
+
+
+def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
+    """What connections are encrypted with, or None. KafkaConfigurationError: unusable files."""
+    if not uses_tls(settings.security_protocol):
+        return None
+    from kcore.transports.tls import TlsOptions  # noqa: PLC0415 - loads `ssl`
+
+    return TlsOptions(
+        context=settings.ssl_context,
+        check_hostname=settings.ssl_check_hostname,
+        cafile=settings.ssl_cafile,
+        certfile=settings.ssl_certfile,
+        keyfile=settings.ssl_keyfile,
+        password=settings.ssl_password,
+        ciphers=settings.ssl_ciphers,
+        crlfile=settings.ssl_crlfile,
+    ).make_context()
+
+
+def nobody_answered(
+    servers: Iterable[tuple[str, int]], attempts: Mapping[str, str], timeout_ms: float
+) -> NoBrokersAvailable:
+    """The error of a client that found no broker. attempts: why, by address."""
+    tried = ", ".join(format_server(*server) for server in servers)
+    reasons = "; ".join(f"{where}: {why}" for where, why in attempts.items())
+    return NoBrokersAvailable(
+        f"no broker answered within {timeout_ms:.0f} ms; tried {tried}"
+        + (f" ({reasons})" if reasons else "")
+        + "; check bootstrap_servers, and that a Kafka broker listens there",
+        attempts=dict(attempts),
+        timeout_ms=timeout_ms,
+    )
