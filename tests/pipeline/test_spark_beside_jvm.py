@@ -13,6 +13,7 @@ from spark_support import Collected, load, save
 
 from kcore import Producer
 from kcore.cli.demo.kafka_cluster import KafkaCluster
+from kcore.pipeline import progress_metrics
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -104,6 +105,8 @@ CASES = {
 def test_batch(spark, servers, case):
     theirs, ours = (everything(load(spark, servers, kind, **CASES[case])) for kind in KINDS)
     assert ours[0] == theirs[0]
+    one, other = (load(spark, servers, kind, **CASES[case]).schema for kind in KINDS)
+    assert one == other
     if case == "max records":  # which theirs heeds in batches only beside minPartitions
         assert max(theirs[1]) == 53
         assert max(ours[1]) == 7
@@ -142,11 +145,32 @@ WRONG = {
             "endingOffsets": offsets("t", 50, 40, 40),
             "kafkaConsumer.pollTimeoutMs": "2000",
         },
-        "t-0",
+        "'endingOffsets': t-0: 50 is behind the end of the log, which is at 40",
+    ),
+    "starts beyond": (
+        {"subscribe": "t", "startingOffsets": offsets("t", 0, 41, 0)},
+        "'startingOffsets': t-1: 41 is behind the end of the log, which is at 40",
+    ),
+    "no partition": ({"assign": '{"t":[0,9]}'}, "partitions that do not exist: t-9"),
+    "too many named": ({"subscribe": "t", "startingOffsets": offsets("t", 1, 1, 1, 1)}, "t-3"),
+    "deserializer": ({"subscribe": "t", "kafka.key.deserializer": "x"}, "keys are binary"),
+    "commits": ({"subscribe": "t", "kafka.enable.auto.commit": "true"}, "are kept in the check"),
+    "interceptors": ({"subscribe": "t", "kafka.interceptor.classes": "x"}, "JVM's client"),
+    "no servers": ({"subscribe": "t", "kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers"),
+    "unreachable": (
+        {
+            "subscribe": "t",
+            "kafka.bootstrap.servers": "127.0.0.1:1",
+            "kafka.bootstrap.timeout.ms": "2000",  # ours
+            "kafka.default.api.timeout.ms": "4000",  # theirs
+            "kafka.request.timeout.ms": "2000",
+            "fetchOffset.numRetries": "1",
+        },
+        "127.0.0.1:1: Connection refused",
     ),
 }
 # Where Spark's own goes on without a word.
-THEIRS_GOES_ON = {"backwards"}
+THEIRS_GOES_ON = {"backwards", "starts beyond", "no partition"}
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -196,6 +220,17 @@ STREAMS = {
     "from the end": {"subscribe": "t"},
     "empty": {"subscribe": "empty", **EARLIEST},
     "least": {"subscribe": "t", **EARLIEST, "minOffsetsPerTrigger": "500"},
+    "from a time": {"subscribe": "t", "startingTimestamp": "1000", "maxOffsetsPerTrigger": "50"},
+    "too late a time": {
+        "subscribe": "t",
+        "startingTimestamp": "4000000000000",
+        "startingOffsetsByTimestampStrategy": "latest",
+    },
+    "a time by partition": {
+        "subscribe": "t",
+        "startingOffsetsByTimestamp": offsets("t", 1000, 0, 99),
+    },
+    "small tasks": {"subscribe": "uneven", **EARLIEST, "maxRecordsPerPartition": "7"},
 }
 
 
@@ -203,6 +238,23 @@ STREAMS = {
 def test_stream(spark, servers, tmp_path, case):
     theirs, ours = both(spark, servers, tmp_path, **STREAMS[case])
     assert ours == theirs
+
+
+def test_how_far_each_is_behind_is_the_same(spark, servers, tmp_path):
+    wanted = {"subscribe": "uneven,t", **EARLIEST, "maxOffsetsPerTrigger": "31"}
+    said = {}
+    for kind in KINDS:
+        run = Collected(spark, servers, tmp_path / kind, kind, **wanted).wait()
+        said[kind] = [one for one in run.query.recentProgress if one.numInputRows]
+    theirs = [dict(one.sources[0].metrics) for one in said["kafka"]]
+    for kind in KINDS:  # of its own progress, in each form that Spark has of it
+        for one, wanted in zip(said[kind], theirs, strict=True):
+            (ours,) = progress_metrics(one)
+            assert {name: float(text) for name, text in wanted.items()} == ours
+            assert progress_metrics(one.sources[0]) == [ours]
+            assert progress_metrics(json.loads(one.json)) == [ours]
+    assert len(theirs) > 4
+    assert {one["minOffsetsBehindLatest"] for one in theirs[:-1]} != {"0"}
 
 
 def checkpointed(folder):
