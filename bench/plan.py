@@ -12,12 +12,12 @@ class SparkPlan:
     that memory is watched over. latencies: records produced one by one.
     """
 
-    records: int = 4_000_000
-    kib_records: int = 800_000
-    triggers: int = 4
-    write_rows: int = 2_000_000
-    write_kib_rows: int = 400_000
-    rounds: int = 5
+    records: int = 3_000_000
+    kib_records: int = 600_000
+    triggers: int = 5
+    write_rows: int = 1_500_000
+    write_kib_rows: int = 300_000
+    rounds: int = 4
     partitions: int = 10_000
     batches: int = 1_000
     latencies: int = 60

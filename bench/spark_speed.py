@@ -7,6 +7,7 @@ costs nothing, which tells how much of ours is PySpark's.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -29,6 +30,9 @@ ALIKE = {
 }
 WRITES = {"alike": ALIKE, "defaults": {}}
 
+# Between runs: Python processes of the one before end meanwhile, and count for it or for nobody.
+SETTLE_S = 0.2
+
 Run = Callable[[], dict[str, Any]]
 
 
@@ -37,6 +41,7 @@ def side_by_side(runs: dict[str, Run], rounds: int) -> Runs:
     found: Runs = {name: [] for name in runs}
     for number in range(-1, rounds):
         for name, run in runs.items():
+            time.sleep(SETTLE_S)
             figures = run()
             if number >= 0:
                 found[name].append(figures)
@@ -116,15 +121,28 @@ def stream(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
         for kind in KINDS:
             given = source_options(kind, bootstrap, shape)
             given |= {"limit" if kind == "ceiling" else "maxOffsetsPerTrigger": str(limit)}
-            runs[kind] = partial(timed, jvm, shape.records, partial(until_end, spark, kind, given))
+            runs[kind] = partial(streamed, jvm, shape.records, spark, kind, given)
         found = side_by_side(runs, plan.rounds)
         agree("stream", found)
         cells.append({"limit": limit, "shape": shape._asdict(), "runs": found})
     return cells
 
 
-def until_end(spark: Any, kind: str, given: dict[str, str]) -> int:
-    """One query from its start to its end; how many rows it had."""
+def streamed(
+    jvm: int, records: int, spark: Any, kind: str, given: dict[str, str]
+) -> dict[str, Any]:
+    """One query from its start to its end. steady_s: what all rows would have taken at the pace of
+    the micro-batches after the first one, which starts the workers.
+    """
+    figures = timed(jvm, records, partial(until_end, spark, kind, given))
+    batches = figures["found"]
+    figures["found"] = sum(rows for rows, _ in batches)
+    rows, took_ms = (sum(column) for column in zip(*batches[1:], strict=True))
+    return figures | {"steady_s": took_ms / 1e3 * records / rows}
+
+
+def until_end(spark: Any, kind: str, given: dict[str, str]) -> list[tuple[int, int]]:
+    """(rows, ms) of each micro-batch."""
     from pyspark.errors import StreamingQueryException
 
     with tempfile.TemporaryDirectory(prefix="kcore-bench-") as folder:
@@ -141,7 +159,11 @@ def until_end(spark: Any, kind: str, given: dict[str, str]) -> int:
             query.awaitTermination()
         except StreamingQueryException as error:  # its text is in a JVM that ends with the bench
             raise SystemExit(f"{kind}: {error}") from None
-        return sum(one.numInputRows for one in query.recentProgress)
+        return [
+            (one.numInputRows, one.durationMs["triggerExecution"])
+            for one in query.recentProgress
+            if one.numInputRows
+        ]
 
 
 # Writing -----------------------------------------------------------------------------------------

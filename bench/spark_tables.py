@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from machine import Result
-from rounds import Runs
-from tables import Lines, median, share, shares, speed, table, where
+from rounds import Figures, Runs
+from tables import Lines, median, share, shares, table, where
 
 NAMES = {"kafka": "Spark's own (JVM)", "kcore": "kcore", "ceiling": "a Python source without cost"}
 SINKS = {**NAMES, "ceiling": "a Python sink without cost"}
 ACTIONS = {"noop": "all rows, to `noop`", "sum": "`sum(length(value))`"}
 WRITES = {"alike": "alike", "defaults": "each its defaults"}
+PACES = {"wall_s": "from start to end", "steady_s": "after the first one"}
 AT = (100, 500, 1_000)  # micro-batches that memory is told of
 
 Goal = tuple[str, str, str, bool]  # what, wanted, found, met
@@ -27,17 +28,25 @@ def times(found: list[float]) -> str:
     return middle if len(found) < 3 else f"{middle} ({min(found):.1f}-{max(found):.1f})"
 
 
-def _speeds(what: str, runs: Runs, names: dict[str, str]) -> Iterator[tuple[str, ...]]:
+def _speeds(
+    what: str, runs: Runs, names: dict[str, str], by: str = "wall_s"
+) -> Iterator[tuple[str, ...]]:
     for kind, rounds in runs.items():
         yield (
             what,
             names[kind],
-            speed(rounds),
-            times(shares(runs, kind, "kafka", "wall_s")),
+            _rate(rounds, by),
+            times(shares(runs, kind, "kafka", by)),
             f"{median(rounds, 'cpu_s'):.2f}",
             f"{median(rounds, 'jvm_cpu_s'):.2f} + {median(rounds, 'python_cpu_s'):.2f}",
             times(shares(runs, kind, "kafka", "cpu_s")),
         )
+
+
+def _rate(rounds: list[Figures], by: str) -> str:
+    """Million rows a second, of the median round."""
+    found = 1 / median(rounds, by)
+    return f"{found:.2f}" if found >= 0.1 else f"{found:.4f}"
 
 
 HEAD = ("", "by", "M rows/s", "times the JVM's", "CPU us a row", "JVM + Python", "times, by CPU")
@@ -57,11 +66,15 @@ def batch(result: Result) -> Lines:
 
 
 def stream(result: Result) -> Lines:
-    rows = [
-        row
-        for cell in result["stream"]
-        for row in _speeds(f"{_size(cell)}, {cell['limit']:,} offsets", cell["runs"], NAMES)
-    ]
+    rows = []
+    for cell in result["stream"]:
+        for by, word in PACES.items():
+            what = f"{_size(cell)}, {cell['limit']:,} a micro-batch: {word}"
+            # Of CPU it is only known what the whole has taken.
+            known, empty = (7, 0) if by == "wall_s" else (4, 3)
+            rows += [
+                (*row[:known], *[""] * empty) for row in _speeds(what, cell["runs"], NAMES, by)
+            ]
     return table(HEAD, rows)
 
 
@@ -158,7 +171,8 @@ def goals(result: Result) -> Iterator[Goal]:
     """Those of the parts that were measured."""
     for part, base in (("batch", 3), ("stream", 3), ("write", 2)):
         for cell in result.get(part, ()):
-            yield _times(part, cell, base)
+            for by, word in PACES.items() if part == "stream" else [("wall_s", "")]:
+                yield _times(part, cell, base, by, word)
     if "plan" in result:
         took = _step(result, "batch: partitions", "wall_s") + _step(
             result, "batch: pickles", "wall_s"
@@ -173,12 +187,13 @@ def goals(result: Result) -> Iterator[Goal]:
         yield "a micro-batch's latency", f"<= {theirs:.0f} + 200 ms", found, ours <= theirs + 200
 
 
-def _times(part: str, cell: dict[str, Any], base: float) -> Goal:
+def _times(part: str, cell: dict[str, Any], base: float, by: str, word: str) -> Goal:
     runs = cell["runs"]
-    part_of = share(runs, "kcore", "kafka", "wall_s") or 0
-    most = share(runs, "ceiling", "kafka", "wall_s")
+    part_of = share(runs, "kcore", "kafka", by) or 0
+    most = share(runs, "ceiling", "kafka", by)
     size = cell.get("value_bytes") or cell["shape"]["value_bytes"]
-    what = ", ".join((part, f"{size:,} B", *filter(None, (cell.get("action"), cell.get("case")))))
+    more = filter(None, (cell.get("action"), cell.get("case"), word))
+    what = ", ".join((part, f"{size:,} B", *more))
     reach = "" if most is None else f" (without cost: {most:.1f}x)"
     return what, f">= {base}x the JVM's", f"{part_of:.1f}x{reach}", part_of >= base
 
