@@ -43,6 +43,8 @@ BROKER_SIDE = {"coordinator", "broker"}
 RANK = {room: rank for rank, band in enumerate(BANDS) for room in band}
 # Of the package, but not in kcore/.
 BESIDE = ("transports", "clients", "embedded", "pipeline", "cli")
+# Folders of modules of one kind: the map has the folder.
+TOLD_AS_ONE = {"apis", "messages", "demo", "sim_page"}
 
 # What a core that does no I/O and reads no clock has no use for.
 IO_MODULES = {
@@ -301,6 +303,21 @@ def unnamed_rooms(root: Path) -> list[str]:
     return [f"ARCHITECTURE.md does not name {name}" for name in sorted(wanted) if name not in text]
 
 
+def unnamed_modules(root: Path) -> list[str]:
+    """Modules that ARCHITECTURE.md says nothing about, and those that it names and are gone."""
+    named = set(re.findall(r"\w+\.(?:pyx|pxd|py)\b", (root / "ARCHITECTURE.md").read_text()))
+    there = {place(root, path) for path in files(root, {".py", ".pyx", ".pxd"})}
+    wanted = [
+        path
+        for path in map(Path, sorted(there))
+        if path.parts[0] in {"kcore", *BESIDE} and path.parent.name not in TOLD_AS_ONE
+        if path.suffix != ".pxd" and path.stem not in {"__init__", *LEAVES}
+    ]
+    missing = [f"{path} is not in ARCHITECTURE.md" for path in wanted if path.name not in named]
+    known = {Path(name).name for name in there}
+    return missing + [f"ARCHITECTURE.md: no {name} is there" for name in sorted(named - known)]
+
+
 def untyped_extensions(root: Path) -> list[str]:
     """Compiled modules that mypy cannot see into."""
     return [
@@ -336,6 +353,7 @@ RULES = [
     machine_paths,
     unlisted_packages,
     unnamed_rooms,
+    unnamed_modules,
     untyped_extensions,
     colliding_tests,
 ]

@@ -21,6 +21,7 @@ BAD = [
     ("kcore/wire/near.pyx", "wrong_layers", "cimport kcore.fetch.shelf as shelf\n"),
     ("kcore/consumer/broker.py", "wrong_layers", "from kcore.coordinator.group import Group\n"),
     ("kcore/coordinator/client.py", "wrong_layers", "import kcore.connection.link\n"),
+    ("kcore/wire/unsaid.py", "unnamed_modules", "x = 1\n"),
     ("kcore/surplus/room.py", "wrong_layers", "x = 1\n"),
     ("kcore/group/clock.py", "io_in_core", "import time\n"),
     ("kcore/group/chance.py", "io_in_core", "def f():\n    from random import random\n"),
@@ -47,7 +48,7 @@ def bad_tree(tmp_path_factory):
         "kcore/__init__.py": '_HOMES = {"Consumer": "kcore.clients.consumer"}\n',
         "tests/a/test_same.py": "x = 1\n",
         "pyproject.toml": PYPROJECT,
-        "ARCHITECTURE.md": "`kcore/wire/`\n",
+        "ARCHITECTURE.md": "`kcore/wire/`: `up.py`, `vanished.py`\n",
     } | {name: text for name, _, text in BAD}
     for name, text in texts.items():
         path = root / name
@@ -72,6 +73,12 @@ def test_unnamed_rooms_are_named(bad_tree):
     said = tidy_rules.unnamed_rooms(bad_tree)
     assert "ARCHITECTURE.md does not name group/" in said
     assert "ARCHITECTURE.md does not name wire/" not in said
+
+
+def test_modules_that_are_named_and_gone_are_named(bad_tree):
+    said = tidy_rules.unnamed_modules(bad_tree)
+    assert "ARCHITECTURE.md: no vanished.py is there" in said
+    assert not [line for line in said if "up.py" in line]
 
 
 def test_every_rule_has_a_canary():
