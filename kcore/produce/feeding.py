@@ -78,7 +78,9 @@ class RowsDelivery:
                 self.failed += step
                 continue
             self.delivered += step
-            found = self.partitions.setdefault(batch.tp, PartitionDelivery())
+            found = self.partitions.get(batch.tp)
+            if found is None:
+                found = self.partitions[batch.tp] = PartitionDelivery()
             found.count += step
             if outcome.offset >= 0:
                 found.last_offset = max(found.last_offset, outcome.offset + step - 1)

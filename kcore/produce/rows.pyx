@@ -18,132 +18,38 @@ everywhere in Arrow: they are memory of this process.
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset, strcmp, strncmp
 
+from kcore.produce.column cimport (
+    ABSENT,
+    FIXED,
+    INDEX8,
+    INT32,
+    INT64,
+    NULLS,
+    OFFSETS32,
+    OFFSETS64,
+    PLAIN,
+    VIEWS,
+    Column,
+    Index,
+    field_at,
+    is_null,
+    largest,
+    number_at,
+)
 from kcore.produce.murmur cimport partition_at
 from kcore.records.builder cimport BatchBuilder, Field
 from kcore.records.cdata cimport ArrowArray, ArrowArrayStream, ArrowSchema
 from kcore.records.varint cimport varint_size, write_varlong
 
 cdef enum:
-    INLINE_SIZE = 12  # what a view holds itself
     RECORD_OVERHEAD = 32  # accumulator.RECORD_OVERHEAD
-
-cdef enum Layout:
-    ABSENT
-    NULLS
-    OFFSETS32
-    OFFSETS64
-    VIEWS
-    FIXED
-    INT32
-    INT64
-
-cdef enum Index:
-    PLAIN  # the values are in the column itself
-    INDEX8
-    INDEX16
-    INDEX32
-    INDEX64
-
-
-cdef struct Column:
-    Layout layout
-    Index index  # of dictionary-encoded columns; `values` is the dictionary then
-    int64_t width  # of FIXED
-    int64_t scale  # of times: a positive one divides, a negative one multiplies
-    const ArrowArray* indices
-    const ArrowArray* values
 
 
 class ColumnError(TypeError):
     """A table that cannot be sent as it is; the text says which column, and what it may be."""
-
-
-# One value -----------------------------------------------------------------------------------
-
-
-cdef inline bint is_null(const ArrowArray* array, int64_t row) noexcept nogil:
-    cdef const uint8_t* bits = <const uint8_t*> array.buffers[0] if array.n_buffers else NULL
-    if bits == NULL or array.null_count == 0:
-        return False
-    row += array.offset
-    return not bits[row >> 3] >> (row & 7) & 1
-
-
-cdef inline int64_t dictionary_row(const Column* column, int64_t row) noexcept nogil:
-    """Where a row's value is in the dictionary."""
-    cdef const void* data = column.indices.buffers[1]
-    row += column.indices.offset
-    if column.index == INDEX8:
-        return (<const int8_t*> data)[row]
-    if column.index == INDEX16:
-        return (<const int16_t*> data)[row]
-    if column.index == INDEX32:
-        return (<const int32_t*> data)[row]
-    return (<const int64_t*> data)[row]
-
-
-cdef inline Field field_at(const Column* column, int64_t row) noexcept nogil:
-    """The bytes of a row; size -1: null."""
-    cdef Field field
-    cdef const ArrowArray* array = column.values
-    cdef const uint8_t* view
-    cdef int32_t size = 0
-    cdef int32_t buffer = 0
-    cdef int32_t offset = 0
-    field.data = NULL
-    field.size = -1
-    if column.layout == ABSENT or column.layout == NULLS:
-        return field
-    if column.index != PLAIN:
-        if is_null(column.indices, row):
-            return field
-        row = dictionary_row(column, row)
-    if is_null(array, row):
-        return field
-    row += array.offset
-    if column.layout == OFFSETS32:
-        offset = (<const int32_t*> array.buffers[1])[row]
-        field.data = <const uint8_t*> array.buffers[2] + offset
-        field.size = (<const int32_t*> array.buffers[1])[row + 1] - offset
-    elif column.layout == OFFSETS64:
-        field.data = <const uint8_t*> array.buffers[2] + (<const int64_t*> array.buffers[1])[row]
-        field.size = <Py_ssize_t> (
-            (<const int64_t*> array.buffers[1])[row + 1] - (<const int64_t*> array.buffers[1])[row]
-        )
-    elif column.layout == VIEWS:
-        view = <const uint8_t*> array.buffers[1] + 16 * row
-        memcpy(&size, view, 4)
-        field.size = size
-        if size <= INLINE_SIZE:
-            field.data = view + 4
-        else:
-            memcpy(&buffer, view + 8, 4)
-            memcpy(&offset, view + 12, 4)
-            field.data = <const uint8_t*> array.buffers[2 + buffer] + offset
-    else:
-        field.data = <const uint8_t*> array.buffers[1] + column.width * row
-        field.size = <Py_ssize_t> column.width
-    return field
-
-
-cdef inline bint number_at(const Column* column, int64_t row, int64_t* number) noexcept nogil:
-    """The number of a row; False: null."""
-    cdef const ArrowArray* array = column.values
-    if column.layout == ABSENT or column.layout == NULLS or is_null(array, row):
-        return False
-    row += array.offset
-    if column.layout == INT32:
-        number[0] = (<const int32_t*> array.buffers[1])[row]
-    else:
-        number[0] = (<const int64_t*> array.buffers[1])[row]
-    if column.scale > 1:
-        number[0] = number[0] // column.scale
-    elif column.scale < -1:
-        number[0] *= -column.scale
-    return True
 
 
 # What columns are ----------------------------------------------------------------------------
@@ -339,6 +245,13 @@ cdef class Rows:
         """The first row whose record may take more than `limit` bytes, and how many; else None."""
         cdef int64_t row
         cdef int64_t size
+        if self.headers == NULL and (
+            RECORD_OVERHEAD
+            + largest(&self.key, self.length, limit)
+            + largest(&self.value, self.length, limit)
+            <= limit
+        ):
+            return None
         for row in range(self.length):
             size = self.size_of(row)
             if size > limit:
@@ -391,9 +304,16 @@ cdef class Rows:
         cdef Field key = field_at(&self.key, row)
         cdef Field value = field_at(&self.value, row)
         cdef int64_t size = RECORD_OVERHEAD + max(key.size, 0) + max(value.size, 0)
+        return size + self.header_room(row)
+
+    cdef inline int64_t header_room(self, int64_t row) noexcept nogil:
+        """The most that a row's headers take."""
+        cdef int64_t size = 0
         cdef int64_t begin = 0
         cdef int64_t end = 0
         cdef Field item
+        if self.headers == NULL:
+            return 0
         self.header_range(row, &begin, &end)
         while begin < end:
             item = field_at(&self.header_key, begin)
@@ -423,13 +343,17 @@ cdef class Rows:
         cdef int64_t timestamp
         cdef int64_t size
         cdef Field key
+        cdef Field value
         cdef Field headers
         cdef BatchBuilder builder
+        headers.data = NULL
+        headers.size = -1
         while row < end:
-            size = self.size_of(row)
+            key = field_at(&self.key, row)
+            value = field_at(&self.value, row)
+            size = RECORD_OVERHEAD + max(key.size, 0) + max(value.size, 0) + self.header_room(row)
             if size > left:
                 break
-            key = field_at(&self.key, row)
             if not number_at(&self.partition, row, &number):
                 if key.size >= 0 and by_key:
                     number = partition_at(key.data, key.size, count)
@@ -445,10 +369,9 @@ cdef class Rows:
                 builder = <BatchBuilder> builders[<Py_ssize_t> number]
             timestamp = now_ms
             number_at(&self.timestamp, row, &timestamp)
-            headers = self.pack_headers(row)
-            builder.add(
-                timestamp, builder.last_delta + 1, key, field_at(&self.value, row), headers
-            )
+            if self.headers != NULL:
+                headers = self.pack_headers(row)
+            builder.add(timestamp, builder.last_delta + 1, key, value, headers)
             left -= size
             row += 1
         lane.sticky_bytes = sticky_left

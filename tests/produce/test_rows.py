@@ -317,3 +317,37 @@ def test_any_rows_come_back(rows, kinds, cut):
     assert sent(table.slice(begin, end - begin)) == wanted[begin:end]
     turned = pa.concat_tables([table.slice(end), table.slice(0, end)])
     assert sent(turned) == wanted[end:] + wanted[:end]
+
+
+# Rows that are too large --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*KINDS, pa.dictionary(pa.int8(), pa.binary())], ids=str)
+def test_the_first_row_that_is_too_large_is_named(kind):
+    keys = pa.array([b"x" * 500, None, b"", b"x" * 300, b"x" * 300], pa.binary()).cast(kind)
+    sizes = [0, 600, 300, 300, 301]
+    values = pa.array([b"v" * size for size in sizes], pa.binary()).cast(kind)
+    whole = pa.table({"key": keys, "value": values})
+    for table in (whole, whole.slice(1)):
+        (rows,) = read_rows(table)
+        first = 5 - rows.length
+        pairs = zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True)
+        largest = max(32 + len(key or b"") + len(value) for key, value in pairs)
+        assert rows.too_large(largest) is None
+        row, size = rows.too_large(600)
+        assert (first + row, size) == (1, 632)
+        assert rows.too_large(632) == (4 - first, 633)
+        assert rows.too_large(633) is None
+
+
+def test_headers_count_as_part_of_a_row():
+    headers = pa.array([None, [{"key": "k" * 10, "value": b"v" * 100}]], HEADERS)
+    (rows,) = read_rows(pa.table({"value": pa.array([b"", b""], pa.binary()), "headers": headers}))
+    assert rows.too_large(32 + 10 + 110) is None
+    assert rows.too_large(32 + 10 + 109) == (1, 152)
+
+
+def test_rows_of_one_size():
+    (rows,) = read_rows(pa.table({"value": pa.array([b"12345", None], pa.binary(5))}))
+    assert rows.too_large(37) is None
+    assert rows.too_large(36) == (0, 37)
