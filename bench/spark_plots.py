@@ -32,7 +32,7 @@ def _bars(axes: Axes, runs: dict[str, Any], title: str) -> None:
 def speeds(result: Result) -> Figure:
     """Reading and writing, 100 B above 1 KiB."""
     sizes = [cell["shape"]["value_bytes"] for cell in result["stream"]]
-    figure, every = plt.subplots(len(sizes), 4, figsize=(11, 1.6 + 1.2 * len(sizes)))
+    figure, every = plt.subplots(len(sizes), 4, figsize=(11, 1.6 + 1.2 * len(sizes)), squeeze=False)
     for row, size in zip(every, sizes, strict=True):
         by_action = {
             cell["action"]: cell["runs"]
