@@ -30,7 +30,7 @@ test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes 
 test-long: build $(VENV)/.extra-test kafka connector  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
 
-bench: build $(VENV)/.extra-bench kafka connector  ## everything that is measured, beside other clients; results, plots, tables (ten minutes)
+bench: build $(VENV)/.extra-bench kafka connector  ## everything that is measured, beside other clients; results, plots, tables (twenty minutes)
 	@$(BIN)/python bench/all.py $(ARGS)
 	@$(BIN)/python bench/broker_report.py
 

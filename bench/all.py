@@ -1,4 +1,4 @@
-"""Everything that is measured, in one run: `python bench/all.py` (or `make bench`), half an hour.
+"""Everything that is measured, in one run: `python bench/all.py` (or `make bench`), twenty minutes.
 
 Each section is written to `<out>/<section>.json` as soon as it is done. From those, the plots of
 docs/plots, the tables of docs/PERFORMANCE.md and docs/spark.md and the lists of goals are made
