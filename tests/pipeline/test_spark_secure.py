@@ -3,11 +3,13 @@ that is kept or printed.
 """
 
 import logging
+from pathlib import Path
 
 import pytest
 from certificates import missing
 from pyspark.errors import PySparkException
 from secure_kafka import PASSWORD, USER, SecureKafka
+from spark_processes import standalone_cluster
 from spark_support import Collected, load, save, words
 
 pytestmark = [
@@ -57,6 +59,43 @@ def test_read_and_written_and_the_password_is_kept_nowhere(spark, kafka, tmp_pat
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert kept
     assert not [path for path in kept if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_on_a_cluster_no_file_has_the_password(kafka, tmp_path):
+    """Logs of driver, master, workers and executors at INFO, the event log, which holds every plan,
+    and the checkpoint.
+    """
+    login = tmp_path.with_name(f"{tmp_path.name}.jaas")
+    login.write_text(security(kafka)["kafka.sasl.jaas.config"])
+    events = tmp_path / "events"
+    events.mkdir()
+    kafka.create_topic("copy")
+    with standalone_cluster(tmp_path) as cluster:
+        job = cluster.submit(
+            tmp_path / "driver.log",
+            str(Path(__file__).with_name("secret_pipeline.py")),
+            *(kafka.address("SASLTLS"), str(tmp_path), str(kafka.certificates.ca), str(login)),
+            settings={
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.compress": "false",  # or nothing can be found in it
+                "spark.eventLog.dir": events.as_uri(),
+                "spark.log.level": "INFO",
+            },
+        )
+        try:
+            assert job.wait(300) == 0, job.said()
+        finally:
+            job.kill()
+    said = job.said()
+    assert said.count("\nrows: 20\n") == 1
+    assert said.count("\nfailed: ") == 2
+    assert "there is no topic none" in said
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    names = {path.relative_to(tmp_path).parts[0] for path in kept}
+    assert names >= {"driver.log", "master.log", "worker-0.log", "work-0", "events", "checkpoint"}
+    (plans,) = (text for path, text in kept.items() if path.name.startswith("events_1"))
+    assert b"kcore" in plans
+    assert [path for path, text in kept.items() if PASSWORD.encode() in text] == []
 
 
 def test_a_wrong_password_is_said_without_it(spark, kafka):
