@@ -160,6 +160,7 @@ def run(pytester, monkeypatch):
 
     def run(required, **modules):
         monkeypatch.setenv("KCORE_REQUIRE_ALL", required)
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they have no part in this
         pytester.makepyfile(**modules)
         return pytester.runpytest_subprocess(
             "-p", "no:cacheprovider", "-rA", "--continue-on-collection-errors"
