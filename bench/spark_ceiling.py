@@ -94,7 +94,9 @@ class CeilingStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self.limit) if self.limit else ReadAllAvailable()
 
-    def latestOffset(self, start: Mapping[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(  # noqa: N802
+        self, start: Mapping[str, int], limit: ReadLimit
+    ) -> dict[str, int]:
         end = self.inner.rows
         if isinstance(limit, ReadMaxRows):
             end = min(end, start["rows"] + limit.max_rows)
