@@ -96,6 +96,7 @@ CONTENDERS = {
     "kcore": Contender(_python("readers/kcore_poll.py")),
     "kcore-iterate": Contender(_python("readers/kcore_iterate.py")),
     "kcore-arrow": Contender(_python("readers/kcore_arrow.py")),
+    "kcore-arrow-3": Contender(_python("readers/kcore_arrow.py", "--columns", "three")),
     "kcore-views": Contender(_python("readers/kcore_views.py")),
     "confluent": Contender(_python("readers/confluent_tuned.py")),
     "aiokafka": Contender(_python("readers/aiokafka_getmany.py"), share=4),

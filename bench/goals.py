@@ -21,7 +21,12 @@ TIMES = (
     ("kcore-arrow", "java", 1),
     ("kcore-arrow", "franz-go", 1),
 )
-CALLS = {"kcore": "`poll()`", "kcore-arrow": "`poll_arrow()`", "kcore-views": "`poll_arrow(views)`"}
+CALLS = {
+    "kcore": "`poll()`",
+    "kcore-arrow": "`poll_arrow()`",
+    "kcore-arrow-3": "`poll_arrow()` of three columns",
+    "kcore-views": "`poll_arrow(views)`",
+}
 
 
 def goals(results: dict[str, Result]) -> Lines:
@@ -70,6 +75,7 @@ def ceilings(runs: Runs, where: str) -> Iterator[Goal]:
     for name, base in (
         ("kcore", "probe"),
         ("kcore-arrow", "probe-columns"),
+        ("kcore-arrow-3", "probe-columns"),
         ("kcore-views", "probe-views"),
     ):
         for what, word in (("wall_s", "wall"), ("cpu_s", "CPU")):

@@ -12,6 +12,7 @@ from rounds import Figures, Runs
 # Whose ceiling is whose; objects' for all that is not named.
 CEILINGS = {
     "kcore-arrow": ("probe-columns",),
+    "kcore-arrow-3": ("probe-columns",),
     "kcore-views": ("probe-views", "probe-columns"),  # views have a probe without a codec only
 }
 NAMES = {
@@ -21,6 +22,7 @@ NAMES = {
     "kcore": "kcore `poll()`",
     "kcore-iterate": "kcore iteration",
     "kcore-arrow": "kcore `poll_arrow()`",
+    "kcore-arrow-3": "kcore `poll_arrow()`, three columns",
     "kcore-views": "kcore `poll_arrow(views)`",
     "confluent": "confluent-kafka (tuned)",
     "aiokafka": "aiokafka",

@@ -133,3 +133,25 @@ def record_count(value: object, name: str = "max_records") -> int:
     if value < 1:
         raise IllegalArgumentError(f"{name} must be positive, not {value}")
     return value
+
+
+def column_names(
+    columns: Iterable[str] | None, known: tuple[str, ...], *, headers: bool
+) -> frozenset[str]:
+    """The columns a batch is to have: all but headers unless they are named or asked for beside.
+
+    TypeError, IllegalArgumentError.
+    """
+    if columns is None:
+        return frozenset(known if headers else known[:-1])
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be names of columns, not {columns!r}")
+    wanted = frozenset(columns)
+    if unknown := wanted - set(known):
+        names = ", ".join(sorted(map(str, unknown)))
+        raise IllegalArgumentError(f"columns: there is no {names}, only {', '.join(known)}")
+    if not wanted:
+        raise IllegalArgumentError("columns: none is asked for")
+    if headers and "headers" not in wanted:
+        raise IllegalArgumentError("columns leave out headers, include_headers asks for them")
+    return wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from kcore.clients import arguments
@@ -64,6 +64,7 @@ class Batches(ABC):
         views: bool = False,
         include_headers: bool = False,
         dictionary: bool = False,
+        columns: Iterable[str] | None = None,
     ) -> ArrowBatch:
         """`poll` as one Arrow record batch: for pyarrow, polars, duckdb, nanoarrow, ...
 
@@ -78,18 +79,30 @@ class Batches(ABC):
         views: keys and values are `binary_view` over the fetched bytes, without a copy; the bytes
         stay alive with whatever was imported (docs/ARROW.md). dictionary: topic is
         dictionary-encoded.
+        columns: the names of those that are wanted; the others are not made, which is faster. They
+        come in the order above, "headers" among them if it is named.
 
-        Raises what `poll` raises.
+        Raises what `poll` raises. IllegalArgumentError (a ValueError): a column that there is not,
+        or none at all.
         """
-        from kcore.records.arrow import ArrowBatch  # noqa: PLC0415 - for those who use it
+        from kcore.records.arrow import FIELD_NAMES, ArrowBatch  # noqa: PLC0415 - for users
         from kcore.records.columns import Columns  # noqa: PLC0415
 
-        columns = self._poll_columns(
-            timeout_ms, max_rows, max_bytes, views=views, headers=include_headers, name="max_rows"
+        wanted = arguments.column_names(columns, FIELD_NAMES, headers=include_headers)
+        headers = "headers" in wanted
+        taken = self._poll_columns(
+            timeout_ms,
+            max_rows,
+            max_bytes,
+            views=views,
+            headers=headers,
+            keys="key" in wanted,
+            values="value" in wanted,
+            name="max_rows",
         )
-        if columns is None:
-            columns = Columns(views=views, with_headers=include_headers)
-        return ArrowBatch(columns, include_headers=include_headers, dictionary=dictionary)
+        if taken is None:
+            taken = Columns(views=views, with_headers=headers)
+        return ArrowBatch(taken, dictionary=dictionary, only=wanted)
 
     def _poll_columns(
         self,
@@ -99,6 +112,8 @@ class Batches(ABC):
         *,
         views: bool,
         headers: bool,
+        keys: bool = True,
+        values: bool = True,
         name: str = "max_records",
     ) -> Columns | None:
         rows = None if max_rows is None else arguments.record_count(max_rows, name)
@@ -108,6 +123,14 @@ class Batches(ABC):
             core = self._engine.core
             taken: Columns | None = self._poll(
                 wait_ms,
-                lambda now: core.take_columns(rows, size, now, views=views, with_headers=headers),
+                lambda now: core.take_columns(
+                    rows,
+                    size,
+                    now,
+                    views=views,
+                    with_headers=headers,
+                    with_keys=keys,
+                    with_values=values,
+                ),
             )
             return taken

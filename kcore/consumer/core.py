@@ -166,18 +166,23 @@ class ConsumerCore(ClientCore):
         *,
         views: bool = False,
         with_headers: bool = False,
+        with_keys: bool = True,
+        with_values: bool = True,
     ) -> Columns:
         """`take_records` as columns: up to `max_rows` records with up to `max_bytes` on the wire.
 
         None: COLUMN_ROWS and COLUMN_BYTES of kcore.limits. A first record that is larger comes
         nevertheless. views: keys and values stay in the fetched bytes, which stay alive with the
-        columns. Deserializers are not asked. kcore.records.arrow shows columns as Arrow.
+        columns. with_headers, with_keys, with_values: whether those are kept. Deserializers are not
+        asked. kcore.records.arrow shows columns as Arrow.
         """
         columns = Columns(
             limits.COLUMN_ROWS if max_rows is None else max_rows,
             limits.COLUMN_BYTES if max_bytes is None else max_bytes,
             views=views,
             with_headers=with_headers,
+            with_keys=with_keys,
+            with_values=with_values,
         )
         try:
             self._fetcher.take_columns(columns, now_ms)

@@ -1,6 +1,9 @@
-from typing import final
+from collections.abc import Container
+from typing import Final, final
 
 from kcore.records.columns import Columns
+
+FIELD_NAMES: Final[tuple[str, ...]]
 
 @final
 class ArrowBatch:
@@ -12,6 +15,7 @@ class ArrowBatch:
         *,
         include_headers: bool = False,
         dictionary: bool = False,
+        only: Container[str] | None = None,
     ) -> ArrowBatch: ...
     @property
     def num_rows(self) -> int: ...

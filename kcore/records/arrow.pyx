@@ -5,6 +5,7 @@
     key binary, value binary, topic string, partition int32, offset int64,
     timestamp timestamp[us, UTC], timestampType int32, headers list<struct<key, value>>
 
+or those of them that were asked for.
 Whoever imports it gets pointers to our memory, no copies. Every array given away holds a reference
 to the batch (cdata.pyx), the batch the columns, and they, when they are views, the fetched bytes.
 
@@ -12,12 +13,12 @@ Source: the specifications of the Arrow C stream interface and the Arrow PyCapsu
 """
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.errno cimport ENOMEM
-from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
+from libc.string cimport memset
 
 from kcore.records.cdata cimport (
     ArrowArray,
@@ -43,6 +44,7 @@ from kcore.records.columns cimport (
     reserve_data,
     reserve_rows,
 )
+from kcore.records.names cimport Names, repeated
 from kcore.records.strings cimport Strings, put_copy
 from kcore.records.varint cimport read_varint
 
@@ -50,10 +52,27 @@ cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char* data, Py_ssize_t size, const char* errors)
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
+cdef extern from *:
+    int popcount "__builtin_popcount" (unsigned int) noexcept nogil
+
+cdef enum Field:  # in the order of the schema
+    KEY
+    VALUE
+    TOPIC
+    PARTITION
+    OFFSET
+    TIMESTAMP
+    TIMESTAMP_TYPE
+    HEADERS
+    FIELDS_MAX
+
 cdef enum:
-    FIELDS_MAX = 8
     HEADERS_FIRST = 64
     MICROSECONDS = 1000  # in a millisecond
+
+FIELD_NAMES: tuple[str, ...] = (
+    "key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers",
+)
 
 cdef struct Source:
     PyObject* batch
@@ -118,7 +137,8 @@ cdef class ArrowBatch:
 
     columns: what the records are in. start, stop: of its rows. include_headers: whether there is a
     column of headers; the columns must have been made with them. dictionary: whether topic is
-    dictionary-encoded.
+    dictionary-encoded. only: the columns there are (FIELD_NAMES), None for all; their order is that
+    of the schema. What is not asked for is not made.
 
     It can be imported any number of times, and whatever was imported stays valid without it.
     """
@@ -128,6 +148,7 @@ cdef class ArrowBatch:
     cdef readonly int64_t num_rows
     cdef readonly bint include_headers
     cdef readonly bint dictionary
+    cdef unsigned int fields  # a bit each
 
     # Made here, for the rows of this batch; the rest is in the columns.
     cdef int64_t* timestamps
@@ -135,9 +156,8 @@ cdef class ArrowBatch:
     cdef int64_t timestamps_null
     cdef int32_t* partitions
     cdef int32_t* kinds
-    cdef int32_t* topics  # offsets of the names, or numbers in the dictionary
-    cdef uint8_t* names
-    cdef int32_t* name_offsets  # of the dictionary
+    cdef int32_t* topics  # numbers in the dictionary
+    cdef Names names  # the topics, or the dictionary
     cdef int32_t* header_lists
     cdef uint8_t* header_lists_valid
     cdef int64_t header_lists_null
@@ -155,21 +175,24 @@ cdef class ArrowBatch:
         *,
         bint include_headers=False,
         bint dictionary=False,
+        only=None,
     ):
         columns.seal()
         cdef int64_t end = columns.rows if stop is None else stop
         if not 0 <= start <= end <= columns.rows:
             raise ValueError(f"rows {start} to {end} of {columns.rows}")
-        if include_headers and not columns.with_headers:
-            raise ValueError("the columns were read without headers")
         self.columns = columns
         self.start = start
         self.num_rows = end - start
-        self.include_headers = include_headers
         self.dictionary = dictionary
-        self.make_timestamps()
-        self.make_runs()
-        if include_headers:
+        self.choose(include_headers, only)
+        if self.has(TIMESTAMP):
+            self.make_timestamps()
+        if self.has(PARTITION) or self.has(TIMESTAMP_TYPE) or (self.has(TOPIC) and dictionary):
+            self.make_runs()
+        if self.has(TOPIC):
+            self.make_names()
+        if self.include_headers:
             self.make_headers()
         if columns.views:
             self.make_sizes()
@@ -180,8 +203,6 @@ cdef class ArrowBatch:
         PyMem_RawFree(self.partitions)
         PyMem_RawFree(self.kinds)
         PyMem_RawFree(self.topics)
-        PyMem_RawFree(self.names)
-        PyMem_RawFree(self.name_offsets)
         PyMem_RawFree(self.header_lists)
         PyMem_RawFree(self.header_lists_valid)
         free_strings(&self.header_keys)
@@ -229,6 +250,27 @@ cdef class ArrowBatch:
         stream.release = release_stream
         return capsule
 
+    cdef int choose(self, bint include_headers, only) except -1:
+        cdef int field
+        if only is None:
+            self.fields = (1 << FIELDS_MAX) - 1 if include_headers else (1 << HEADERS) - 1
+        else:
+            for field in range(FIELDS_MAX):
+                if FIELD_NAMES[field] in only:
+                    self.fields |= 1 << field
+        self.include_headers = self.has(HEADERS)
+        for field, there in (
+            (HEADERS, self.columns.with_headers),
+            (KEY, self.columns.with_keys),
+            (VALUE, self.columns.with_values),
+        ):
+            if self.has(field) and not there:
+                raise ValueError(f"the columns were read without {FIELD_NAMES[field]}")
+        return 0
+
+    cdef inline bint has(self, int field) noexcept:
+        return self.fields >> field & 1
+
     # Making what the columns do not have ----------------------------------------------------------
 
     cdef int make_timestamps(self) except -1:
@@ -238,13 +280,14 @@ cdef class ArrowBatch:
         cdef int64_t lowest = -highest
         cdef int64_t row
         cdef bint fits = True
-        self.timestamps = <int64_t*> malloc(self.num_rows, sizeof(int64_t))
+        cdef int64_t* to = <int64_t*> malloc(self.num_rows, sizeof(int64_t))
+        self.timestamps = to
         with nogil:
             for row in range(self.num_rows):
                 fits &= lowest <= source[row] <= highest
             if fits:
                 for row in range(self.num_rows):
-                    self.timestamps[row] = source[row] * MICROSECONDS
+                    to[row] = source[row] * MICROSECONDS
         if fits:
             return 0
         self.timestamps_valid = <uint8_t*> calloc(self.num_rows // 8 + 1, 1)
@@ -258,80 +301,51 @@ cdef class ArrowBatch:
         return 0
 
     cdef int make_runs(self) except -1:
-        """The columns partition, timestampType and topic."""
+        """The columns partition and timestampType, and topic as numbers."""
         cdef Columns columns = self.columns
         cdef int64_t end = self.start + self.num_rows
         cdef int64_t index
-        cdef int64_t row
         cdef int64_t first
         cdef int64_t after
-        cdef int64_t size = 0
-        cdef list names = [topic.encode() for topic in columns.topics]
-        cdef bytes name
         cdef Run* run
         self.partitions = <int32_t*> malloc(self.num_rows, sizeof(int32_t))
         self.kinds = <int32_t*> malloc(self.num_rows, sizeof(int32_t))
-        self.topics = <int32_t*> malloc(self.num_rows + 1, sizeof(int32_t))
-        self.topics[0] = 0
         if self.dictionary:
-            self.make_dictionary(names)
+            self.topics = <int32_t*> malloc(self.num_rows, sizeof(int32_t))
         for index in range(columns.run_count):
             run = &columns.runs[index]
-            after = end
-            if index + 1 < columns.run_count:
-                after = min(end, columns.runs[index + 1].row)
             first = max(run.row, self.start)
-            if first >= after:
-                continue
-            for row in range(first - self.start, after - self.start):
-                self.partitions[row] = run.partition
-                self.kinds[row] = run.timestamp_type
-            if self.dictionary:
-                for row in range(first - self.start, after - self.start):
-                    self.topics[row] = run.topic
-            else:
-                name = names[run.topic]
-                size = self.repeat_name(name, first - self.start, after - first, size)
-        if self.names == NULL:
-            self.names = <uint8_t*> malloc(1, 1)
+            after = min(end, columns.end_of(run))
+            if first < after:
+                repeat(self.partitions + first - self.start, run.partition, after - first)
+                repeat(self.kinds + first - self.start, run.timestamp_type, after - first)
+                if self.dictionary:
+                    repeat(self.topics + first - self.start, run.topic, after - first)
         return 0
 
-    cdef int make_dictionary(self, list names) except -1:
-        cdef bytes joined = b"".join(names)
-        cdef int32_t size = 0
-        cdef Py_ssize_t index
-        self.names = <uint8_t*> malloc(len(joined), 1)
-        memcpy(self.names, <const char*> joined, <size_t> len(joined))
-        self.name_offsets = <int32_t*> malloc(len(names) + 1, sizeof(int32_t))
-        self.name_offsets[0] = 0
-        for index in range(len(names)):
-            size += <int32_t> len(<bytes> names[index])
-            self.name_offsets[index + 1] = size
+    cdef int make_names(self) except -1:
+        """The column topic, or its dictionary."""
+        cdef Columns columns = self.columns
+        cdef list names = [topic.encode() for topic in columns.topics]
+        cdef int64_t end = self.start + self.num_rows
+        cdef int64_t index
+        cdef Run* run
+        if len(names) == 1 and not self.dictionary:
+            self.names = repeated(names[0], self.num_rows)
+            return 0
+        self.names = Names.__new__(Names)
+        self.names.add(b"", 0)
+        if self.dictionary:
+            for name in names:
+                self.names.add(name, 1)
+            return 0
+        for index in range(columns.run_count):
+            run = &columns.runs[index]
+            first = max(run.row, self.start)
+            after = min(end, columns.end_of(run))
+            if first < after:
+                self.names.add(names[run.topic], after - first)
         return 0
-
-    cdef int64_t repeat_name(
-        self, bytes name, int64_t first, int64_t count, int64_t size
-    ) except -1:
-        """Write a name `count` times behind the `size` bytes there are; how many there are then."""
-        cdef int64_t one = len(name)
-        cdef int64_t more = one * count
-        cdef int64_t done = one
-        cdef int64_t row
-        cdef uint8_t* to
-        if size + more > INT32_MAX:
-            raise OverflowError("the names of the topics take more than 2 GiB")
-        to = <uint8_t*> PyMem_RawRealloc(self.names, <size_t> (size + more + 1))
-        if to == NULL:
-            raise MemoryError
-        self.names = to
-        to += size
-        memcpy(to, <const char*> name, <size_t> one)
-        while done < more:  # twice as much each time
-            memcpy(to + done, to, <size_t> min(done, more - done))
-            done += min(done, more - done)
-        for row in range(count):
-            self.topics[first + row + 1] = <int32_t> (size + (row + 1) * one)
-        return size + more
 
     cdef int make_headers(self) except -1:
         """Lists of (key, value) from what is on the wire; null for a record without headers."""
@@ -408,61 +422,91 @@ cdef class ArrowBatch:
     # Giving away ----------------------------------------------------------------------------------
 
     cdef int export_schema(self, ArrowSchema* schema) except -1:
-        cdef const char* binary = "vz"
-        cdef ArrowSchema* child
-        if not self.columns.views:
-            binary = "z"
+        cdef int field
+        cdef int64_t at = 0
         try:
-            fill_schema(schema, b"+s", b"", FIELDS_MAX if self.include_headers else FIELDS_MAX - 1)
+            fill_schema(schema, b"+s", b"", popcount(self.fields))
             schema.flags = 0
-            child_schema(schema, 0, binary, b"key")
-            child_schema(schema, 1, binary, b"value")
-            if not self.dictionary:
-                child_schema(schema, 2, b"u", b"topic")
-            else:
-                child = child_schema(schema, 2, b"i", b"topic")
-                child.dictionary = <ArrowSchema*> calloc(1, sizeof(ArrowSchema))
-                fill_schema(child.dictionary, b"u", b"", 0)
-            child_schema(schema, 3, b"i", b"partition")
-            child_schema(schema, 4, b"l", b"offset")
-            child_schema(schema, 5, b"tsu:UTC", b"timestamp")
-            child_schema(schema, 6, b"i", b"timestampType")
-            if self.include_headers:
-                child = child_schema(schema, 7, b"+l", b"headers", 1)
-                child = child_schema(child, 0, b"+s", b"element", 2)
-                child_schema(child, 0, b"u", b"key")
-                child_schema(child, 1, b"z", b"value")
+            for field in range(FIELDS_MAX):
+                if self.has(field):
+                    self.export_type(schema, at, field)
+                    at += 1
         except MemoryError:
             release_schema(schema)
             raise
         return 0
 
+    cdef int export_type(self, ArrowSchema* parent, int64_t at, int field) except -1:
+        cdef const char* binary = "z"
+        cdef ArrowSchema* child
+        if self.columns.views:
+            binary = "vz"
+        if field == KEY:
+            child_schema(parent, at, binary, b"key")
+        elif field == VALUE:
+            child_schema(parent, at, binary, b"value")
+        elif field == TOPIC and not self.dictionary:
+            child_schema(parent, at, b"u", b"topic")
+        elif field == TOPIC:
+            child = child_schema(parent, at, b"i", b"topic")
+            child.dictionary = <ArrowSchema*> calloc(1, sizeof(ArrowSchema))
+            fill_schema(child.dictionary, b"u", b"", 0)
+        elif field == PARTITION:
+            child_schema(parent, at, b"i", b"partition")
+        elif field == OFFSET:
+            child_schema(parent, at, b"l", b"offset")
+        elif field == TIMESTAMP:
+            child_schema(parent, at, b"tsu:UTC", b"timestamp")
+        elif field == TIMESTAMP_TYPE:
+            child_schema(parent, at, b"i", b"timestampType")
+        else:
+            child = child_schema(parent, at, b"+l", b"headers", 1)
+            child = child_schema(child, 0, b"+s", b"element", 2)
+            child_schema(child, 0, b"u", b"key")
+            child_schema(child, 1, b"z", b"value")
+        return 0
+
     cdef int export_array(self, ArrowArray* array) except -1:
-        cdef int64_t rows = self.num_rows
-        cdef ArrowArray* child
+        cdef int field
+        cdef int64_t at = 0
         try:
-            fill_array(
-                array, self, rows, 0, 1, FIELDS_MAX if self.include_headers else FIELDS_MAX - 1
-            )
-            self.export_strings(array, 0, &self.columns.keys)
-            self.export_strings(array, 1, &self.columns.values)
-            self.export_topics(array)
-            child = child_array(array, 3, self, rows, 0, 2)
-            child.buffers[1] = self.partitions
-            child = child_array(array, 4, self, rows, 0, 2)
-            child.buffers[1] = self.columns.offsets
-            child.offset = self.first()
-            child = child_array(array, 5, self, rows, self.timestamps_null, 2)
-            child.buffers[0] = self.timestamps_valid
-            child.buffers[1] = self.timestamps
-            child = child_array(array, 6, self, rows, 0, 2)
-            child.buffers[1] = self.kinds
-            if self.include_headers:
-                self.export_headers(array)
+            fill_array(array, self, self.num_rows, 0, 1, popcount(self.fields))
+            for field in range(FIELDS_MAX):
+                if self.has(field):
+                    self.export_field(array, at, field)
+                    at += 1
         except MemoryError:
             release_array(array)
             raise
         return 0
+
+    cdef int export_field(self, ArrowArray* parent, int64_t at, int field) except -1:
+        if field == KEY:
+            self.export_strings(parent, at, &self.columns.keys)
+        elif field == VALUE:
+            self.export_strings(parent, at, &self.columns.values)
+        elif field == TOPIC:
+            self.export_topics(parent, at)
+        elif field == PARTITION:
+            self.export_numbers(parent, at, self.partitions)
+        elif field == OFFSET:
+            self.export_numbers(parent, at, self.columns.offsets).offset = self.first()
+        elif field == TIMESTAMP:
+            child = self.export_numbers(parent, at, self.timestamps)
+            child.null_count = self.timestamps_null
+            child.buffers[0] = self.timestamps_valid
+        elif field == TIMESTAMP_TYPE:
+            self.export_numbers(parent, at, self.kinds)
+        else:
+            self.export_headers(parent, at)
+        return 0
+
+    cdef ArrowArray* export_numbers(
+        self, ArrowArray* parent, int64_t at, const void* numbers
+    ) except NULL:
+        cdef ArrowArray* child = child_array(parent, at, self, self.num_rows, 0, 2)
+        child.buffers[1] = numbers
+        return child
 
     cdef int64_t first(self) noexcept:
         """Where the rows begin in the columns; some importers want no offset without rows."""
@@ -490,25 +534,24 @@ cdef class ArrowBatch:
         child.offset = self.first()
         return 0
 
-    cdef int export_topics(self, ArrowArray* parent) except -1:
+    cdef int export_topics(self, ArrowArray* parent, int64_t at) except -1:
         cdef ArrowArray* child
         if not self.dictionary:
-            child = child_array(parent, 2, self, self.num_rows, 0, 3)
-            child.buffers[1] = self.topics
-            child.buffers[2] = self.names
+            child = child_array(parent, at, self, self.num_rows, 0, 3)
+            child.buffers[1] = self.names.offsets
+            child.buffers[2] = self.names.data
             return 0
-        child = child_array(parent, 2, self, self.num_rows, 0, 2)
-        child.buffers[1] = self.topics
+        child = self.export_numbers(parent, at, self.topics)
         child.dictionary = <ArrowArray*> calloc(1, sizeof(ArrowArray))
-        fill_array(child.dictionary, self, len(self.columns.topics), 0, 3, 0)
-        child.dictionary.buffers[1] = self.name_offsets
-        child.dictionary.buffers[2] = self.names
+        fill_array(child.dictionary, self, self.names.rows, 0, 3, 0)
+        child.dictionary.buffers[1] = self.names.offsets
+        child.dictionary.buffers[2] = self.names.data
         return 0
 
-    cdef int export_headers(self, ArrowArray* parent) except -1:
+    cdef int export_headers(self, ArrowArray* parent, int64_t at) except -1:
         cdef ArrowArray* child
         cdef ArrowArray* pair
-        child = child_array(parent, 7, self, self.num_rows, self.header_lists_null, 2, 1)
+        child = child_array(parent, at, self, self.num_rows, self.header_lists_null, 2, 1)
         child.buffers[0] = self.header_lists_valid
         child.buffers[1] = self.header_lists
         pair = child_array(child, 0, self, self.header_count, 0, 1, 2)
@@ -520,6 +563,12 @@ cdef class ArrowBatch:
         child.buffers[1] = self.header_values.offsets
         child.buffers[2] = self.header_values.data
         return 0
+
+
+cdef void repeat(int32_t* to, int32_t number, int64_t count) noexcept nogil:
+    cdef int64_t index
+    for index in range(count):
+        to[index] = number
 
 
 cdef bint is_ascii(const uint8_t* at, int32_t size) noexcept nogil:

@@ -255,7 +255,7 @@ cdef class Columns:
                 if row == max_rows or (view.end - here.at > left and row):
                     stop = FULL
                     break
-                if unlikely(view.end - here.at > left):  # the first, and more than there is room for
+                if unlikely(view.end - here.at > left):  # a first that is too large
                     if self.reserve(1, view.end - here.at) < 0:
                         stop = NO_MEMORY
                         break

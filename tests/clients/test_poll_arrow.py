@@ -73,6 +73,18 @@ def test_options_reach_the_core():
     ]
 
 
+def test_only_the_columns_that_are_asked_for():
+    consumer = assigned()
+    consumer.core.batches.extend([records(T0, 1, 2)] * 2)
+    batch = pa.record_batch(consumer.poll_arrow(columns=["offset", "value"]))
+    assert batch.to_pydict() == {"value": [b"v", b"v"], "offset": [1, 2]}
+    assert consumer.core.kept == {"keys": False, "values": True}
+    batch = pa.record_batch(consumer.poll_arrow(columns=iter(["headers", "key"])))
+    assert batch.schema.names == ["key", "headers"]
+    assert consumer.core.kept == {"keys": True, "values": False}
+    assert pa.record_batch(consumer.poll_arrow(columns=["topic"])).schema.names == ["topic"]
+
+
 @pytest.mark.parametrize(
     ("call", "arguments", "error"),
     [
@@ -82,6 +94,10 @@ def test_options_reach_the_core():
         ("poll_arrow", {"max_rows": 1.5}, TypeError),
         ("poll_arrow", {"max_bytes": 0}, ValueError),
         ("poll_arrow", {"max_bytes": True}, TypeError),
+        ("poll_arrow", {"columns": ["key", "nonsense"]}, ValueError),
+        ("poll_arrow", {"columns": []}, ValueError),
+        ("poll_arrow", {"columns": "key"}, TypeError),
+        ("poll_arrow", {"columns": ["key"], "include_headers": True}, ValueError),
         ("poll_batches", {"max_records": -1}, ValueError),
         ("poll_batches", {"timeout_ms": float("nan")}, ValueError),
     ],

@@ -75,12 +75,13 @@ class ScriptedCore:
     def take_inside(self):
         return None  # there is always more to be done
 
-    def take_columns(self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False):
+    def take_columns(self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False, **kept):
         self.log.append(("take_columns", max_rows, max_bytes, views, with_headers))
+        self.kept = {name.removeprefix("with_"): wanted for name, wanted in kept.items()}
         batch = self.batches.popleft()
         if isinstance(batch, BaseException):
             raise batch
-        columns = Columns(views=views, with_headers=with_headers)
+        columns = Columns(views=views, with_headers=with_headers, **kept)
         for tp, taken in batch.items():
             rows = [(1_000 + one.offset, None, one.value) for one in taken]
             data = encode_batch(rows, base_offset=taken[0].offset)
