@@ -295,7 +295,8 @@ def test_an_older_generation_cannot_commit_in_a_transaction():
         first = confluent_kafka.Consumer(options)
         first.subscribe(["t"])
         end = time.monotonic() + DEADLINE_S
-        while len(first.assignment()) < 2 and time.monotonic() < end:
+        while len(first.assignment()) < 2:
+            assert time.monotonic() < end
             first.poll(0.05)
         old = first.consumer_group_metadata()
         second = confluent_kafka.Consumer(options)

@@ -222,6 +222,7 @@ def test_sessions_are_renewed_on_the_same_links(kafka):
     before_close = [event for event in news[settled:] if isinstance(event, LinkOpened)]
     assert before_close == []
     closed = [event for event in news[settled:] if isinstance(event, LinkClosed)]
+    assert closed
     assert all("closed" in str(event.error) for event in closed)
 
 
