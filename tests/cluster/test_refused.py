@@ -89,6 +89,7 @@ def test_a_refusal_is_forgotten_when_the_next_failure_is_another():
     world.links.handle_closed(connect.link, "reset", later, more_addresses=False)
     answers = world.ask(BOOT, later)
     world.settle(later)
+    assert answers
     assert all(isinstance(answer.error, DisconnectedError) for answer in answers)
 
 

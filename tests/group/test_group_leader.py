@@ -198,7 +198,9 @@ def test_garbage_assignment_is_raised_and_rejoined_with_backoff(blob: bytes) -> 
         world.run(100, poll_every=50)
         assert world.host.owned == []
     assert 3 <= world.count(ApiKey.SYNC_GROUP) <= 12  # about once a second in the end
-    assert all(isinstance(it.error, ProtocolError) for it in world.new_events(ErrorRaised))
+    raised = world.new_events(ErrorRaised)
+    assert len(raised) >= 3
+    assert all(isinstance(it.error, ProtocolError) for it in raised)
     world.auto = True
     world.run(3_000, poll_every=100)
     assert world.member.stable  # and it heals

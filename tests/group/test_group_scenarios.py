@@ -61,6 +61,7 @@ def test_c01_unreachable_coordinator_is_looked_up_with_backoff() -> None:
         if world.new_events(CoordinatorFound):
             found_at.append(world.now - start)
     gaps = [after - before for before, after in pairwise(found_at)]
+    assert len(gaps) == 4
     assert all(8 * 2**n - 1 <= gap <= 12 * 2**n + 2 for n, gap in enumerate(gaps)), (
         gaps
     )  # 10, 20, 40, 80 ms within 20 %
