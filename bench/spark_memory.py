@@ -2,8 +2,9 @@
 
 `python bench/spark_memory.py --bootstrap HOST:PORT --topic T --kind kcore` runs one query in a
 Spark of its own, as fast as its micro-batches go, and looks at it every so many of them: resident
-memory of the driver's Python, of the workers, and of the JVM; and the JVM's heap after a
-collection. It prints one line of JSON. `measure` runs both connectors so, at once.
+memory of the driver's Python, of the process that has the source, of all workers, of the JVM; and
+the JVM's heap after a collection. It prints one line of JSON. `measure` runs both connectors so, at
+once.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def sample(spark: Any, jvm: int, number: int) -> dict[str, float]:
         "driver_python_mb": next(one.rss_mb for one in tree(os.getpid()) if one.pid == os.getpid()),
         "jvm_heap_mb": heap,
         "jvm_rss_mb": next(one.rss_mb for one in below if one.pid == jvm),
+        "source_mb": sum(one.rss_mb for one in below if one.is_source),
         "workers_mb": sum(workers),
         "workers": len(workers),
     }

@@ -66,10 +66,11 @@ def memory(result: Result) -> Figure:
     """Over micro-batches."""
     drawn = (
         ("driver_python_mb", "the driver's Python"),
+        ("source_mb", "the source's process"),
         ("jvm_heap_mb", "JVM heap after collection"),
-        ("workers_mb", "Python below the JVM"),
+        ("workers_mb", "all Python below the JVM"),
     )
-    figure, every = plt.subplots(1, len(drawn), figsize=(10, 2.6))
+    figure, every = plt.subplots(1, len(drawn), figsize=(11, 2.6))
     for axes, (name, title) in zip(every, drawn, strict=True):
         for kind, found in result["memory"]["runs"].items():
             samples = found["samples"]

@@ -105,10 +105,14 @@ class Used(NamedTuple):
 
 
 class Process(NamedTuple):
-    """What /proc says of one. done_s: CPU seconds of its children that have ended."""
+    """What /proc says of one. done_s: CPU seconds of its children that have ended.
+
+    is_source: whether it is the Python process in which a streaming query has its source.
+    """
 
     pid: int
     parent: int
+    is_source: bool
     cpu_s: float
     done_s: float
     rss_mb: float
@@ -117,12 +121,13 @@ class Process(NamedTuple):
 def _process(pid: int) -> Process | None:
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
+        is_source = b"python_streaming_source_runner" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return None
     fields = text.rsplit(")", 1)[1].split()
     own, done = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
     rss_mb = int(fields[21]) * PAGE_BYTES / MIB
-    return Process(pid, int(fields[1]), own * TICK_S, done * TICK_S, rss_mb)
+    return Process(pid, int(fields[1]), is_source, own * TICK_S, done * TICK_S, rss_mb)
 
 
 def java(session: SparkSession) -> Any:

@@ -17,6 +17,13 @@ WRITES = {"alike": "alike", "defaults": "each its defaults"}
 PACES = {"wall_s": "from start to end", "steady_s": "after the first one"}
 AT = (100, 500, 1_000)  # micro-batches that memory is told of
 
+GROWING = {
+    "driver_python_mb": "driver's Python",
+    "source_mb": "the source's process",
+    "jvm_heap_mb": "JVM heap",
+    "workers_mb": "all Python below the JVM",
+}
+
 Goal = tuple[str, str, str, bool]  # what, wanted, found, met
 
 
@@ -122,13 +129,15 @@ def memory(result: Result) -> Lines:
                 (
                     NAMES[kind],
                     f"{one['batch']:.0f}",
-                    *(f"{one[name]:.0f}" for name in ("driver_python_mb", "jvm_heap_mb")),
+                    f"{one['driver_python_mb']:.0f}",
+                    f"{one['source_mb']:.0f}",
+                    f"{one['jvm_heap_mb']:.0f}",
                     f"{one['workers_mb']:.0f} ({one['workers']:.0f})",
                     f"{one['jvm_rss_mb']:.0f}",
                 )
             )
-    head = ("MiB", "micro-batch", "driver's Python", "JVM heap after GC",
-            "Python below the JVM (processes)", "JVM resident")  # fmt: skip
+    head = ("MiB", "micro-batch", "driver's Python", "its source's process", "JVM heap after GC",
+            "all Python below the JVM (processes)", "JVM resident")  # fmt: skip
     return table(head, rows)
 
 
@@ -202,8 +211,7 @@ def _flat(result: Result) -> Iterator[Goal]:
     """Flat: no more than a tenth and 5 MiB above what it was at the first of the places told."""
     samples = result["memory"]["runs"]["kcore"]["samples"]
     begin, end = _at(samples, AT[0]), samples[-1]
-    for name, word in (("driver_python_mb", "driver's Python"), ("jvm_heap_mb", "JVM heap"),
-                       ("workers_mb", "Python below the JVM")):  # fmt: skip
+    for name, word in GROWING.items():
         grown = end[name] - begin[name]
         what = f"memory from micro-batch {begin['batch']:.0f} to {end['batch']:.0f}, {word}"
         bound = begin[name] / 10 + 5

@@ -30,7 +30,7 @@ def runs(kafka_s, kcore_s, ceiling_s):
 
 
 def samples(last_mb):
-    names = ("driver_python_mb", "jvm_heap_mb", "workers_mb", "jvm_rss_mb", "workers")
+    names = ("driver_python_mb", "source_mb", "workers_mb", "jvm_rss_mb", "workers")
     return [
         {"batch": number, **dict.fromkeys(names, 100.0)} | {"jvm_heap_mb": heap}
         for number, heap in ((50, 10.0), (100, 60.0), (500, 61.0), (1_000, last_mb))
