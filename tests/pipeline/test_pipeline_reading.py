@@ -296,15 +296,11 @@ def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
     producer.begin_transaction()
     producer.produce(topic, b"5", partition=0)
     producer.flush(DEADLINE_S)
-    wanted = options(
-        broker.bootstrap,
-        topic,
-        kafka__isolation__level="read_committed",
-        kafkaConsumer__pollTimeoutMs="1000",
-    )
+    committed = {"kafka.isolation.level": "read_committed"}
+    hasty = options(broker.bootstrap, topic, kafkaConsumer__pollTimeoutMs="400", **committed)
     with pytest.raises(ReadTimeoutError, match=r"at offset 5, of 0 to 6: .*a transaction is open"):
-        read(wanted, topic, 0, 6)
-    rows = read_range(wanted, OffsetRange(topic, 0, 0, 6))
+        read(hasty, topic, 0, 6)
+    rows = read_range(options(broker.bootstrap, topic, **committed), OffsetRange(topic, 0, 0, 6))
     found = rows_of([next(rows)])
     producer.commit_transaction(DEADLINE_S)
     found += rows_of(rows)
