@@ -15,12 +15,12 @@ class SparkPlan:
     records: int = 3_000_000
     kib_records: int = 600_000
     triggers: int = 5
-    write_rows: int = 1_500_000
+    write_rows: int = 1_200_000
     write_kib_rows: int = 300_000
     rounds: int = 4
     partitions: int = 10_000
     batches: int = 1_000
-    latencies: int = 60
+    latencies: int = 50
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from spark_session import jvm_pid, timed
 from topics import Shape, fill
 
 KINDS = ("kafka", "kcore", "ceiling")
-BATCH_ROWS = 131_072  # COLUMN_ROWS of kcore.limits: what ours gives at most, at 100 B a value
-BATCH_BYTES = 16_777_216  # COLUMN_BYTES
+# What a fetch answer of ours brings, and what a record takes beside its value: one Arrow batch.
+ANSWER_BYTES = 3_145_728
+RECORD_BYTES = 18
 # What both sinks are given in the case `alike`.
 ALIKE = {
     "kafka.acks": "all",
@@ -55,12 +56,11 @@ def source_options(kind: str, bootstrap: str, shape: Shape) -> dict[str, str]:
             "subscribe": shape.topic,
             "startingOffsets": "earliest",
         }
-    rows = min(BATCH_ROWS, BATCH_BYTES // (shape.value_bytes + 8))
     return {
         "rows": str(shape.records),
         "partitions": str(shape.partitions),
         "value_bytes": str(shape.value_bytes),
-        "batch_rows": str(rows),
+        "batch_rows": str(ANSWER_BYTES // (shape.value_bytes + RECORD_BYTES)),
     }
 
 
