@@ -284,6 +284,7 @@ class Producer(Transactions):
         Twice is harmless. From a callback: nothing is waited for (as Java).
         """
         courier = self._courier
+        self._farewell.detach()
         try:
             courier.check()
         except KafkaError:
@@ -294,7 +295,6 @@ class Producer(Transactions):
             courier.nudge()
         if not courier.inside:
             courier.wait(lambda: courier.over, limit + _GRACE_S)
-        self._farewell.detach()
         for serializer in (self._settings.key_serializer, self._settings.value_serializer):
             close = getattr(serializer, "close", None)
             if callable(close):

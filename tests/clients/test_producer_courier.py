@@ -117,3 +117,17 @@ def test_the_end_of_the_program_waits_for_what_was_sent():
         )
         subprocess.run([sys.executable, "-c", program, broker.bootstrap], timeout=60, check=True)
         assert broker.end_offsets("t") == [1000]
+
+
+def test_a_producer_whose_thread_failed_is_closed_and_dropped_in_silence(broker):
+    producer = Producer(transport=broker.transport(), bootstrap_servers=broker.bootstrap)
+    courier = producer._courier
+    with courier.lock:
+        courier._pump.step = lambda *_: 1 / 0
+        courier._pump.wakeup()
+    wait_for(lambda: courier.stopped)
+    producer.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del producer
+        gc.collect()
