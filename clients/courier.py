@@ -59,7 +59,7 @@ class Courier:
         self.core = core
         self.lock = make_lock(transport.name)
         self.stopped = False  # `check` raises
-        self._failed: KafkaError | None = None
+        self._failed = ""  # why the thread has ended, if nobody asked it to
         self._name = transport.name
         self._transport = YieldingTransport(transport, self.lock)
         self._pump = transports.Pump(core, self._transport, tls=tls)
@@ -95,7 +95,7 @@ class Courier:
             why = repr(error)
         finally:
             if not self._closed:
-                self._failed = KafkaError(f"the producer's thread failed: {why}")
+                self._failed = f"the producer's thread failed: {why}"
             self.stopped = True
             for bell in [*self._waiting]:
                 bell.set()
@@ -158,8 +158,8 @@ class Courier:
         """ProducerClosed, ForkedError, or what ended the courier."""
         if self._forked:
             raise ForkedError(_FORKED)
-        if self._failed is not None:
-            raise self._failed
+        if self._failed:
+            raise KafkaError(self._failed)  # a new one: a traceback keeps its callers alive
         if self._closed:
             raise ProducerClosed("the producer is closed")
 

@@ -101,10 +101,11 @@ def test_a_producer_that_is_dropped_delivers_and_its_thread_ends(broker):
 def test_a_producer_that_was_closed_is_dropped_in_silence(broker):
     producer = Producer(transport=broker.transport(), bootstrap_servers=broker.bootstrap)
     producer.close()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         del producer
         gc.collect()
+    assert [one for one in said if one.category is ResourceWarning] == []
 
 
 def test_the_end_of_the_program_waits_for_what_was_sent():
@@ -127,7 +128,8 @@ def test_a_producer_whose_thread_failed_is_closed_and_dropped_in_silence(broker)
         courier._pump.wakeup()
     wait_for(lambda: courier.stopped)
     producer.close()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         del producer
         gc.collect()
+    assert [one for one in said if one.category is ResourceWarning] == []
