@@ -32,8 +32,8 @@ MAX_COLUMN_ROWS: Final = MAX_INT32 // 249
 
 # What one set of columns holds unless the application says otherwise: a few answers of small
 # records, so that the price of a call no longer counts, and memory that a cache still helps with.
-COLUMN_ROWS: Final = 131_072
-COLUMN_BYTES: Final = 16_777_216
+COLUMN_ROWS: Final = 65_536
+COLUMN_BYTES: Final = 8_388_608
 
 # Names -------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 
 cdef enum:
     KEPT_TOPICS = 4
-    KEPT_BYTES = 8 << 20  # of all together; 131,072 rows of a name of 60 characters
+    KEPT_BYTES = 8 << 20  # of all together; 65,536 rows of a name of 120 characters
     FIRST_ROWS = 1024
 
 cdef list kept = []  # of (name, Names), the one used last at the end
