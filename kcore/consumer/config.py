@@ -14,6 +14,7 @@ the two differ, what is taken and why:
 | send_buffer_bytes, receive_buffer_bytes | the system's | 128 KiB, 64 KiB | the system's |
 | metadata_recovery_strategy | (bootstrap when nobody is known) | rebootstrap | rebootstrap |
 | bootstrap_servers | localhost | none | localhost:9092 |
+| max_poll_records | so many | so many | so many, and no more once they make 1 MiB (TAKE_BYTES) |
 
 Source: ConsumerConfig.java and CommonClientConfigs.java of Kafka 4.
 """
