@@ -35,12 +35,12 @@ KEY = b"k0000000"
 
 
 @lru_cache(maxsize=4)
-def batch(rows: int, value_bytes: int) -> pa.RecordBatch:
+def batch(topic: str, rows: int, value_bytes: int) -> pa.RecordBatch:
     """Rows that are all the same."""
     columns = {
         "key": pa.array([KEY] * rows, pa.binary()),
         "value": pa.array([b"v" * value_bytes] * rows, pa.binary()),
-        "topic": pa.array(["topic"] * rows, pa.string()),
+        "topic": pa.array([topic] * rows, pa.string()),
         "partition": pa.array([0] * rows, pa.int32()),
         "offset": pa.array(range(rows), pa.int64()),
         "timestamp": pa.array([0] * rows, pa.timestamp("us", tz="UTC")),
@@ -58,9 +58,10 @@ class Rows(InputPartition):
 
 
 class CeilingReader(DataSourceReader):
-    """options: rows, partitions, value_bytes, batch_rows."""
+    """options: topic, rows, partitions, value_bytes, batch_rows."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self.topic = options["topic"]
         self.rows = int(options["rows"])
         self.tasks = int(options["partitions"])
         self.value_bytes = int(options["value_bytes"])
@@ -75,7 +76,7 @@ class CeilingReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Rows)
-        left, full = partition.rows, batch(self.batch_rows, self.value_bytes)
+        left, full = partition.rows, batch(self.topic, self.batch_rows, self.value_bytes)
         while left > 0:
             yield full if left >= full.num_rows else full.slice(0, left)
             left -= full.num_rows

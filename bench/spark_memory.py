@@ -21,6 +21,7 @@ from typing import Any
 
 TIMEOUT_S = 500
 SAMPLES = 20
+BEYOND = 50  # and a tenth: micro-batches there are for it to be looked at while it still runs
 
 
 def sample(spark: Any, jvm: int, number: int) -> dict[str, float]:
@@ -74,23 +75,22 @@ def watch(bootstrap: str, topic: str, kind: str, batches: int, each: int) -> dic
         )
         samples: list[dict[str, float]] = []
         due = step
-        while query.isActive and time.monotonic() - began < TIMEOUT_S - 50:
+        number = 0
+        while query.isActive and number < batches and time.monotonic() - began < TIMEOUT_S - 50:
             progress = query.lastProgress
             number = 0 if progress is None else int(progress.batchId) + 1
             if number >= due:
                 samples.append(sample(spark, jvm, number))
                 due = (number // step + 1) * step
             time.sleep(0.05)
-        query.stop()
         error = query.exception()
-        if error is not None:
-            raise SystemExit(str(error))
-        last = query.lastProgress
+        if error is not None or not query.isActive:
+            raise SystemExit(f"{kind}: the query has ended after {number} micro-batches: {error}")
         took = [one.durationMs["triggerExecution"] for one in query.recentProgress]
-        samples.append(sample(spark, jvm, int(last.batchId) + 1))
+        query.stop()
         return {
             "kind": kind,
-            "batches": int(last.batchId) + 1,
+            "batches": number,
             "wall_s": time.monotonic() - began,
             "trigger_ms": took,
             "samples": samples,
@@ -101,7 +101,7 @@ def measure(bootstrap: str, batches: int, each: int = 100) -> dict[str, Any]:
     """Both connectors, at the same time: memory is not about speed."""
     from topics import Shape, fill
 
-    shape = Shape(batches * each, 100, 4)
+    shape = Shape((batches + batches // 10 + BEYOND) * each, 100, 4)
     fill(bootstrap, shape)
     words = [sys.executable, str(Path(__file__).resolve()), "--bootstrap", bootstrap]
     words += ["--topic", shape.topic, "--batches", str(batches), "--each", str(each)]

@@ -113,7 +113,7 @@ def test_what_was_not_measured_stays_as_it_was(result, tmp_path):
 
 def test_the_ceiling_gives_as_many_rows_as_asked_for():
     reader = importlib.import_module("spark_ceiling").CeilingReader(
-        {"rows": "1001", "partitions": "4", "value_bytes": "10", "batch_rows": "100"}
+        {"topic": "t", "rows": "1001", "partitions": "4", "value_bytes": "9", "batch_rows": "100"}
     )
     read = [sum(one.num_rows for one in reader.read(part)) for part in reader.partitions()]
     assert read == [250, 250, 250, 251]
