@@ -26,6 +26,7 @@ NOT_PUBLIC = (
     r"kcore\.records\.legacy\.Unfolded",
     r"kcore\.records\.(markers|survey)\.RECORD_FAULTS",
     r"kcore\.records\.reader\.ABORT",
+    r"kcore\.records\.names\.Names",
     r"kcore\.wire\.codec\.Source",
     r"kcore\.wire\.frames\.(API_TABLE|FrameBuffer)",
 )

@@ -255,7 +255,7 @@ cdef class ArrowBatch:
         if only is None:
             self.fields = (1 << FIELDS_MAX) - 1 if include_headers else (1 << HEADERS) - 1
         else:
-            for field in range(FIELDS_MAX):
+            for field in range(<int> FIELDS_MAX):
                 if FIELD_NAMES[field] in only:
                     self.fields |= 1 << field
         self.include_headers = self.has(HEADERS)
@@ -427,7 +427,7 @@ cdef class ArrowBatch:
         try:
             fill_schema(schema, b"+s", b"", popcount(self.fields))
             schema.flags = 0
-            for field in range(FIELDS_MAX):
+            for field in range(<int> FIELDS_MAX):
                 if self.has(field):
                     self.export_type(schema, at, field)
                     at += 1
@@ -471,7 +471,7 @@ cdef class ArrowBatch:
         cdef int64_t at = 0
         try:
             fill_array(array, self, self.num_rows, 0, 1, popcount(self.fields))
-            for field in range(FIELDS_MAX):
+            for field in range(<int> FIELDS_MAX):
                 if self.has(field):
                     self.export_field(array, at, field)
                     at += 1

@@ -12,7 +12,7 @@ from kcore.records cimport layout
 from kcore.records.layout cimport BatchHeader, Fault, RecordView, read_record
 
 from kcore.records.faults import RECORD_FAULTS
-from kcore.structs import ABORT, COMMIT, ControlRecord
+from kcore.structs import ControlRecord
 
 
 cdef list read_control(const uint8_t* at, const uint8_t* end, BatchHeader* head):

@@ -12,9 +12,8 @@ met: everything before it is handed over first, and from then on `take` raises, 
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.list cimport PyList_GET_SIZE
-from cpython.ref cimport PyObject
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from kcore.records cimport columns, layout, legacy
@@ -37,8 +36,8 @@ from kcore.errors import ConcurrentUseError, DeserializationError
 from kcore.records import codecs, faults
 from kcore.records.aborted import AbortedTransactions
 from kcore.records.legacy import MalformedMessageError
-from kcore.records.markers import ABORT
 from kcore.records.record import Header
+from kcore.structs import ABORT
 
 cdef extern from "Python.h":
     object PyMemoryView_FromMemory(char* mem, Py_ssize_t size, int flags)

@@ -123,7 +123,7 @@ def first_at_or_after(
     cdef const uint8_t* at
     cdef const uint8_t* end
     cdef int64_t found
-    cdef int32_t index
+    cdef int32_t _index
     cdef bint append_time
     check_frame(data, &head, False)
     append_time = head.attributes & layout.APPEND_TIME
@@ -133,7 +133,7 @@ def first_at_or_after(
         body = unpacked(data, &head)
         at = <const uint8_t*> PyBytes_AS_STRING(body)
         end = at + len(body)
-    for index in range(head.record_count):
+    for _index in range(head.record_count):
         if read_record(at, end, &view) != layout.FINE:
             raise ValueError("a malformed record")
         found = <int64_t> (<uint64_t> head.base_timestamp + <uint64_t> view.timestamp_delta)
