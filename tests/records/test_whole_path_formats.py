@@ -45,7 +45,7 @@ def test_what_kafka_writes(broker: EmbeddedBroker, kafkas: str, way: str) -> Non
     ]
     with Reading(broker, way) as reading:
         reading.assign(kafkas, dict.fromkeys(range(len(vectors())), 0))
-        reading.until(lambda: len(reading.seen) >= len(wanted), 2 * len(wanted))
+        reading.until(lambda: len(reading.seen) >= len(wanted))
         seen = [(*where, _hex(key), _hex(value)) for *where, key, value in reading.seen]
         assert sorted(seen, key=lambda one: one[:2]) == wanted
         for number, vector in enumerate(vectors().values()):

@@ -6,6 +6,7 @@ they are.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -18,6 +19,7 @@ from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
 
 TURN_MS = 20
+STALL_S = 30  # thousands of times what any of it takes
 Seen = tuple[int, int, bytes | None, bytes | None]  # partition, offset, key, value
 
 
@@ -130,9 +132,13 @@ class Reading:
         except KafkaError as error:
             self.errors.append(error)
 
-    def until(self, enough: Callable[[], bool], turns: int = 2_000) -> None:
-        """Take until it is enough; a bound on turns, so that a stall is a failure."""
-        for _ in range(turns):
+    def until(self, enough: Callable[[], bool]) -> None:
+        """Take until it is enough; a bound on time, so that a stall is a failure.
+
+        Not on turns: thousands of those that only raise take less than one heartbeat.
+        """
+        end = time.monotonic() + STALL_S
+        while time.monotonic() < end:
             if enough():
                 return
             self.turn()
