@@ -24,8 +24,13 @@ IDLE_S: Final = 300.0
 KEPT_MAX: Final = 64
 # Instead of what consumers of many partitions have: this one has a single one, and an answer costs
 # much the same whether it brings 1 MiB (the default) or three. Below FETCH_AHEAD_BYTES, so that the
-# next request still leaves before the first record is handed over.
-_CLIENT: Final = {"max_buffered_bytes": 33_554_432, "max_partition_fetch_bytes": 3_145_728}
+# next request still leaves before the first record is handed over. And a request that waits at the
+# end of the log holds up whoever is sent elsewhere by then, while what tasks read is there.
+_CLIENT: Final = {
+    "max_buffered_bytes": 33_554_432,
+    "max_partition_fetch_bytes": 3_145_728,
+    "fetch_max_wait_ms": 20,
+}
 
 
 class Lease:

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
 
 from kcore.pipeline.errors import OptionError, PlanError
 from kcore.pipeline.options import SinkOptions
+from kcore.pipeline.workers import settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -69,6 +70,7 @@ def write(options: SinkOptions, batches: Iterator[RecordBatch]) -> Written:
     """Deliver every row; whatever the producer raises."""
     from kcore.pipeline.producers import lend  # noqa: PLC0415 - only in workers
 
+    settle()
     rows = 0
     with lend(options) as producer:
         pending: list[Any] = []

@@ -33,6 +33,7 @@ from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.offsets import Offsets, listed
 from kcore.pipeline.options import SourceOptions, sink_options, source_options
 from kcore.pipeline.planning import OffsetRange, limit_offsets, split
+from kcore.pipeline.workers import settle
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[RecordB
 
     if not isinstance(partition, RangePartition):
         return iter(())  # what PySpark makes of a plan without partitions
+    settle()
     return read_range(options, partition.wanted)
 
 

@@ -1,0 +1,30 @@
+"""What a worker process of Spark's does once, whichever task comes first.
+
+PySpark's daemon runs the garbage collector after each task, before its worker takes the next one
+(`pyspark/daemon.py`): with pyarrow loaded that is most of what a small task costs there. What the
+first task finds loaded stays for as long as the worker does, so it need not be looked at again.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+_settled_pid = 0
+
+
+def settle() -> None:
+    """Leave what is loaded now out of later collections; nothing in other processes."""
+    global _settled_pid  # noqa: PLW0603 - a process has one collector
+    if _settled_pid == os.getpid() or not _is_reused():
+        return
+    _settled_pid = os.getpid()
+    gc.collect()  # or what is garbage now would be kept, too
+    gc.freeze()
+
+
+def _is_reused() -> bool:
+    """Whether this is a child of PySpark's daemon, which takes task after task."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name == "pyspark.daemon"

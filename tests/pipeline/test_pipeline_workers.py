@@ -1,0 +1,46 @@
+"""What a worker of Spark's does once."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from kcore.pipeline import workers
+
+PROGRAM = """
+import gc, os, sys
+from types import SimpleNamespace
+from kcore.pipeline.workers import settle
+settle()
+assert gc.get_freeze_count() == 0, "not a worker"
+sys.modules["__main__"].__spec__ = SimpleNamespace(name="pyspark.daemon")
+settle()
+first = gc.get_freeze_count()
+kept = [[] for _ in range(1000)]
+settle()
+print(first > 1000, gc.get_freeze_count() - first)
+child = os.fork()
+if not child:
+    settle()
+    os._exit(gc.get_freeze_count() > first + 900)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_worker_leaves_out_what_is_loaded_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.split(), done.stderr) == (["True", "0", "1"], "")
+
+
+def test_others_keep_their_collector_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = gc.get_freeze_count()
+    for main in (SimpleNamespace(), SimpleNamespace(__spec__=None)):
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        workers.settle()
+    assert gc.get_freeze_count() == before
