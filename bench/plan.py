@@ -14,10 +14,10 @@ class SparkPlan:
 
     records: int = 3_000_000
     kib_records: int = 600_000
-    triggers: int = 5
+    triggers: int = 3
     write_rows: int = 1_200_000
     write_kib_rows: int = 300_000
-    rounds: int = 4
+    rounds: int = 3
     partitions: int = 10_000
     batches: int = 1_000
     latencies: int = 50
