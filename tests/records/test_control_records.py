@@ -10,8 +10,8 @@ from record_batches import of_format, patched, raw_batch, raw_record, take_all, 
 from kcore.errors import CorruptRecordError
 from kcore.records import ControlRecord, RecordReader, encode_batch
 from kcore.records.batches import describe_batches
-from kcore.records.markers import ABORT, COMMIT
 from kcore.records.message_set import encode_message_set
+from kcore.structs import ABORT, COMMIT
 
 P1 = 1000
 CONTROL = 0x20 | 0x10
