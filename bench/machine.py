@@ -25,10 +25,17 @@ def load() -> str:
     return f"load {one:.1f} over 1 min, {five:.1f} over 5"
 
 
+def _said(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def about() -> dict[str, str]:
     """Machine, commit, versions, command, load."""
-    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=10"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+    git = ["git", "-C", str(HERE)]
+    commit = _said([*git, "describe", "--always", "--abbrev=10"])
+    # What a run writes itself (results, plots, tables) is not what was measured.
+    if _said([*git, "status", "--porcelain", "--", ":/", ":!/bench/results", ":!/docs"]):
+        commit += "-dirty"
     return {
         "command": command(),
         "commit": commit,

@@ -110,6 +110,13 @@ def test_what_was_fetched_too_much_is_the_next_ranges(broker, hundred, own_lease
     assert len(made) == 1
 
 
+@pytest.mark.parametrize(("given", "waits_ms"), [({}, 20), ({"kafka.fetch.max.wait.ms": "70"}, 70)])
+def test_at_the_end_of_the_log_it_waits_briefly(broker, hundred, own_leases, given, waits_ms):
+    read(options(broker.bootstrap, hundred, **given), hundred, 0, 100)
+    (kept,) = own_leases._kept.values()
+    assert kept[0]._consumer.config["fetch_max_wait_ms"] == waits_ms
+
+
 def test_one_that_was_stopped_half_way_leaves_no_consumer(broker, hundred, own_leases):
     wanted = options(broker.bootstrap, hundred)
     rows = read_range(wanted, OffsetRange(hundred, 0, 0, 100))

@@ -68,13 +68,6 @@ def text(error: KafkaError, number: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(in_memory=True) as running:
-        yield running
-        assert running.faults == []
-
-
-@pytest.fixture(scope="module")
 def bad(broker: EmbeddedBroker) -> str:
     """A topic with a partition for each of LOGS, and one that is sound."""
     broker.create_topic("bad", len(LOGS) + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
 
 import pytest
 from record_batches import _hex, raw_batch, raw_record, vectors
@@ -17,13 +16,6 @@ from kcore.records.message_set import encode_message_set
 from kcore.structs import ABORT, COMMIT
 
 ways = pytest.mark.parametrize("way", WAYS)
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(in_memory=True) as running:
-        yield running
-        assert running.faults == []
 
 
 @pytest.fixture(scope="module")
