@@ -102,9 +102,8 @@ class Disk:
     def sync(self) -> None:
         """Have everything that was written last."""
         self._check()
-        paths, self._unsynced = list(self._unsynced), {}
         try:
-            for path in paths:
+            for path in self._unsynced:
                 known = self._open.get(path)
                 if known is not None:
                     os.fdatasync(known)
@@ -112,6 +111,8 @@ class Disk:
                     _sync(path)
         except OSError as error:
             self._fail(error)
+        finally:  # and not before: another thread may look at `dirty`
+            self._unsynced = {}
 
     def close(self) -> None:
         """Sync, unless that is never done, and let go of everything. Idempotent."""

@@ -1,5 +1,7 @@
 """One log as files: what is told is there again, whatever the files were cut to."""
 
+import os
+
 import pytest
 
 from kcore.broker import LogConfig, PartitionLog
@@ -204,6 +206,20 @@ def test_what_is_to_be_synced(folder, flush):
     disk.sync()
     assert not disk.dirty
     disk.close()
+    disk.close()
+
+
+def test_a_store_is_dirty_until_all_is_synced(folder, monkeypatch):
+    disk = Disk(ALWAYS)
+    LogFiles(folder, disk).appended(batch(0))
+    seen = []
+    for name in ("fsync", "fdatasync"):
+        sync = getattr(os, name)
+        monkeypatch.setattr(f"os.{name}", lambda fd, sync=sync: (seen.append(disk.dirty), sync(fd)))
+    disk.sync()
+    assert len(seen) >= 2
+    assert all(seen)
+    assert not disk.dirty
     disk.close()
 
 
