@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import socket
 import struct
 import threading
@@ -21,6 +22,8 @@ from kcore.transports.pump import LOW_WATER_BYTES
 
 RESET = struct.pack("ii", 1, 0)
 LIMIT_S = 10.0
+LATE_MS = 1000
+TRIES = 5  # the best of them is judged: the machine may be busy
 
 
 def unused_port() -> int:
@@ -209,11 +212,12 @@ def test_bytes_one_at_a_time_through_a_delaying_proxy(rig, serve):
 
 def test_partial_writes_keep_their_order(driver, rig, serve):
     got = bytearray()
-    whole = threading.Event()
+    go_on, whole = threading.Event(), threading.Event()
     chunks = [bytes([n]) * 300_000 for n in range(40)]
     total = sum(map(len, chunks))
 
     def slow(sock):
+        go_on.wait(LIMIT_S)
         while len(got) < total:
             data = sock.recv(100_000)
             if not data:
@@ -228,6 +232,7 @@ def test_partial_writes_keep_their_order(driver, rig, serve):
         rig.core.send(link, chunk)
     rig.pump.step(0)
     assert rig.pump._links[link].out, "the kernel took everything: nothing was tried"
+    go_on.set()
     rig.until(lambda: rig.core.frames)
     assert whole.is_set()
     assert got == b"".join(chunks)
@@ -353,20 +358,40 @@ def test_an_fd_number_used_again_within_a_round_is_not_mistaken(rig, serve):
 # Time ---------------------------------------------------------------------------------------------
 
 
+def quickest_ms(wait):
+    """How long `wait` takes at its quickest; it says so itself."""
+    took = []
+    while len(took) < TRIES and not (took and took[-1] < LATE_MS):
+        took.append(wait())
+    return min(took)
+
+
 def test_silence_ends_in_the_deadline_on_time(rig, serve):
     rig.connect(serve())
-    begin = rig.pump.now_ms()
-    rig.core.at = begin + 80
-    assert rig.pump.step(None) is Step.FED
-    [at] = rig.core.deadlines
-    assert 80 <= at - begin < 1000
+
+    def wait():
+        begin = rig.pump.now_ms()
+        rig.core.at = begin + 80
+        rig.core.deadlines.clear()
+        assert rig.pump.step(None) is Step.FED
+        [at] = rig.core.deadlines
+        assert at - begin >= 80
+        return at - begin
+
+    assert quickest_ms(wait) < LATE_MS
 
 
 def test_a_timeout_ends_the_step_and_feeds_nothing(rig):
     before = rig.core.inputs
-    begin = time.monotonic()
-    assert rig.pump.step(60) is Step.IDLE
-    assert 0.055 <= time.monotonic() - begin < 1
+
+    def wait():
+        begin = time.monotonic()
+        assert rig.pump.step(60) is Step.IDLE
+        took_ms = 1000 * (time.monotonic() - begin)
+        assert took_ms >= 55
+        return took_ms
+
+    assert quickest_ms(wait) < LATE_MS
     assert rig.pump.step(0) is Step.IDLE
     assert rig.pump.step(-5) is Step.IDLE
     assert rig.core.inputs == before
@@ -384,11 +409,11 @@ def test_data_comes_before_the_deadline(rig, serve):
     order = []
     rig.core.when_frame = lambda *_: order.append("frame")
     rig.core.when_deadline = lambda _: order.append("deadline")
-    time.sleep(0.05)  # the application was away; both are due now
+    raw = rig.pump._links[link].raw
+    assert select.select([raw], [], [], LIMIT_S)[0]  # the application was away; both are due now
     rig.core.at = rig.pump.now_ms() - 10
     rig.until(lambda: len(order) == 2)
     assert order == ["frame", "deadline"]
-    assert link
 
 
 def test_an_idle_step_does_not_spin(rig, serve):

@@ -14,7 +14,7 @@ import pytest
 from kcore.transports import NAMES
 
 SCRIPT = """
-import os, sys, time
+import os, sys
 {patch}
 sys.path.insert(0, {support!r})
 from toy_core import ToyCore
@@ -22,9 +22,8 @@ from kcore.transports import Pump, Step, create
 
 pump = Pump(ToyCore(), create({name!r}))
 pump.step(0)
-print("ready", flush=True)
-begin = time.monotonic()
 try:
+    print("ready", flush=True)
     pump.step({timeout})
 except KeyboardInterrupt:
     assert pump.step(10) is Step.IDLE
