@@ -275,8 +275,9 @@ def test_gevent(broker):
                     producer.send("gevent", b"%d-%d" % (n, i)).add_callback(told.append)
             gevent.joinall([gevent.spawn(send, n) for n in range(5)], raise_error=True)
             producer.flush(20)
-            gevent.sleep(0.05)
-            assert len(told) == 500, len(told)
+            with gevent.Timeout(20):
+                while len(told) < 500:
+                    gevent.sleep(0.001)
             assert producer.send("gevent", b"last").get(10).offset >= 0
         print("sent")
     """

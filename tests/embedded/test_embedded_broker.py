@@ -134,11 +134,11 @@ def test_a_taken_port_is_an_error_and_leaves_nothing_open():
 
 
 def test_threads_end_with_it():
-    before = threading.active_count()
+    before = set(threading.enumerate())  # some of others may be about to end
     for _ in range(3):
         with EmbeddedBroker(nodes=3):
-            assert threading.active_count() == before + 1
-    assert threading.active_count() == before
+            assert len(set(threading.enumerate()) - before) == 1
+        assert set(threading.enumerate()) <= before
 
 
 def test_a_child_process_keeps_nothing_open():
@@ -214,7 +214,7 @@ def test_a_session_of_45_seconds_ends_when_time_passes(kcore_broker):
         return len(described.groups[0].members)
 
     assert members() == 1
-    kcore_broker.let_time_pass(44_000)
+    kcore_broker.let_time_pass(35_000)  # the rest is for a machine that stands still in between
     assert members() == 1
     kcore_broker.let_time_pass(45_001)
     end = time.monotonic() + 10
