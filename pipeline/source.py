@@ -27,7 +27,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kcore.pipeline import offsets as json_offsets
-from kcore.pipeline.admission import Admission
+from kcore.pipeline.admission import Admission, Idling
 from kcore.pipeline.cluster import Cluster
 from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.offsets import Offsets, listed
@@ -149,6 +149,10 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[RecordB
     return read_range(options, partition.wanted)
 
 
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
 class KcoreReader(DataSourceReader):
     """A batch query."""
 
@@ -189,6 +193,7 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._held: Offsets = {}  # where the first micro-batch reads nothing
         self._admission = Admission(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
+        self._idling = Idling()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks get the options; connections stay with the driver.
@@ -223,12 +228,20 @@ class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, start: Mapping[str, Any], limit: ReadLimit
     ) -> dict[str, Any]:
         """Where the next micro-batch ends: `start` if there is to be none yet."""
+        if self._target is not None:
+            return self._end_of_batch(start, limit)
+        time.sleep(self._idling.pause_ms(_now_ms()) / 1000)
+        end = self._end_of_batch(start, limit)
+        self._idling.answered(_now_ms(), new=end != start)
+        return end
+
+    def _end_of_batch(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = json_offsets.from_mapping(start)
         latest = self._fetch_latest() if self._target is None else self._target
         self._latest = latest
         self._check_ends(begin, latest)
         full = self._with_new(begin, latest)
-        now_ms = time.monotonic_ns() // 1_000_000
+        now_ms = _now_ms()
         if self._target is None and not self._admission.admits(full, latest, now_ms):
             return dict(start)
         end = latest

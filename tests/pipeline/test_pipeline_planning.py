@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from kcore.pipeline import offsets as json_offsets
-from kcore.pipeline.admission import Admission
+from kcore.pipeline.admission import PAUSE_MAX_MS, Admission, Idling
 from kcore.pipeline.offsets import listed
 from kcore.pipeline.planning import OffsetRange, limit_offsets, split
 from kcore.structs import TopicPartition
@@ -126,6 +126,37 @@ def test_ends_behind_and_partitions_without_a_beginning_count_nothing():
     one = Admission(minimum=1, delay_ms=1000)
     one.took(0)
     assert not one.admits(offsets(9), offsets(4, 100), now_ms=0)
+
+
+def ask(one, now_ms, new):
+    """One question and its answer, which takes a ms. How long the question had to wait."""
+    pause_ms = one.pause_ms(now_ms)
+    one.answered(now_ms + pause_ms + 1, new=new)
+    return pause_ms
+
+
+def test_an_idle_query_asks_less_and_less_often():
+    one, now_ms, pauses = Idling(), 1_000, []
+    while now_ms < 5_000:  # Spark's default is to ask again after 10 ms
+        pauses.append(ask(one, now_ms, new=False))
+        now_ms += pauses[-1] + 11
+    assert pauses[0] == 0
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == PAUSE_MAX_MS
+    assert len(pauses) < 4_000 / PAUSE_MAX_MS + 100
+
+
+def test_what_has_come_ends_the_pauses():
+    one = Idling()
+    for now_ms in range(0, 4_000, 10):
+        ask(one, now_ms, new=False)
+    assert ask(one, 4_000, new=True) > 0
+    assert ask(one, 4_020, new=False) == 0
+
+
+def test_who_asks_seldom_never_waits():
+    one = Idling()
+    assert [ask(one, now_ms, new=False) for now_ms in range(0, 100_000, 200)] == [0] * 500
 
 
 # Offsets as Spark keeps them ---------------------------------------------------------------------
