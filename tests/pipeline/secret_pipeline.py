@@ -12,6 +12,11 @@ from pyspark.errors import PySparkException
 from kcore.pipeline.jobs.session import session
 
 
+def say(line):
+    """In one piece: what Spark says meanwhile would come in between."""
+    sys.stdout.write(f"{line}\n")
+
+
 def main(bootstrap, folder, certificate, login):
     secure = {
         "kafka.bootstrap.servers": bootstrap,
@@ -26,7 +31,7 @@ def main(bootstrap, folder, certificate, login):
         rows = spark.read.format("kcore").options(**secure, subscribe="t").load()
         rows.explain(extended=True)
         print(rows._jdf.queryExecution().logical().toJSON())
-        print("rows:", rows.count())
+        say(f"rows: {rows.count()}")
         found = spark.createDataFrame([("x",)], "value string")
         found.write.format("kcore").options(**secure, topic="t").mode("append").save()
         stream = spark.readStream.format("kcore").options(
@@ -52,7 +57,7 @@ def main(bootstrap, folder, certificate, login):
             try:
                 fails()
             except PySparkException as error:
-                print("failed:", error)
+                say(f"failed: {error}")
 
 
 if __name__ == "__main__":

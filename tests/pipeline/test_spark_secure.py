@@ -47,8 +47,9 @@ def test_read_and_written_and_the_password_is_kept_nowhere(spark, kafka, tmp_pat
     assert [value for *_, value in words(rows)] == sorted(
         (b"%d" % number for number in range(20)), key=int
     )
-    save(spark.sql("select 'x' as value"), address, topic="t", **secure)
-    wanted = {"subscribe": "t", "startingOffsets": "earliest", **secure}
+    kafka.create_topic("written")  # `t` stays as it is for the others
+    save(spark.sql("select 'x' as value"), address, topic="written", **secure)
+    wanted = {"subscribe": "t,written", "startingOffsets": "earliest", **secure}
     run = Collected(spark, address, tmp_path, **wanted).wait()
     assert len(run.rows) == 21
     progress = "".join(one.json for one in run.query.recentProgress)
