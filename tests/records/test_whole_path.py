@@ -187,7 +187,7 @@ def test_a_codec_that_is_missing(
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with Reading(broker, way) as reading:
         reading.assign(topic, {0: 0, 1: 0})
-        reading.until(lambda: len(reading.errors) == 3 and len(reading.seen) == 7)
+        reading.until(lambda: len(reading.errors) >= 3 and len(reading.seen) == 7)
         for error in reading.errors:
             assert isinstance(error, UnsupportedCodecError)
             assert (error.codec, error.partition) == ("zstd", (topic, 0))
