@@ -4,6 +4,7 @@ It touches what users of kafka-python touch every day; what holds for the one mu
 """
 
 import time
+from itertools import chain
 from typing import NamedTuple
 
 import kafka as kafka_python
@@ -122,10 +123,20 @@ def test_iteration_stops_and_goes_on(kafka, made, parts):
     assert (record.timestamp_type, record.headers) == (0, [])
 
 
+def read_until_assigned(consumer):
+    """The records that came while it was given its partitions, however long that took."""
+    found = []
+    deadline_s = time.monotonic() + 20
+    while not consumer.assignment():
+        assert time.monotonic() < deadline_s
+        found += chain.from_iterable(consumer.poll(timeout_ms=100).values())
+    return found
+
+
 def test_a_group_reads_and_commits(kafka, made, parts, names):
     ends = kafka.end_offsets(names.topic)
     consumer = made(names.topic, group_id=names.group, value_deserializer=bytes.decode)
-    values = [record.value for record in consumer]
+    values = [record.value for record in chain(read_until_assigned(consumer), consumer)]
     assert len(values) == RECORDS
     assert all(isinstance(value, str) for value in values)
     assert consumer.subscription() == {names.topic}
@@ -145,7 +156,7 @@ def test_a_group_reads_and_commits(kafka, made, parts, names):
 
 def test_a_callback_of_an_async_commit(made, parts, names):
     consumer = made(names.topic, group_id=names.group)
-    next(consumer)
+    read_until_assigned(consumer)
     told = []
     offsets = {parts[0]: kafka_python.structs.OffsetAndMetadata(3, "", -1)}
     consumer.commit_async(offsets, callback=lambda *outcome: told.append(outcome))
