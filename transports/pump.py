@@ -21,9 +21,10 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kcore.actions import Action, Connect, Disconnect, Send
+from kcore.actions import Action, Connect, Disconnect, Send, SendParts
 from kcore.errors import ForkedError, IllegalStateError
 from kcore.timers import NEVER
 from kcore.transports.core import (
@@ -54,6 +55,8 @@ LOW_WATER_BYTES: Final = 256 * 1024
 _LOW_WATER_MIN: Final = 64 * 1024
 # poll(2) takes an int of ms; a wait cut short by this is only one more turn of the loop.
 WAIT_MS_MAX: Final = 0x3FFF_FFFF
+# Buffers handed to the kernel in one go (Linux: UIO_MAXIOV).
+BUFFERS_MAX: Final = 1_024
 # Names whose addresses are remembered while the core walks through them.
 NAMES_MAX: Final = 1024
 
@@ -89,7 +92,7 @@ class _Link:
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
         self.low_water = 1  # bytes from which on the kernel calls it readable
-        self.out: deque[memoryview] = deque()
+        self.out: deque[bytes | memoryview] = deque()
 
     @property
     def unsent(self) -> bool:
@@ -303,21 +306,34 @@ class Pump:
         link = self._links.get(action.link)
         if link is None:
             return  # it ended a moment ago; the core has been told or is about to be
-        if link.out or not link.connected:
-            link.out.append(memoryview(action.data))
-            return
-        data = action.data
+        idle = link.connected and not link.out
+        link.out.extend(action.parts if isinstance(action, SendParts) else (action.data,))
+        if idle and not self._write(link):
+            self.transport.watch(link.fd, READABLE | WRITABLE)
+
+    def _write(self, link: _Link) -> bool:
+        """Write what waits, in order, until the kernel takes no more; True if nothing is left, or
+        the link has ended.
+        """
+        out = link.out
         try:
-            sent = link.sock.send(data, self._io_flags)
+            while out:
+                if len(out) == 1 or link.tls is not None:
+                    sent = link.sock.send(out[0], self._io_flags)
+                else:
+                    sent = link.raw.sendmsg(islice(out, BUFFERS_MAX), (), self._io_flags)
+                while out and sent >= len(out[0]):
+                    sent -= len(out.popleft())
+                if sent:
+                    out[0] = memoryview(out[0])[sent:]
+                    if link.tls is None:
+                        return False  # the kernel has taken what it could
+            return link.tls is None or link.tls.flush()
         except (BlockingIOError, InterruptedError):
-            sent = 0
+            return False
         except (OSError, ValueError) as error:
             self._fail(link, error)
-            return
-        if sent < len(data):
-            link.out.append(memoryview(data)[sent:])
-        if link.unsent:
-            self.transport.watch(link.fd, READABLE | WRITABLE)
+        return True
 
     # What the sockets say ---------------------------------------------------------------------
 
@@ -382,24 +398,9 @@ class Pump:
         return True
 
     def _flush(self, link: _Link) -> None:
-        """Write what waits, in order, until the kernel takes no more."""
-        out = link.out
-        try:
-            while out:
-                head = out[0]
-                sent = link.sock.send(head, self._io_flags)
-                if sent < len(head):
-                    out[0] = head[sent:]
-                else:
-                    out.popleft()
-            if link.tls is not None and not link.tls.flush():
-                return
-        except (BlockingIOError, InterruptedError):
-            return
-        except (OSError, ValueError) as error:
-            self._fail(link, error)
-            return
-        self.transport.watch(link.fd, READABLE)
+        """The socket is writable: write on, and wait for no more of that if it was all."""
+        if self._write(link) and link.number in self._links:
+            self.transport.watch(link.fd, READABLE)
 
     def _receive(self, link: _Link, now: int) -> bool:
         """Read into the core's own buffer until the socket has no more, or the link's share is used

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcore import limits
-from kcore.actions import Action, Disconnect, Send
+from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.connection.authentication import Authentication
 from kcore.connection.calls import Answer, Build, Done
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
@@ -270,7 +270,7 @@ class Link:
     def _write(self, call: Call, message: Any, now_ms: int) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         call.correlation_id = self._correlation_id
-        data = frames.encode_request(
+        parts = frames.encode_request_parts(
             message, call.version, self._correlation_id, self._options.client_id
         )
         if call.answered:
@@ -278,7 +278,10 @@ class Link:
         else:
             self._completed.append((call, Answer(None, None, call.version, self.node)))
         self.last_used_at = now_ms
-        self._actions.append(Send(self.number, data))
+        if len(parts) == 1:
+            self._actions.append(Send(self.number, bytes(parts[0])))
+        else:
+            self._actions.append(SendParts(self.number, parts))
 
     # -- the world ---------------------------------------------------------------------------------
 

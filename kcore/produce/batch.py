@@ -113,7 +113,11 @@ class Batch(Filling):
         # The application's, told when it is done; the parts of a split batch share them.
         self.waiters: list[Any] = []
         # What takes the records while it is open.
-        self.builder = BatchBuilder(codec=config.codec, level=config.compression_level)
+        self.builder = BatchBuilder(
+            codec=config.codec,
+            level=config.compression_level,
+            expected_bytes=config.batch_size,
+        )
 
     # Filling -------------------------------------------------------------------------------------
 
@@ -173,6 +177,8 @@ class Batch(Filling):
     def identify(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
         """Say who sends it, and write the checksum. Again: as another producer's."""
         assert self.data is not None
+        if self.sent_as is not None:  # a request may still hold its bytes, and is to stay as it is
+            self.data = bytearray(self.data)
         self.producer_id, self.producer_epoch = producer_id, producer_epoch
         self.base_sequence = base_sequence
         stamp(self.data, producer_id, producer_epoch, base_sequence)

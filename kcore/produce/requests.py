@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from kcore.produce.batch import Batch
 from kcore.produce.config import ProduceConfig
 from kcore.structs import TopicPartition
-from kcore.wire.message import ZERO_UUID
+from kcore.wire.message import ZERO_UUID, Pieces
 from kcore.wire.messages import ProduceRequest
 
 # From this version on topics are named by their ids only (KIP-516).
@@ -35,7 +35,8 @@ def build_produce(
             batch.sent_as = batch.identity
             topic.partition_data.append(
                 ProduceRequest.PartitionProduceData(
-                    index=batch.tp.partition, records=memoryview(batch.data)
+                    index=batch.tp.partition,
+                    records=cast("bytes", Pieces((memoryview(batch.data),))),
                 )
             )
     return ProduceRequest(

@@ -8,6 +8,7 @@ cdef struct Field:
 cdef class BatchBuilder:
     cdef bytearray body  # the header's place, then the records; longer than what is used
     cdef Py_ssize_t used
+    cdef Py_ssize_t expected  # what memory is got for once it grows
     cdef readonly int32_t record_count
     cdef int32_t last_delta
     cdef int64_t base_offset
@@ -26,4 +27,5 @@ cdef class BatchBuilder:
     cdef int add(
         self, int64_t timestamp, int64_t delta, Field key, Field value, Field headers
     ) except -1
+    cdef int grow(self, Py_ssize_t size) except -1
     cdef int write_header(self, uint8_t* at, int32_t length, int32_t last_delta) except -1

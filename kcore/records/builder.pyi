@@ -18,6 +18,7 @@ class _BatchOptions(TypedDict, total=False):
     transactional: bool
     control: bool
     delete_horizon_ms: int | None
+    expected_bytes: int
 
 @final
 class BatchBuilder:
@@ -37,10 +38,7 @@ class BatchBuilder:
     def seal(self, last_offset: int | None = ...) -> bytearray: ...
     def finish(self, last_offset: int | None = ...) -> bytes: ...
 
-def stamp(
-    batch: bytearray, producer_id: int, producer_epoch: int, base_sequence: int
-) -> None: ...
-
+def stamp(batch: bytearray, producer_id: int, producer_epoch: int, base_sequence: int) -> None: ...
 def encode_batch(
     records: Iterable[_NewRecord],
     *,

@@ -4,7 +4,12 @@ Java: MemoryRecordsBuilder, DefaultRecord.writeTo. The layout is in layout.pxd.
 """
 
 cimport cython
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
+from cpython.bytearray cimport (
+    PyByteArray_AS_STRING,
+    PyByteArray_FromStringAndSize,
+    PyByteArray_GET_SIZE,
+    PyByteArray_Resize,
+)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -22,12 +27,17 @@ cdef object checksum = crc32c
 
 cdef enum:
     FIRST_CAPACITY = 4096
+    EXPECTED_MAX = 1 << 20  # bytes; Kafka's own limit of a batch, unless a broker is told otherwise
     MAX_RECORD_OVERHEAD = 32  # length, attributes and the five other numbers at their longest
 
 
 @cython.final
 cdef class BatchBuilder:
-    """One batch, record by record; the options are those of `encode_batch`."""
+    """One batch, record by record; the options are those of `encode_batch`.
+
+    expected_bytes: what it may come to, uncompressed. More can be added; but once it is more than a
+    few records, memory is got for so much at once.
+    """
 
     def __init__(
         self,
@@ -43,6 +53,7 @@ cdef class BatchBuilder:
         bint transactional=False,
         bint control=False,
         delete_horizon_ms=None,
+        Py_ssize_t expected_bytes=0,
     ) -> None:
         if codec not in codecs.NAMES:
             raise ValueError(f"unknown codec {codec!r}; known are {', '.join(codecs.NAMES)}")
@@ -67,7 +78,8 @@ cdef class BatchBuilder:
             self.attributes |= layout.DELETE_HORIZON
         self.last_delta = -1
         self.used = layout.HEADER_SIZE
-        self.body = bytearray(FIRST_CAPACITY)
+        self.expected = min(max(expected_bytes, 0), EXPECTED_MAX) + MAX_RECORD_OVERHEAD
+        self.body = PyByteArray_FromStringAndSize(NULL, FIRST_CAPACITY)
 
     @property
     def size_bytes(self) -> int:
@@ -131,7 +143,7 @@ cdef class BatchBuilder:
         if size > INT32_MAX - self.used - MAX_RECORD_OVERHEAD:
             raise ValueError("a batch cannot be larger than 2 GiB")
         if self.used + size + MAX_RECORD_OVERHEAD > PyByteArray_GET_SIZE(self.body):
-            PyByteArray_Resize(self.body, 2 * self.used + size + MAX_RECORD_OVERHEAD)
+            self.grow(2 * self.used + size + MAX_RECORD_OVERHEAD)
         begin = <uint8_t*> PyByteArray_AS_STRING(self.body)
         at = write_varlong(begin + self.used, size)
         at[0] = 0  # attributes, unused
@@ -150,6 +162,19 @@ cdef class BatchBuilder:
             self.max_timestamp = timestamp
         self.last_delta = <int32_t> delta
         self.record_count += 1
+        return 0
+
+    cdef int grow(self, Py_ssize_t size) except -1:
+        """Have memory for so much, and for what is expected: of that only pages that are written to
+        are really used.
+        """
+        cdef bytearray grown
+        if size >= self.expected:
+            PyByteArray_Resize(self.body, size)
+            return 0
+        grown = PyByteArray_FromStringAndSize(NULL, self.expected)
+        memcpy(PyByteArray_AS_STRING(grown), PyByteArray_AS_STRING(self.body), self.used)
+        self.body = grown
         return 0
 
     @cython.critical_section

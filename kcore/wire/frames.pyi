@@ -15,6 +15,9 @@ class DecodedRequest(NamedTuple):
 def encode_request(
     message: Message, version: int, correlation_id: int, client_id: str | None
 ) -> bytes: ...
+def encode_request_parts(
+    message: Message, version: int, correlation_id: int, client_id: str | None
+) -> list[bytes | memoryview]: ...
 def encode_response(message: Message, version: int, correlation_id: int) -> bytes: ...
 def encode_response_parts(
     message: Message, version: int, correlation_id: int

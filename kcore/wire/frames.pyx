@@ -85,13 +85,25 @@ def encode_request(message, int version, int32_t correlation_id, client_id):
 
     Raises as `codec.encode`.
     """
+    return encode_asked(message, version, correlation_id, client_id, None)
+
+
+def encode_request_parts(message, int version, int32_t correlation_id, client_id):
+    """As `encode_request`, in parts to be sent in a row: large pieces of records uncopied."""
+    cdef list aside = []
+    return in_parts(encode_asked(message, version, correlation_id, client_id, aside), aside)
+
+
+cdef bytes encode_asked(
+    object message, int version, int32_t correlation_id, object client_id, list aside
+):
     header = RequestHeader(
         request_api_key=message.API_KEY,
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,
     )
-    return encode_frame(header, 2 if is_flexible(message, version) else 1, message, version, None)
+    return encode_frame(header, 2 if is_flexible(message, version) else 1, message, version, aside)
 
 
 def encode_response(message, int version, int32_t correlation_id):
@@ -104,9 +116,14 @@ def encode_response_parts(message, int version, int32_t correlation_id):
     """As `encode_response`, in parts to be sent in a row: large pieces of records uncopied."""
     header = ResponseHeader(correlation_id=correlation_id)
     cdef list aside = []
-    cdef bytes data = encode_frame(
-        header, response_header_version(message, version), message, version, aside
+    return in_parts(
+        encode_frame(header, response_header_version(message, version), message, version, aside),
+        aside,
     )
+
+
+cdef list in_parts(bytes data, list aside):
+    """A frame with what was left aside in its places."""
     if not aside:
         return [data]
     view = memoryview(data)

@@ -28,7 +28,8 @@ END = 32767
 
 class Pieces(tuple[bytes | memoryview, ...]):
     """Record batches in a row: what `records` of a message to be sent may be in place of bytes, so
-    that they need not be joined (`frames.encode_response_parts` does not copy them either).
+    that they need not be joined (`frames.encode_request_parts` and `encode_response_parts` do not
+    copy them either).
     """
 
     __slots__ = ()

@@ -13,6 +13,7 @@ from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import record_bytes
 from kcore.produce.lane import Lane
 from kcore.produce.partitioning import Partitioning, Sticky
+from kcore.produce.requests import build_produce
 from kcore.records import RecordReader
 from kcore.records.batches import describe_batches
 from kcore.structs import Leader, TopicPartition
@@ -183,6 +184,20 @@ def started(count=0):
     queued(lane)
     end(lane, go(lane))
     return lane, queued(lane, count) if count else []
+
+
+def test_what_a_request_holds_stays_as_it_was_when_a_batch_is_numbered_anew():
+    lane = Lane(T0)
+    queued(lane)
+    batch = lane.take(sequenced=False)
+    batch.identify(7, 0, 5)
+    request = build_produce(ProduceConfig(), [batch], {"t": None}, 9)
+    (held,) = request.topic_data[0].partition_data[0].records
+    before = bytes(held)
+    batch.identify(7, 1, 0)  # KIP-360, while the link has not written it yet
+    assert bytes(held) == before
+    assert next(describe_batches(held)).producer_epoch == 0
+    assert next(describe_batches(batch.data)).producer_epoch == 1
 
 
 def test_sequences_follow_and_wrap():

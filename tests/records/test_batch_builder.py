@@ -138,6 +138,13 @@ def test_large_records() -> None:
     assert [(one.key, one.value) for one in read(encode_batch(rows))] == [row[1:] for row in rows]
 
 
+@pytest.mark.parametrize("expected_bytes", [-1, 0, 100, 20_000, 1 << 40])
+@pytest.mark.parametrize("sizes", [[10] * 700, [9_000] * 4, [30_000, 1, 2_000_000, 5]])
+def test_what_is_expected_changes_no_byte(expected_bytes: int, sizes: list[int]) -> None:
+    rows = [(at, b"k", bytes([at % 256]) * size) for at, size in enumerate(sizes)]
+    assert encode_batch(rows, expected_bytes=expected_bytes) == encode_batch(rows)
+
+
 @pytest.mark.parametrize("offset", [4, 5, 6, 2**31 + 5, -1])
 def test_offsets_that_cannot_be(offset: int) -> None:
     builder = BatchBuilder(base_offset=5)

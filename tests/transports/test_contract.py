@@ -16,6 +16,7 @@ import pytest
 from tcp_proxy import TcpProxy
 from toy_core import frame
 
+from kcore.actions import Send, SendParts
 from kcore.transports import Pump, SocketOptions, Step, create
 from kcore.transports.core import Address
 from kcore.transports.pump import LOW_WATER_BYTES
@@ -210,7 +211,8 @@ def test_bytes_one_at_a_time_through_a_delaying_proxy(rig, serve):
     assert rig.core.frames == [(link, b"piecemeal")]
 
 
-def test_partial_writes_keep_their_order(driver, rig, serve):
+@pytest.mark.parametrize("parts", [1, 50], ids=["whole", "in parts"])
+def test_partial_writes_keep_their_order(rig, serve, parts):
     got = bytearray()
     go_on, whole = threading.Event(), threading.Event()
     chunks = [bytes([n]) * 300_000 for n in range(40)]
@@ -229,7 +231,9 @@ def test_partial_writes_keep_their_order(driver, rig, serve):
 
     link = rig.connect(serve(slow))
     for chunk in chunks:
-        rig.core.send(link, chunk)
+        size = len(chunk) // parts
+        pieces = [memoryview(chunk)[at : at + size] for at in range(0, len(chunk), size)]
+        rig.core.actions.append(SendParts(link, pieces) if parts > 1 else Send(link, chunk))
     rig.pump.step(0)
     assert rig.pump._links[link].out, "the kernel took everything: nothing was tried"
     go_on.set()

@@ -37,6 +37,26 @@ def test_pieces_are_what_they_are_joined(version):
     assert sum(map(len, parts)) == len(joined)
 
 
+@pytest.mark.parametrize("version", range(3, 14))
+def test_a_request_in_pieces(version):
+    def asked(records):
+        data = m.ProduceRequest.PartitionProduceData(index=0, records=records)
+        topic = m.ProduceRequest.TopicProduceData(
+            name="" if version >= 13 else "t",
+            topic_id=bytes(15) + b"1" if version >= 13 else bytes(16),
+            partition_data=[data],
+        )
+        return m.ProduceRequest(acks=-1, timeout_ms=1, topic_data=[topic])
+
+    for one in RECORDS:
+        joined = frames.encode_request(asked(b"".join(one)), version, 7, "me")
+        assert frames.encode_request(asked(Pieces(one)), version, 7, "me") == joined
+        parts = frames.encode_request_parts(asked(Pieces(one)), version, 7, "me")
+        assert b"".join(parts) == joined
+        large = [piece for piece in one if len(piece) >= 2_048]
+        assert [part for part in parts if any(part is piece for piece in large)] == large
+
+
 def test_without_large_pieces_there_is_one_part():
     (part,) = frames.encode_response_parts(answer([Pieces([b"x"])], 12), 12, 7)
     assert isinstance(part, bytes)
