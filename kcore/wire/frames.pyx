@@ -41,7 +41,7 @@ cdef extern from "blocks.h":
     ctypedef struct kcore_block:
         uint8_t *data
 
-    Py_ssize_t BLOCK_MIN
+    size_t BLOCK_MIN
     Py_ssize_t HUGE_PAGE
     kcore_block take_block(size_t size)
     void give_block(kcore_block block)
@@ -293,7 +293,7 @@ cdef class FrameReader:
         """
         if self._frame is None:
             return self._held
-        if self._frame.size < BLOCK_MIN:
+        if <size_t> self._frame.size < BLOCK_MIN:
             return self._filled
         return min(self._frame.size, (self._filled + HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE)
 
