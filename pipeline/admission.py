@@ -9,7 +9,7 @@ from typing import Final
 from kcore.pipeline.offsets import Offsets
 
 PAUSE_MAX_MS: Final = 50
-# A pause is this share of the time in which nothing has come: none of them is felt in a busy stream.
+# A pause is this share of the time in which nothing has come: a busy stream does not feel it.
 _PAUSE_SHARE: Final = 20
 # Spark asks again 10 ms after an answer that says nothing (spark.sql.streaming.pollingDelay).
 _AT_ONCE_MS: Final = 30
@@ -47,7 +47,7 @@ class Idling:
     """How long a question for the latest offsets waits before it is put to the cluster.
 
     Spark asks a hundred times a second while nothing comes, and each time goes through two
-    processes to the brokers. Only who asks again at once waits; a trigger with an interval does not.
+    processes to the brokers. Only who asks again at once waits, no trigger with an interval.
     """
 
     def __init__(self) -> None:

@@ -38,6 +38,9 @@ _TIME = re.compile(
 )
 _NUMBER = re.compile(r"\s*[0-9]{1,19}\s*")
 _MEANT = re.compile(r"(?<=did you mean )'(\w+)'\?")
+# A task of a Python source costs as much as reading some 100,000 small records; far fewer than that
+# are given up to let tasks run side by side.
+_LEAST_RECORDS: Final = 20_000
 _TASKS_MAX: Final = (1 << 31) - 1  # Spark counts them so
 _TIME_UNITS: Final = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -77,6 +80,7 @@ class SourceOptions:
     starting: Bound = Bound(At.LATEST, "startingOffsets")
     ending: Bound = Bound(At.LATEST, "endingOffsets")
     min_partitions: int | None = None
+    min_records_per_partition: int = 1
     max_records_per_partition: int | None = None
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
@@ -103,6 +107,7 @@ _SOURCE_NAMES: Final = (
     "endingOffsetsByTimestamp",
     "endingTimestamp",
     "minPartitions",
+    "minRecordsPerPartition",  # ours
     "maxRecordsPerPartition",
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
@@ -185,6 +190,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         starting=_bound(given, "starting", At.LATEST if streaming else At.EARLIEST, streaming),
         ending=_bound(given, "ending", At.LATEST, streaming),
         min_partitions=given.number("minPartitions", 1, _TASKS_MAX),
+        min_records_per_partition=_least_records(given),
         max_records_per_partition=given.number("maxRecordsPerPartition", 1),
         max_offsets_per_trigger=at_most,
         min_offsets_per_trigger=at_least,
@@ -194,6 +200,20 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         poll_timeout_ms=given.number("kafkaConsumer.pollTimeoutMs", 1) or 120_000,
         client=_consumer(given.kafka),
     )
+
+
+def _least_records(given: _Given) -> int:
+    """Who says how ranges are cut says it alone, unless they are to be packed expressly."""
+    least = given.number("minRecordsPerPartition", 1)
+    if least is None:
+        is_cut = given.get("minPartitions") or given.get("maxRecordsPerPartition")
+        return 1 if is_cut else _LEAST_RECORDS
+    if given.get("maxRecordsPerPartition") is not None:
+        raise OptionError(
+            "minRecordsPerPartition",
+            "contradicts maxRecordsPerPartition: one packs small ranges, the other cuts large ones",
+        )
+    return least
 
 
 def _strategy(

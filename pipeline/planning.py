@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from kcore.pipeline.offsets import Offsets
 from kcore.structs import TopicPartition
+
+# To be sent to another partition costs a task about as much as to read so many records.
+RANGE_RECORDS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,27 @@ def _cut(one: OffsetRange, parts: int) -> list[OffsetRange]:
         pieces.append(OffsetRange(one.topic, one.partition, begin, end))
         begin = end
     return pieces
+
+
+def pack(
+    ranges: list[OffsetRange], least_records: int, min_partitions: int | None = None
+) -> list[list[OffsetRange]]:
+    """The ranges of each task: small neighbours share one until it is worth its cost.
+
+    least_records: what a task should have; a range counts as RANGE_RECORDS more than it has, for
+    the consumer that it needs. min_partitions: so many tasks, if there are as many ranges.
+    """
+    costs = [one.size + RANGE_RECORDS for one in ranges]
+    total = sum(costs)
+    tasks = max(-(-total // least_records), min_partitions or 0)
+    if tasks >= len(ranges):
+        return [[one] for one in ranges]
+    packed: list[list[OffsetRange]] = [[] for _ in range(tasks)]
+    before = 0
+    for one, cost in zip(ranges, costs, strict=True):
+        packed[(before + cost // 2) * tasks // total].append(one)  # where its middle is
+        before += cost
+    return [taken for taken in packed if taken]
 
 
 def limit_offsets(begin: Offsets, end: Offsets, limit: int) -> Offsets:

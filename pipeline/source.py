@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -32,7 +33,7 @@ from kcore.pipeline.cluster import Cluster
 from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.offsets import Offsets, listed
 from kcore.pipeline.options import SourceOptions, sink_options, source_options
-from kcore.pipeline.planning import OffsetRange, limit_offsets, split
+from kcore.pipeline.planning import OffsetRange, limit_offsets, pack, split
 from kcore.pipeline.workers import settle
 from kcore.structs import TopicPartition
 
@@ -116,15 +117,16 @@ def check_schema(options: SourceOptions, schema: StructType) -> None:
 
 
 class RangePartition(InputPartition):
-    """One task's range."""
+    """One task's ranges, read one after the other."""
 
-    def __init__(self, wanted: OffsetRange) -> None:
+    def __init__(self, *ranges: OffsetRange) -> None:
         super().__init__(None)
-        self.wanted = wanted
+        self.ranges = ranges
 
     def __repr__(self) -> str:
-        one = self.wanted
-        return f"{one.topic}-{one.partition}[{one.begin}, {one.end})"
+        return ", ".join(
+            f"{one.topic}-{one.partition}[{one.begin}, {one.end})" for one in self.ranges
+        )
 
 
 def _ranges(begin: Offsets, end: Offsets) -> list[OffsetRange]:
@@ -137,7 +139,8 @@ def _tasks(options: SourceOptions, ranges: list[OffsetRange]) -> list[RangeParti
         min_partitions=options.min_partitions,
         max_records=options.max_records_per_partition,
     )
-    return [RangePartition(piece) for piece in pieces]
+    packed = pack(pieces, options.min_records_per_partition, options.min_partitions)
+    return [RangePartition(*taken) for taken in packed]
 
 
 def _read(options: SourceOptions, partition: InputPartition) -> Iterator[RecordBatch]:
@@ -146,7 +149,7 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[RecordB
     if not isinstance(partition, RangePartition):
         return iter(())  # what PySpark makes of a plan without partitions
     settle()
-    return read_range(options, partition.wanted)
+    return chain.from_iterable(read_range(options, one) for one in partition.ranges)
 
 
 def _now_ms() -> int:

@@ -196,6 +196,22 @@ def test_sizes():
 
 
 @pytest.mark.parametrize(
+    ("given", "records"),
+    [
+        ({}, 20_000),
+        ({"minRecordsPerPartition": "7"}, 7),
+        # Who says how ranges are cut does not want them to be packed,
+        ({"minPartitions": "7"}, 1),
+        ({"maxRecordsPerPartition": "7"}, 1),
+        # unless it is said, too.
+        ({"minPartitions": "7", "minRecordsPerPartition": "8"}, 8),
+    ],
+)
+def test_packing(given, records):
+    assert stream(**given).min_records_per_partition == records
+
+
+@pytest.mark.parametrize(
     ("text", "ms"),
     [("5", 5), ("5ms", 5), ("5s", 5_000), ("5 seconds", 5_000), ("1min", 60_000), ("2h", 7_200_000),
      ("1d", 86_400_000), ("15M", 900_000)],
@@ -210,6 +226,7 @@ def test_durations(text, ms):
         ("minPartitions", "0"),
         ("minPartitions", "x"),
         ("minPartitions", "2147483648"),
+        ("minRecordsPerPartition", "0"),
         ("maxRecordsPerPartition", "0"),
         ("maxOffsetsPerTrigger", "-5"),
         ("minOffsetsPerTrigger", "1.5"),
@@ -229,6 +246,8 @@ def test_values_that_cannot_be_name_their_option(name, value):
 def test_contradictions():
     with pytest.raises(OptionError, match="11 is above maxOffsetsPerTrigger=10"):
         stream(minOffsetsPerTrigger="11", maxOffsetsPerTrigger="10")
+    with pytest.raises(OptionError, match="'minRecordsPerPartition': contradicts maxRecordsPer"):
+        batch(minRecordsPerPartition="3", maxRecordsPerPartition="10")
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         with pytest.raises(OptionError, match=f"'{name}': only means something for batch"):
             stream(**{name: "latest"})

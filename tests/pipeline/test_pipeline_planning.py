@@ -1,13 +1,14 @@
 """Ranges and micro-batches: the rules of Spark's KafkaOffsetRangeCalculator and rateLimit."""
 
 import itertools
+import random
 
 import pytest
 
 from kcore.pipeline import offsets as json_offsets
 from kcore.pipeline.admission import PAUSE_MAX_MS, Admission, Idling
 from kcore.pipeline.offsets import listed
-from kcore.pipeline.planning import OffsetRange, limit_offsets, split
+from kcore.pipeline.planning import RANGE_RECORDS, OffsetRange, limit_offsets, pack, split
 from kcore.structs import TopicPartition
 
 
@@ -95,6 +96,43 @@ def test_limit(begin, end, limit, wanted):
 def test_limit_leaves_alone_what_has_no_beginning():
     new = TopicPartition("u", 0)
     assert limit_offsets(offsets(0), {**offsets(10), new: 7}, 5) == {**offsets(5), new: 7}
+
+
+# Packing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least", "more", "wanted"),
+    [
+        ([], 100, {}, []),
+        ([5, 7], 1, {}, [[5], [7]]),
+        ([5, 7], 10_000, {}, [[5, 7]]),
+        # What is large enough stays alone.
+        ([9_500, 9_500], 10_000, {}, [[9_500], [9_500]]),
+        ([2_000] * 6, 5_000, {}, [[2_000] * 2] * 3),
+        ([100_000, 10, 10], 20_000, {}, [[100_000], [10], [10]]),
+        ([100_000, *[10] * 8], 20_000, {}, [[100_000], [10] * 8]),
+        # The smallest ranges cost something, too: so many and no more share a task.
+        ([1] * 40, 5_010, {}, [[1] * 10] * 4),
+        # As many tasks as are asked for, if there are ranges for them.
+        ([5] * 6, 20_000, {"min_partitions": 2}, [[5] * 3] * 2),
+        ([5] * 6, 20_000, {"min_partitions": 9}, [[5]] * 6),
+    ],
+)
+def test_pack(sizes, least, more, wanted):
+    packed = pack(ranges(*sizes), least, **more)
+    assert [[one.size for one in task] for task in packed] == wanted
+
+
+def test_what_is_packed_is_everything_in_order_and_no_task_has_much_more():
+    rng = random.Random(7)
+    for least in (1, 1_000, 5_000, 20_000, 1_000_000):
+        wanted = ranges(*(rng.randint(1, 3_000) for _ in range(40)))
+        packed = pack(wanted, least)
+        assert list(itertools.chain(*packed)) == wanted
+        loads = [sum(one.size + RANGE_RECORDS for one in task) for task in packed]
+        even = sum(loads) / -(-sum(loads) // least)
+        assert max(loads) <= even + 3_000 + RANGE_RECORDS
 
 
 # Admission ---------------------------------------------------------------------------------------

@@ -44,11 +44,15 @@ def fill(broker, topic, count):
 
 def plan(broker, topic, **more):
     """The ranges of a batch query: (topic, partition, begin, end)."""
-    return ranges(KcoreReader(options(broker.bootstrap, topic, **more)).partitions())
+    return ranges(plan_tasks(broker, topic, **more))
+
+
+def plan_tasks(broker, topic, **more):
+    return KcoreReader(options(broker.bootstrap, topic, **more)).partitions()
 
 
 def ranges(tasks):
-    return [(*one.wanted.tp, one.wanted.begin, one.wanted.end) for one in tasks]
+    return [(*part.tp, part.begin, part.end) for one in tasks for part in one.ranges]
 
 
 @pytest.fixture
@@ -122,6 +126,20 @@ def test_bounds_by_time(broker, request):
 def test_tasks_are_cut_by_size(broker, topic):
     assert len(plan(broker, topic, maxRecordsPerPartition="2")) == 6
     assert len(plan(broker, topic, minPartitions="4")) == 4
+
+
+def test_small_ranges_share_a_task(broker, topic, streamed):
+    assert len(plan_tasks(broker, topic, minRecordsPerPartition="1")) == 2
+    tasks = plan_tasks(broker, topic)
+    assert [str(one) for one in tasks] == [f"{topic}-0[0, 5), {topic}-1[0, 5)"]
+    found = list(KcoreReader(options(broker.bootstrap, topic)).read(tasks[0]))
+    assert [(row["partition"], row["offset"]) for rows in found for row in rows.to_pylist()] == [
+        (partition, offset) for partition in range(2) for offset in range(5)
+    ]
+    reader = streamed(startingOffsets="earliest")
+    begin = reader.initialOffset()
+    tasks = reader.partitions(begin, reader.latestOffset(begin, ReadMaxRows(6)))
+    assert [str(one) for one in tasks] == [f"{topic}-0[0, 3), {topic}-1[0, 3)"]
 
 
 def test_plans_that_cannot_be(broker, topic):
@@ -356,7 +374,7 @@ def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
 
 
 def test_readers_travel_without_their_connections(topic, streamed):
-    reader = streamed(startingOffsets="earliest")
+    reader = streamed(startingOffsets="earliest", minRecordsPerPartition="1")
     end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     again = pickle.loads(pickle.dumps(reader))
     (task, _) = reader.partitions(reader.initialOffset(), end)

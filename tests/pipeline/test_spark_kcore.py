@@ -37,6 +37,9 @@ def test_batch(spark, broker):
     ]  # fmt: skip
     assert words(rows) == all_of()
     assert rows.rdd.getNumPartitions() >= 5
+    packed = load(spark, broker.bootstrap, subscribe="t")
+    assert packed.rdd.getNumPartitions() == 1
+    assert words(packed) == all_of()
     ends = {"startingOffsets": json.dumps({"t": {"0": 2, "1": 2, "2": 2}})}
     ends["endingOffsets"] = json.dumps({"t": {"0": 4, "1": 4, "2": 4}})
     assert words(load(spark, broker.bootstrap, subscribe="t", **ends)) == all_of("t", 2, 4)
