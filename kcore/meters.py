@@ -47,6 +47,17 @@ class Meter:
             self._largest = amount
         self._count += 1
 
+    def record_many(self, total: float, times: int, largest: float, now_ms: int) -> None:
+        """As often as that, together `total`, `largest` at most at once; now."""
+        if now_ms - self._began_at >= SAMPLE_MS:
+            self._move_on(now_ms)
+        self.total += total
+        self.times += times
+        self._sum += total
+        if largest > self._largest or not self._count:
+            self._largest = largest
+        self._count += times
+
     def _move_on(self, now_ms: int) -> None:
         self._before = (self._began_at, self._count, self._sum, self._largest)
         self._begin(now_ms)

@@ -17,3 +17,6 @@ class RecordsDelivered(Event):
     news: ClassVar[bool] = False
 
     batch: Batch
+
+    def __init__(self, batch: Batch) -> None:  # for every batch: quicker than what all values have
+        object.__setattr__(self, "batch", batch)

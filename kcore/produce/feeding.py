@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kcore.errors import KafkaError
 from kcore.produce.accumulator import Accumulator
 from kcore.produce.batch import Batch
+from kcore.produce.lane import Lane
 from kcore.produce.partitioning import Partitioning
 from kcore.records.builder import BatchBuilder
 from kcore.structs import TopicPartition
@@ -68,24 +69,35 @@ class RowsDelivery:
         return calls
 
     def _count(self, batch: Batch, first: int, count: int) -> None:
-        whole = not batch.parts and not batch.record_errors
-        step = count if whole else 1
-        for number in range(first, first + count, step):
+        if not batch.parts and not batch.record_errors:  # one outcome for all
+            error = batch.error
+            if error is not None:
+                self.error = self.error or error
+                self.failed += count
+            else:
+                base = batch.base_offset
+                self._got(batch.tp, base + first if base >= 0 else -1, count)
+            return
+        for number in range(first, first + count):
             outcome = batch.outcome(number)
             assert outcome is not None
             if outcome.error is not None:
                 self.error = self.error or outcome.error
-                self.failed += step
-                continue
-            self.delivered += step
-            found = self.partitions.get(batch.tp)
-            if found is None:
-                found = self.partitions[batch.tp] = PartitionDelivery()
-            found.count += step
-            if outcome.offset >= 0:
-                found.last_offset = max(found.last_offset, outcome.offset + step - 1)
-                if found.first_offset < 0 or outcome.offset < found.first_offset:
-                    found.first_offset = outcome.offset
+                self.failed += 1
+            else:
+                self._got(batch.tp, outcome.offset, 1)
+
+    def _got(self, tp: TopicPartition, offset: int, count: int) -> None:
+        """Records in a row were delivered, the first at this offset; -1: nobody said."""
+        self.delivered += count
+        found = self.partitions.get(tp)
+        if found is None:
+            found = self.partitions[tp] = PartitionDelivery()
+        found.count += count
+        if offset >= 0:
+            found.last_offset = max(found.last_offset, offset + count - 1)
+            if found.first_offset < 0 or offset < found.first_offset:
+                found.first_offset = offset
 
 
 class Feed:
@@ -119,6 +131,7 @@ class Feed:
         self._numbers = numbers
         self._now_ms = now_ms
         self._batches: list[tuple[Batch, int, int] | None] = [None] * len(numbers)
+        self._lanes: dict[int, Lane] = {}
         stuck = partitioning.sticky(topic)
         self._stuck = stuck
         self.sticky = stuck.partition
@@ -137,12 +150,17 @@ class Feed:
         """Have an open batch with room for a record of this size; False: there is no memory."""
         if self.builders[number] is not None:
             self._sync(number)
-        lane = self._accumulator.lane(TopicPartition(self._topic, number))
+        lane = self._lanes.get(number)
+        if lane is None:
+            tp = TopicPartition(self._topic, number)
+            lane = self._lanes[number] = self._accumulator.lane(tp)
         batch = self._accumulator.room(lane, size_bytes, self._now_ms)
         if batch is None:
             return False
-        self._batches[number] = (batch, batch.record_count, batch.raw_bytes)
-        self.builders[number] = batch.builder
+        builder = self.builders[number] = batch.builder
+        assert builder is not None
+        count = builder.record_count
+        self._batches[number] = (batch, count, builder.size_bytes if count else 0)
         return True
 
     def finish(self) -> None:
@@ -155,11 +173,14 @@ class Feed:
             self._stuck.taken_bytes = self._stuck.batch_size - self.sticky_bytes
 
     def _sync(self, number: int) -> None:
-        entry, self._batches[number], self.builders[number] = self._batches[number], None, None
+        entry, self._batches[number] = self._batches[number], None
+        builder, self.builders[number] = self.builders[number], None
         assert entry is not None
+        assert builder is not None
         batch, first, raw_bytes = entry
-        if batch.record_count > first:
-            self._delivery.add(batch, first, batch.record_count - first)
-            self._accumulator.grew(batch, batch.raw_bytes - raw_bytes)
+        added = builder.record_count - first
+        if added:
+            self._delivery.add(batch, first, added)
+            self._accumulator.grew(batch, builder.size_bytes - raw_bytes)
         else:
             self._accumulator.withdraw(batch)

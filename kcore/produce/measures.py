@@ -14,6 +14,29 @@ from kcore.produce.batch import Batch
 Group = dict[str, float]
 
 
+class _Sums:
+    """What a request brings of a topic. packing: compressed / raw, of all batches. retried: records
+    that were sent before.
+    """
+
+    __slots__ = ("batches", "bytes", "packing", "records", "retried")
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.records = 0
+        self.bytes = 0
+        self.packing = 0.0
+        self.retried = 0
+
+    def add(self, batch: Batch, count: int, size_bytes: int) -> None:
+        self.batches += 1
+        self.records += count
+        self.bytes += size_bytes
+        self.packing += size_bytes / (batch.raw_bytes or 1)
+        if batch.attempts > 1:
+            self.retried += count
+
+
 class _Topic:
     """Of one topic, or of all."""
 
@@ -26,12 +49,12 @@ class _Topic:
         self.retries = Meter(now_ms)
         self.errors = Meter(now_ms)
 
-    def sent(self, batch: Batch, size_bytes: int, now_ms: int) -> None:
-        self.records.record(batch.record_count, now_ms)
-        self.bytes.record(size_bytes, now_ms)
-        self.packing.record(size_bytes / max(1, batch.raw_bytes), now_ms)
-        if batch.attempts > 1:
-            self.retries.record(batch.record_count, now_ms)
+    def sent(self, sums: _Sums, now_ms: int) -> None:
+        self.records.record_many(sums.records, sums.batches, 0, now_ms)
+        self.bytes.record_many(sums.bytes, sums.batches, 0, now_ms)
+        self.packing.record_many(sums.packing, sums.batches, 0, now_ms)
+        if sums.retried:
+            self.retries.record_many(sums.retried, 1, 0, now_ms)
 
     def tell(self, now_ms: int) -> Group:
         return {
@@ -61,21 +84,28 @@ class Measures:
 
     def sent(self, batches: Iterable[Batch], now_ms: int) -> None:
         """A request with these was begun."""
-        count = 0
+        count = largest = 0
+        topics: dict[str, _Sums] = {}
         for batch in batches:
-            size = len(batch.data or b"")
-            count += batch.record_count
-            self._batches.record(size, now_ms)
+            size, records = len(batch.data or b""), batch.record_count
+            count += records
+            largest = max(largest, size)
             if batch.attempts <= 1:
                 self._queued.record(now_ms - batch.created_at, now_ms)
-            self._all.sent(batch, size, now_ms)
-            self._topic(batch, now_ms).sent(batch, size, now_ms)
+            sums = topics.get(batch.tp.topic)
+            if sums is None:
+                sums = topics[batch.tp.topic] = _Sums()
+            sums.add(batch, records, size)
+        for name, sums in topics.items():
+            self._batches.record_many(sums.bytes, sums.batches, largest, now_ms)
+            self._all.sent(sums, now_ms)
+            self._topic(name, now_ms).sent(sums, now_ms)
         self._requests.record(count, now_ms)
 
-    def _topic(self, batch: Batch, now_ms: int) -> _Topic:
-        topic = self._topics.get(batch.tp.topic)
+    def _topic(self, name: str, now_ms: int) -> _Topic:
+        topic = self._topics.get(name)
         if topic is None:
-            topic = self._topics[batch.tp.topic] = _Topic(now_ms)
+            topic = self._topics[name] = _Topic(now_ms)
         return topic
 
     def answered(self, node_id: int, began_at: int, now_ms: int) -> None:
@@ -89,7 +119,7 @@ class Measures:
     def failed(self, batch: Batch, now_ms: int) -> None:
         """Its records are given up."""
         self._all.errors.record(batch.record_count, now_ms)
-        self._topic(batch, now_ms).errors.record(batch.record_count, now_ms)
+        self._topic(batch.tp.topic, now_ms).errors.record(batch.record_count, now_ms)
 
     def split(self, now_ms: int) -> None:
         """A batch was too large."""

@@ -8,7 +8,6 @@ drawn at random, those with short queues more often than those with long ones (K
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from itertools import accumulate
 
 from kcore.connection.calls import ClusterView
@@ -29,17 +28,25 @@ class Partitioning:
         self._accumulator = accumulator
         self._rng = rng
         self._sticky: dict[str, Sticky] = {}
+        # Of each topic: the view's version, and what could be drawn from under it.
+        self._choices: dict[str, tuple[int, list[int], list[TopicPartition]]] = {}
 
     def choose_sticky(self, topic: str, partitions: list[int]) -> int:
         """The partition of a record without a key."""
         stuck = self.sticky(topic)
         if stuck.partition >= 0:
             return stuck.partition
-        adaptive = self._config.partitioner_adaptive
-        return stuck.choose(
-            self.available(topic, partitions) or partitions,
-            (lambda number: self._queued(topic, number)) if adaptive else None,
-        )
+        version = self._cluster.version
+        known = self._choices.get(topic)
+        if known is None or known[0] != version:
+            numbers = self.available(topic, partitions) or partitions
+            known = version, numbers, [TopicPartition(topic, number) for number in numbers]
+            self._choices[topic] = known
+        queued = None
+        if self._config.partitioner_adaptive and len(known[1]) > 1:
+            lanes = self._accumulator.lanes
+            queued = [len(lanes[tp].queue) if tp in lanes else 0 for tp in known[2]]
+        return stuck.choose(known[1], queued)
 
     def sticky(self, topic: str) -> Sticky:
         """Where records without a key go now."""
@@ -53,10 +60,6 @@ class Partitioning:
         leader = self._cluster.leader
         return [number for number in partitions if leader(TopicPartition(topic, number))]
 
-    def _queued(self, topic: str, number: int) -> int:
-        lane = self._accumulator.lanes.get(TopicPartition(topic, number))
-        return 0 if lane is None else len(lane.queue)
-
 
 class Sticky(Draw):
     """Where records of one topic go that have no key."""
@@ -67,11 +70,11 @@ class Sticky(Draw):
         super().__init__(max(1, batch_size))
         self._rng = rng
 
-    def choose(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:
+    def choose(self, partitions: list[int], queued: list[int] | None) -> int:
         """Draw the partition for the next records.
 
-        partitions: those to draw from. queued: how many batches wait for each; None: all count the
-        same.
+        partitions: those to draw from. queued: how many batches wait for each of them; None: all
+        count the same.
         """
         self.partition = self._draw(partitions, queued)
         self.taken_bytes = 0
@@ -90,13 +93,12 @@ class Sticky(Draw):
         if full or self.taken_bytes >= 2 * self.batch_size:
             self.partition = -1
 
-    def _draw(self, partitions: list[int], queued: Callable[[int], int] | None) -> int:
+    def _draw(self, partitions: list[int], queued: list[int] | None) -> int:
         count = len(partitions)
         if count == 1:
             return partitions[0]
         if queued is None:
             return partitions[int(self._rng.random() * count) % count]
-        sizes = [queued(partition) for partition in partitions]
-        ceiling = max(sizes) + 1
-        weights = list(accumulate(ceiling - size for size in sizes))
+        ceiling = max(queued) + 1
+        weights = [*accumulate([ceiling - size for size in queued])]
         return partitions[bisect_right(weights, int(self._rng.random() * weights[-1]))]

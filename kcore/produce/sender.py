@@ -154,6 +154,7 @@ class Sender:
         """Lanes that can be sent, by leader, in the order they became due."""
         by_node: dict[int, list[Lane]] = {}
         done: list[Lane] = []
+        leader_of = self._cluster.leader
         for lane in self._accumulator.due:
             if not lane.queue:
                 done.append(lane)
@@ -163,28 +164,31 @@ class Sender:
                 continue
             if not self._may_go(lane):
                 continue  # an answer moves it on
-            node_id = self._leader(lane, now_ms)
-            if node_id is not None:
-                by_node.setdefault(node_id, []).append(lane)
+            leader = leader_of(lane.tp)
+            if leader is not None and leader.node_id in by_node:  # it was asked about just now
+                by_node[leader.node_id].append(lane)
+            elif self._can_be_asked(lane, leader, now_ms):
+                assert leader is not None
+                by_node[leader.node_id] = [lane]
         for lane in done:
             del self._accumulator.due[lane]
         return by_node
 
-    def _leader(self, lane: Lane, now_ms: int) -> int | None:
-        leader = self._cluster.leader(lane.tp)
+    def _can_be_asked(self, lane: Lane, leader: Leader | None, now_ms: int) -> bool:
+        """Whether there is a leader who can be reached; if not, the lane is left alone for now."""
         if leader is None:
             self._again_later(lane, now_ms)
-            return None
+            return False
         reach = self._links.reach(leader.node_id, now_ms)
         if reach in _REACHABLE:
-            return leader.node_id
+            return True
         if reach is Reach.BACKOFF:
             lane.retry_at = max(self._links.retry_at(leader.node_id), now_ms + 1)
             self._wait_until = min(self._wait_until, lane.retry_at)
             self._cluster.request_update()
         else:
             self._again_later(lane, now_ms)
-        return None
+        return False
 
     def _again_later(self, lane: Lane, now_ms: int) -> None:
         """Leave a lane alone for a while, and ask for fresh metadata."""
