@@ -63,7 +63,8 @@ class Core(Protocol):
         """The first `n` bytes of the buffer lent are filled; the loan ends.
 
         A core may say how many more bytes of the link have to come before anything can come of
-        them: then nothing has changed. 0 or None: something may have.
+        them: then nothing has changed. 0 or None: something may have. Below 0: there may be
+        actions, but nothing has come that anybody waits for, and no deadline is sooner.
         """
 
     def next_action(self) -> Action | None:

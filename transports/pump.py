@@ -430,9 +430,9 @@ class Pump:
             filled = count == len(room)
             del room  # the loan ends: the core may resize what is behind it
             missing = core.receive_advance(number, count, now)
-            if not missing:
+            if missing is None or missing <= 0:
                 self._obey()
-                fed = True
+                fed = fed or not missing
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
         if number in self._links:

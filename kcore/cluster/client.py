@@ -71,8 +71,9 @@ class ClientCore:
     def receive_advance(self, link: int, size: int, now_ms: int) -> int:
         """End the loan: `size` bytes were written.
 
-        How many more have to come before anything can come of them: they are part of a frame, and
-        nothing has changed. 0: something may have.
+        Above 0: how many more have to come before anything can come of them; they are part of a
+        frame, and nothing has changed. 0: something may have. Below: there may be actions, and
+        nothing else has changed, save for deadlines that are later now.
         """
         missing = self._links.receive_advance(link, size, now_ms)
         if self._links.completed or self._links.changes != self._seen_changes:

@@ -24,7 +24,7 @@ from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
 from kcore.connection.authentication import Authentication
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Build, Done, Reach
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Build, Done, Reach, Standing
 from kcore.connection.link import Call, Completed, Link, LinkOptions
 from kcore.connection.sasl import Credentials
 from kcore.errors import (
@@ -154,10 +154,13 @@ class Links:
         timeout_ms: int | None = None,
         max_version: int | None = None,
         answered: bool = True,
+        standing: Standing | None = None,
     ) -> None:
         """Ask `node`; see `connection.calls.Network`."""
         limit = self._config.link.request_timeout_ms if timeout_ms is None else timeout_ms
-        call = Call(api, build, done, now_ms + limit, max_version, answered=answered)
+        call = Call(
+            api, build, done, now_ms + limit, max_version, answered=answered, standing=standing
+        )
         entry = self._nodes.get(node)
         if entry is None or self._closed:
             why = f"node {node} is not known (any more)"
@@ -315,7 +318,7 @@ class Links:
 
     def receive_advance(self, link: int, size: int, now_ms: int) -> int:
         """End the loan with `size` bytes written; how many are missing for anything to come of
-        them.
+        them, below 0 if only actions have.
         """
         entry = self._by_number.get(link)
         if entry is None or entry.link is None:

@@ -4,6 +4,8 @@ Rules every room relies on:
 * `done` never runs inside `send`; it runs later, while an input (bytes, closure, deadline) is
   handled.
 * `done` runs exactly once for each request sent, whatever happens to the link.
+* A question may stand (`Standing`): answers that tell nothing are then followed by the same
+  question at once, and `done` runs with the first answer that tells something, or the link's end.
 * The body is built when the request is written, because only then the connection's version is
   known.
 """
@@ -52,6 +54,22 @@ class Answer:
 Done = Callable[[Answer, int], None]  # (answer, now_ms)
 
 
+class Standing(Protocol):
+    """What is asked again and again, and mostly answered with nothing.
+
+    timeout_ms: how long each answer may take.
+    """
+
+    timeout_ms: int
+
+    def again(
+        self, frame: memoryview, version: int, correlation_id: int, client_id: str, now_ms: int
+    ) -> bytes | None:
+        """The request (its frame) that follows this answer, if there is nothing in it and nobody
+        has anything else to ask; None: decode it, and let `done` see to what follows.
+        """
+
+
 class Reach(Enum):
     """Whether a request to a node can go out."""
 
@@ -76,6 +94,7 @@ class Network(Protocol):
         timeout_ms: int | None = None,
         max_version: int | None = None,
         answered: bool = True,
+        standing: Standing | None = None,
     ) -> None:
         """Ask `node`. `timeout_ms` counts from now; default: the configured request timeout.
 

@@ -21,7 +21,7 @@ from typing import Any
 from kcore import limits
 from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.connection.authentication import Authentication
-from kcore.connection.calls import Answer, Build, Done
+from kcore.connection.calls import Answer, Build, Done, Standing
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -93,6 +93,7 @@ class Call:
         "done",
         "expires_at",
         "max_version",
+        "standing",
         "version",
     )
 
@@ -105,6 +106,7 @@ class Call:
         max_version: int | None,
         *,
         answered: bool = True,
+        standing: Standing | None = None,
     ) -> None:
         self.answered = answered
         self.api = api
@@ -112,6 +114,7 @@ class Call:
         self.done = done
         self.expires_at = expires_at
         self.max_version = max_version
+        self.standing = standing
         self.version = -1
         self.correlation_id = -1
 
@@ -297,13 +300,14 @@ class Link:
 
     def receive_advance(self, size: int, now_ms: int) -> int:
         """`size` bytes were put into the buffer lent last. How many more it takes for anything to
-        come of them; 0 if something may have.
+        come of them; 0 if something may have, -1 if that is only that standing questions were asked
+        again.
         """
         try:
             arrived = self._reader.advance(size)
             if not arrived:
                 return self._reader.missing_bytes
-            self._take(arrived, now_ms)
+            return 0 if self._take(arrived, now_ms) else -1
         except (ProtocolError, AuthenticationFailedError) as error:
             self._fail(error)
         return 0
@@ -373,10 +377,12 @@ class Link:
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def _take(self, arrived: list[memoryview], now_ms: int) -> None:
+    def _take(self, arrived: list[memoryview], now_ms: int) -> bool:
+        """Whether there was any news in it."""
+        news = False
         for frame in arrived:
             if self.state is LinkState.ENDED:
-                return
+                return True
             self.last_used_at = now_ms
             correlation_id = frames.correlation_id(frame)
             if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
@@ -385,6 +391,9 @@ class Link:
                     f"(correlation id {correlation_id})"
                 )
             call = self._in_flight[0]
+            if call.standing is not None and self._ask_again(call, call.standing, frame, now_ms):
+                continue
+            news = True
             if call.done is _never_done:
                 self._take_own(call, frame, now_ms)
                 continue
@@ -397,6 +406,28 @@ class Link:
                 self._muted_until = now_ms + min(throttle_ms, limits.MAX_THROTTLE_MS)
             if self._waiting:
                 self._flush(now_ms)
+        return news
+
+    def _ask_again(self, call: Call, standing: Standing, frame: memoryview, now_ms: int) -> bool:
+        """Follow an answer that tells nothing by the same question; False if it has to be read.
+
+        So nothing but time is between the two, and nobody above is told: a consumer to which
+        nothing comes does little else.
+        """
+        if self._waiting or self._completed or now_ms < self._muted_until or not self.answered:
+            return False
+        authentication = self._authentication
+        if authentication is not None and now_ms >= authentication.renew_at:
+            return False
+        correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        data = standing.again(frame, call.version, correlation_id, self._options.client_id, now_ms)
+        if data is None:
+            return False
+        self._correlation_id = call.correlation_id = correlation_id
+        call.expires_at = now_ms + standing.timeout_ms
+        self._in_flight.rotate(-1)
+        self._actions.append(Send(self.number, data))
+        return True
 
     # -- greeting and authentication ---------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
-from kcore.fetch.config import FETCH_ASK_BYTES, FETCH_SLACK_MS, FetchConfig
+from kcore.fetch.config import FETCH_ASK_BYTES, FetchConfig
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
 from kcore.fetch.reading import opener
@@ -32,6 +32,7 @@ from kcore.fetch.requests import TOPIC_IDS_SINCE, build_fetch
 from kcore.fetch.retries import Retries
 from kcore.fetch.session import FetchSession
 from kcore.fetch.shelf import Shelf
+from kcore.fetch.standing import StandingFetch
 from kcore.fetch.states import WITH_POSITION
 from kcore.structs import Rng, TopicPartition
 from kcore.wire.apis import ApiKey
@@ -43,7 +44,8 @@ class NodePlan:
 
     wanted: in the order to be served. changed: where the session may not know what is wanted.
     waiting: bytes it sent that can be handed over and were not. reserved: what the request in
-    flight may bring.
+    flight may bring. shared_with: how many nodes were busy when that was decided.
+    standing: the requests that follow empty answers.
     """
 
     __slots__ = (
@@ -56,10 +58,14 @@ class NodePlan:
         "retry_at",
         "sent_at",
         "session",
+        "shared_with",
+        "standing",
         "waiting",
         "wanted",
         "without_id",
     )
+
+    standing: StandingFetch
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
@@ -70,7 +76,7 @@ class NodePlan:
         self.in_flight = False
         self.sent_at = 0
         self.waiting = 0
-        self.reserved = 0
+        self.reserved = self.shared_with = 0
         self.failures = 0  # answers in a row that were none, or of no use
         self.early = 0  # empty answers in a row that came too soon
         self.retry_at = 0
@@ -99,8 +105,8 @@ class Planner:
         self._rng = rng
         self._take = take
         self.ready: dict[NodePlan, None] = {}  # may have something to ask
-        self._starved: dict[NodePlan, None] = {}  # has, but there is no memory
-        self._busy_nodes = 0  # nodes of which anything is wanted
+        self.starving: dict[NodePlan, None] = {}  # has, but there is no memory
+        self.busy_nodes = 0  # nodes of which anything is wanted
         self._partition_retries: Retries[Partition] = Retries()
         self._node_retries: Retries[NodePlan] = Retries()
 
@@ -133,9 +139,9 @@ class Planner:
         self.ready[plan] = None
 
     def _freed(self) -> None:
-        if self._starved:
-            self.ready.update(self._starved)
-            self._starved.clear()
+        if self.starving:
+            self.ready.update(self.starving)
+            self.starving.clear()
 
     # -- leaders -----------------------------------------------------------------------------------
 
@@ -220,8 +226,9 @@ class Planner:
         plan = self.nodes.get(node_id)
         if plan is None:
             plan = self.nodes[node_id] = NodePlan(node_id)
+            plan.standing = StandingFetch(self._config, self, plan)
         if not plan.wanted:
-            self._busy_nodes += 1
+            self.busy_nodes += 1
         plan.wanted[tp] = partition
         plan.changed[tp] = None
         if partition.topic_id is None:
@@ -239,7 +246,7 @@ class Planner:
         plan.changed[tp] = None
         plan.without_id.discard(tp)
         if not plan.wanted:
-            self._busy_nodes -= 1
+            self.busy_nodes -= 1
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -266,21 +273,22 @@ class Planner:
             return
         allowance = self._allowance()
         if not allowance:
-            self._starved[plan] = None  # `_freed` comes back to it
+            self.starving[plan] = None  # `_freed` comes back to it
             return
         plan.in_flight = True
         plan.sent_at = now_ms
         plan.reserved = allowance
+        plan.shared_with = self.busy_nodes
         self.reserved_bytes += allowance
-        config = self._config
         self._network.send(
             plan.node_id,
             ApiKey.FETCH,
             lambda version: self._build(plan, version),
             lambda answer, at_ms: self._answered(plan, answer, at_ms),
             now_ms,
-            timeout_ms=max(config.request_timeout_ms, config.fetch_max_wait_ms + FETCH_SLACK_MS),
+            timeout_ms=plan.standing.timeout_ms,
             max_version=TOPIC_IDS_SINCE - 1 if plan.without_id else None,
+            standing=plan.standing,
         )
 
     def _unreachable(self, plan: NodePlan, reach: Reach, now_ms: int) -> None:
@@ -308,7 +316,7 @@ class Planner:
         """How many bytes to ask for; 0 if there is no memory for an answer now."""
         config, shelf = self._config, self.shelf
         budget = config.max_buffered_bytes
-        share = max(budget // (2 * max(self._busy_nodes, 1)), 1)
+        share = max(budget // (2 * max(self.busy_nodes, 1)), 1)
         enough = max(FETCH_ASK_BYTES, config.max_partition_fetch_bytes)
         wanted = min(config.fetch_max_bytes, share, enough)
         least = min(config.max_partition_fetch_bytes, wanted)
@@ -347,4 +355,4 @@ class Planner:
 
     def starved(self, plan: NodePlan) -> bool:
         """Whether the node is not asked for want of memory."""
-        return plan in self._starved
+        return plan in self.starving

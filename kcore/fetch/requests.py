@@ -40,15 +40,23 @@ def build_fetch(
     epoch = request.session_epoch
     if not config.enable_incremental_fetch_sessions:
         epoch = FINAL_EPOCH  # without a session to end: "and make none" (KIP-227)
+    body = next_empty(config, request.session_id, epoch, max_bytes)
+    body.topics = _topics(request.send)
+    body.forgotten_topics_data = _forgotten(request.forget)
+    return body
+
+
+def next_empty(
+    config: FetchConfig, session_id: int, session_epoch: int, max_bytes: int
+) -> FetchRequest:
+    """The next request of a session in which nothing changes."""
     return FetchRequest(
         max_wait_ms=config.fetch_max_wait_ms,
         min_bytes=config.fetch_min_bytes,
         max_bytes=max_bytes,
         isolation_level=config.isolation_level.value,
-        session_id=request.session_id,
-        session_epoch=epoch,
-        topics=_topics(request.send),
-        forgotten_topics_data=_forgotten(request.forget),
+        session_id=session_id,
+        session_epoch=session_epoch,
         rack_id=config.client_rack,
     )
 

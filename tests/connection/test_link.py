@@ -358,3 +358,98 @@ def test_an_api_that_the_stated_release_has_not_is_not_spoken():
     (answer,) = peer.answers()
     assert isinstance(answer.error, UnsupportedVersionError)
     assert "api_version" in str(answer.error)
+
+
+class Asking:
+    """A question that stands as long as its answers are `quiet`."""
+
+    timeout_ms = 700
+
+    def __init__(self, quiet=True):
+        self.quiet = quiet
+        self.heard = []
+
+    def again(self, frame, version, correlation_id, client_id, now_ms):
+        self.heard.append((version, correlation_id, client_id, now_ms))
+        body = HeartbeatRequest(group_id="again")
+        return frames.encode_request(body, version, correlation_id, client_id) * self.quiet or None
+
+
+def standing(peer, **given):
+    question = Asking(**given)
+    call = Call(
+        ApiKey.HEARTBEAT, lambda _: HeartbeatRequest(), peer.done, 500, None, standing=question
+    )
+    peer.link.send(call, 0)
+    return call, question
+
+
+def proven():
+    peer = Peer()
+    peer.greet()
+    peer.send()
+    peer.answer(*peer.requests(), MetadataResponse())
+    peer.completed.clear()
+    return peer
+
+
+def test_a_standing_question_follows_its_answer_and_nobody_hears_of_it():
+    peer = proven()
+    call, question = standing(peer)
+    for now in (400, 900, 1_400):
+        (request,) = peer.requests()
+        peer.answer(request, HeartbeatResponse(), now)
+        assert question.heard[-1] == (4, request.correlation_id + 1, "me", now)
+        assert call.expires_at == peer.link.deadline() == now + 700
+        assert peer.answers() == []
+    (request,) = peer.requests()
+    question.quiet = False
+    peer.answer(request, HeartbeatResponse(error_code=27), 1_500)
+    (answer,) = peer.answers()
+    assert answer.body.error_code == 27
+    assert peer.requests() == []
+    assert peer.link.load == 0
+
+
+def test_a_standing_question_is_overdue_and_fails_as_any_other():
+    peer = proven()
+    standing(peer)
+    peer.answer(*peer.requests(), HeartbeatResponse(), 400)
+    peer.link.handle_deadline(1_099)
+    assert peer.answers() == []
+    peer.link.handle_deadline(1_100)
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, RequestTimedOutError)
+
+
+def test_a_standing_question_takes_its_place_behind_the_others_in_flight():
+    peer = proven()
+    standing(peer)
+    other = peer.send(timeout=30_000)
+    first, second = peer.requests()
+    peer.answer(first, HeartbeatResponse(), 10)
+    (third,) = peer.requests()
+    peer.answer(second, MetadataResponse(), 20)
+    assert [call for call, _ in peer.completed] == [other]
+    peer.completed.clear()
+    peer.answer(third, HeartbeatResponse(), 30)
+    assert (peer.link.ready, peer.answers(), len(peer.requests())) == (True, [], 1)
+
+
+@pytest.mark.parametrize("why", ["waiting", "answers", "muted", "unproven"])
+def test_an_answer_to_a_standing_question_is_read_where_others_have_to_be_heard(why):
+    peer = proven()
+    _, question = standing(peer)
+    (request,) = peer.requests()
+    if why == "waiting":
+        peer.link._options = LinkOptions(client_id="me", max_in_flight=1)
+        peer.send()
+    elif why == "answers":
+        peer.completed.append(("another", "answer"))
+    elif why == "muted":
+        peer.link._muted_until = 50
+    else:
+        peer.link.answered = False
+    peer.answer(request, HeartbeatResponse(), 10)
+    assert peer.answers()[-1].body == HeartbeatResponse()
+    assert question.heard == []

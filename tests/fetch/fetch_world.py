@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from kcore.connection.calls import Answer, Build, Done, Reach
+from kcore.connection.calls import Answer, Build, Done, Reach, Standing
 from kcore.errors import DisconnectedError, KafkaError
 from kcore.events import Event
 from kcore.fetch.config import FetchConfig
@@ -81,6 +81,7 @@ class FakeNetwork:
         *,
         timeout_ms: int | None = None,
         max_version: int | None = None,
+        standing: Standing | None = None,
     ) -> None:
         version = self.versions.get(node, NEWEST)[api]
         if max_version is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcore.assignors import MemberSubscription, RangeAssignor, RebalanceProtocol, blobs
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Reach
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Reach, Standing
 from kcore.errors import (
     DisconnectedError,
     KafkaError,
@@ -82,6 +82,7 @@ class FakeNetwork:
         *,
         timeout_ms: int | None = None,
         max_version: int | None = None,
+        standing: Standing | None = None,
     ) -> None:
         limit = 30_000 if timeout_ms is None else timeout_ms
         version = min(self.versions.get(api, 99), API_TABLE[api].max_version, max_version or 99)

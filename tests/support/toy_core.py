@@ -42,6 +42,7 @@ class ToyCore:
 
     connected, closed, deadlines, frames: the inputs so far, as (link, ...) tuples where a link is
     meant.
+    quiet: frames of which only actions come.
     when_connected, when_frame, when_closed, when_deadline: scripts run inside the input.
     """
 
@@ -55,6 +56,7 @@ class ToyCore:
         self.inputs = 0
         self.reads = 0
         self.at = NEVER
+        self.quiet: set[bytes] = set()
         self.when_connected: Callable[[int], None] | None = None
         self.when_frame: Callable[[int, bytes], None] | None = None
         self.when_closed: Callable[[int], None] | None = None
@@ -131,11 +133,12 @@ class ToyCore:
         stream.buffer = bytearray(size)
         stream.filled = 0
         stream.is_head = not was_head
-        if not was_head:
-            self.frames.append((link, bytes(body)))
-            if self.when_frame:
-                self.when_frame(link, bytes(body))
-        return 0
+        if was_head:
+            return size
+        self.frames.append((link, bytes(body)))
+        if self.when_frame:
+            self.when_frame(link, bytes(body))
+        return -1 if bytes(body) in self.quiet else 0
 
     def next_action(self) -> Action | None:
         return self.actions.popleft() if self.actions else None

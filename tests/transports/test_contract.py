@@ -48,6 +48,19 @@ def test_connect_and_echo(rig, serve):
     assert rig.core.closed == []
 
 
+def test_what_only_makes_the_core_ask_again_does_not_end_a_step(rig, serve):
+    link = rig.connect(serve())
+    rig.core.quiet = {b"nothing"}
+    rest = [b"nothing", b"nothing", b"something"]
+    rig.core.when_frame = lambda link, _: rest and rig.core.send(link, frame(rest.pop(0)))
+    rig.core.send(link, frame(b"nothing"))
+    assert rig.pump.step(10_000) is Step.FED
+    assert [body for _, body in rig.core.frames] == [b"nothing"] * 3 + [b"something"]
+    rig.core.send(link, frame(b"nothing"))
+    assert rig.pump.step(100) is Step.IDLE
+    assert rig.core.frames[-1] == (link, b"nothing")
+
+
 def test_what_is_sent_before_the_connection_stands_goes_out_in_order(rig, serve):
     link = rig.core.connect("127.0.0.1", serve().port)
     for number in range(20):

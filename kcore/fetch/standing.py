@@ -1,0 +1,104 @@
+"""The fetch request that follows an empty answer, as bytes.
+
+A consumer to which nothing comes asks each node twice a second, and is told that there is nothing.
+In a session (KIP-227) such an answer, and the request behind it if nothing is wanted that was not
+wanted before, are always the same bytes but for two numbers; so neither is taken apart or put
+together. What it saves is not computing: after half a second of sleep every line of code and every
+object has to be fetched from memory, and the long way is some hundred functions.
+
+What is not exactly so goes the long way: any error, any partition in the answer, a throttle, one
+that came too early, a session that ends, anything touched, moved, paused or held meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
+from kcore.fetch.requests import next_empty
+from kcore.fetch.session import INITIAL_EPOCH
+from kcore.limits import MAX_INT32
+from kcore.wire.frames import encode_request, encode_response
+from kcore.wire.messages import FetchResponse
+
+if TYPE_CHECKING:
+    from kcore.fetch.planner import NodePlan, Planner
+
+# In a frame with its length before it: behind the length, and behind API key and version.
+_CORRELATION_ID_AT: Final = 8
+# Of an answer, behind its length and correlation id.
+_ANSWER_BODY_AT: Final = 8
+
+
+class StandingFetch:
+    """`kcore.connection.calls.Standing` for the fetches of one node."""
+
+    __slots__ = (
+        "_answer",
+        "_config",
+        "_early_ms",
+        "_epoch_at",
+        "_made_for",
+        "_plan",
+        "_planner",
+        "_request",
+        "timeout_ms",
+    )
+
+    def __init__(self, config: FetchConfig, planner: Planner, plan: NodePlan) -> None:
+        self.timeout_ms = max(config.request_timeout_ms, config.fetch_max_wait_ms + FETCH_SLACK_MS)
+        self._early_ms = config.fetch_max_wait_ms // 2
+        self._config = config
+        self._planner = planner
+        self._plan = plan
+        # What the bytes below are good for: session, bytes asked for, version.
+        self._made_for = (-1, -1, -1)
+        self._answer = b""
+        self._request = bytearray()
+        self._epoch_at = 0
+
+    def again(
+        self, frame: memoryview, version: int, correlation_id: int, client_id: str, now_ms: int
+    ) -> bytes | None:
+        """See Standing."""
+        plan, planner = self._plan, self._planner
+        session = plan.session
+        epoch = session.epoch
+        if (
+            epoch in (INITIAL_EPOCH, MAX_INT32)
+            or plan.changed
+            or plan.early
+            or planner.busy_nodes != plan.shared_with
+            or planner.touched
+            or planner.starving
+            or planner.shelf.held_bytes
+            or now_ms - plan.sent_at < self._early_ms
+        ):
+            return None
+        if self._made_for != (session.id, plan.reserved, version):
+            self._make(version, client_id)
+        if frame[4:] != self._answer:
+            return None
+        session.epoch = epoch + 1
+        plan.sent_at = now_ms
+        request = self._request
+        request[_CORRELATION_ID_AT : _CORRELATION_ID_AT + 4] = correlation_id.to_bytes(4, "big")
+        request[self._epoch_at : self._epoch_at + 4] = (epoch + 1).to_bytes(4, "big")
+        return bytes(request)
+
+    def _make(self, version: int, client_id: str) -> None:
+        """The bytes, with room for the two numbers."""
+        plan, config = self._plan, self._config
+        session_id = plan.session.id
+        self._made_for = (session_id, plan.reserved, version)
+        answer = encode_response(FetchResponse(session_id=session_id), version, 0)
+        self._answer = answer[_ANSWER_BODY_AT:]
+        # All bits of the epoch differ between these two, and nothing else does.
+        one, other = (
+            encode_request(
+                next_empty(config, session_id, epoch, plan.reserved), version, 0, client_id
+            )
+            for epoch in (0, -1)
+        )
+        self._epoch_at = next(at for at, byte in enumerate(one) if byte != other[at])
+        self._request = bytearray(one)
