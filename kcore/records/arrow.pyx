@@ -36,16 +36,11 @@ from kcore.records.cdata cimport (
     release_array,
     release_schema,
 )
-from kcore.records.columns cimport (
-    Columns,
-    Run,
-    free_strings,
-    put_null,
-    reserve_data,
-    reserve_rows,
-)
+from kcore.records.columns cimport Columns, Run
 from kcore.records.names cimport Names, repeated
-from kcore.records.strings cimport Strings, put_copy
+from kcore.records.strings cimport (
+    Strings, free_strings, put_copy, put_null, reserve_data, reserve_rows,
+)
 from kcore.records.varint cimport read_varint
 
 cdef extern from "Python.h":

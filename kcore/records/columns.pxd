@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from kcore.records cimport layout
-from kcore.records.layout cimport RecordView, fetch_ahead, read_record
+from kcore.records.layout cimport RecordView, fetch_ahead, read_record, read_short
 from kcore.records.strings cimport Strings
 
 # Why `read_rows` stopped, beside the faults of layout.pxd.
@@ -82,6 +82,10 @@ cdef class Columns:
     cdef int read_rows(self, Cursor* cursor) noexcept nogil
     cdef int read_copies(self, Cursor* cursor) noexcept nogil
     cdef int read_views(self, Cursor* cursor) noexcept nogil
+    cdef bint has_room(self, Cursor* cursor) noexcept nogil
+    cdef void copy_plain(self, Cursor* cursor) noexcept nogil
+    cdef void view_plain(self, Cursor* cursor) noexcept nogil
+    cdef void took_plain(self, Cursor* cursor, Cursor* here, int64_t row) noexcept nogil
     cdef bint has_headers(self) noexcept nogil
     cdef int put_nulls(self, int64_t row, int32_t key_size, int32_t value_size) noexcept nogil
     cdef int put_headers(
@@ -94,15 +98,6 @@ cdef class Columns:
     cdef int64_t end_of(self, Run* run) noexcept
     cdef void take_spare(self) noexcept
     cdef void keep_spare(self) noexcept
-
-
-# For whoever builds such columns, too.
-cdef void free_strings(Strings* column) noexcept nogil
-cdef int reserve_rows(
-    Strings* column, int64_t before, int64_t capacity, bint views
-) noexcept nogil
-cdef int reserve_data(Strings* column, int64_t more) noexcept nogil
-cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
 
 
 # The cursor's steps.
@@ -118,6 +113,20 @@ cdef inline int next_record(Cursor* here, RecordView* view) noexcept nogil:
         return BAD_DELTA
     here.offset = here.base_offset + view.offset_delta
     return ALL_READ
+
+
+cdef inline bint next_plain(Cursor* here, RecordView* view) noexcept nogil:
+    """Read the record at `here` if it is one of the many that are short and fine, and have a key, a
+    value and no headers.
+    """
+    fetch_ahead(here.at)
+    cdef const uint8_t* stop = read_short(here.at, here.end, view)
+    if stop == NULL or stop[0] != 0 or stop + 1 != view.end:
+        return False
+    if view.offset_delta <= here.prior_delta or view.offset_delta > here.last_delta:
+        return False
+    here.offset = here.base_offset + view.offset_delta
+    return (view.key_size | view.value_size) >= 0
 
 
 cdef inline void pass_record(Cursor* here, RecordView* view) noexcept nogil:

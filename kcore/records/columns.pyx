@@ -11,13 +11,28 @@ kept once for each run of rows.
 """
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from kcore.records.layout cimport RecordView
 from kcore.records.strings cimport (
-    INLINE_MAX, SLACK, Sink, Strings, View, put_copy, put_next, put_view, sink_of,
+    INLINE_MAX,
+    Sink,
+    Strings,
+    View,
+    cut_strings,
+    free_strings,
+    grow,
+    put_copy,
+    put_next,
+    put_null,
+    put_view,
+    reserve_data,
+    reserve_rows,
+    reset_strings,
+    sink_of,
+    start_late,
 )
 from kcore.records.varint cimport unlikely
 
@@ -25,7 +40,6 @@ from kcore import limits
 from kcore.errors import ConcurrentUseError
 
 cdef int64_t FIRST_ROWS = 1024
-cdef int64_t FIRST_BYTES = 4096
 
 # The arrays of the last columns that went, for the next ones: fresh memory costs a page fault for
 # every 4 KiB, as much as decoding does. Kept are no more than columns of the usual size need, one
@@ -228,10 +242,17 @@ cdef class Columns:
             self.full = True
         return stop
 
-    # Both of these keep what changes with every row in variables of their own: for all the compiler
+    # All of these keep what changes with every row in variables of their own: for all the compiler
     # knows a string may be copied over any field, which it would have to read again.
 
     cdef int read_copies(self, Cursor* cursor) noexcept nogil:
+        if self.reserve(
+            min(self.max_rows, self.rows + cursor.remaining),
+            min(cursor.end - cursor.at, self.max_bytes - self.size_bytes),
+        ) < 0:
+            return NO_MEMORY
+        if self.with_keys and self.with_values and self.has_room(cursor):
+            self.copy_plain(cursor)
         cdef Cursor here = cursor[0]
         cdef RecordView view
         cdef int64_t row = self.rows
@@ -241,8 +262,6 @@ cdef class Columns:
         cdef bint with_values = self.with_values
         cdef bint with_headers = self.with_headers
         cdef int stop = ALL_READ
-        if self.reserve(min(max_rows, row + here.remaining), min(here.end - here.at, left)) < 0:
-            return NO_MEMORY
         cdef Sink keys = sink_of(&self.keys)
         cdef Sink values = sink_of(&self.values)
         cdef int64_t* offsets = self.offsets
@@ -286,6 +305,11 @@ cdef class Columns:
         return stop
 
     cdef int read_views(self, Cursor* cursor) noexcept nogil:
+        cdef Buffer* lent = &self.buffers[self.buffer_count - 1]
+        if self.reserve(min(self.max_rows, self.rows + cursor.remaining), 0) < 0:
+            return NO_MEMORY
+        if cursor.end <= lent.start + lent.size and self.has_room(cursor):
+            self.view_plain(cursor)
         cdef Cursor here = cursor[0]
         cdef RecordView view
         cdef int64_t row = self.rows
@@ -296,8 +320,6 @@ cdef class Columns:
         cdef const uint8_t* limit = base + self.buffers[buffer].size  # of what views can reach
         cdef bint with_headers = self.with_headers
         cdef int stop = ALL_READ
-        if self.reserve(min(max_rows, row + here.remaining), 0) < 0:
-            return NO_MEMORY
         cdef View* keys = self.keys.views
         cdef View* values = self.values.views
         cdef int64_t* offsets = self.offsets
@@ -330,6 +352,66 @@ cdef class Columns:
         self.rows = row
         self.size_bytes = self.max_bytes - left
         return stop
+
+    # Most batches are plain throughout (`next_plain`). These two stop at the first record that is
+    # not, and the two above go on: a loop with nothing else in it keeps all it needs in registers.
+
+    cdef bint has_room(self, Cursor* cursor) noexcept nogil:
+        """Whether all that the open batch has left is wanted, and no more bytes than may come."""
+        return (
+            cursor.base_offset + cursor.prior_delta + 1 >= cursor.next_offset
+            and cursor.end - cursor.at <= self.max_bytes - self.size_bytes
+            and not self.has_headers()
+        )
+
+    cdef void copy_plain(self, Cursor* cursor) noexcept nogil:
+        cdef Cursor here = cursor[0]
+        cdef RecordView view
+        cdef int64_t row = self.rows
+        cdef int64_t end = min(self.max_rows, row + here.remaining)
+        cdef Sink keys = sink_of(&self.keys)
+        cdef Sink values = sink_of(&self.values)
+        cdef int64_t* offsets = self.offsets
+        cdef int64_t* timestamps = self.timestamps
+        while row < end and next_plain(&here, &view):
+            offsets[row] = here.offset
+            timestamps[row] = time_of(&here, view.timestamp_delta)
+            put_next(&keys, row, view.key, view.key_size, here.end)
+            put_next(&values, row, view.value, view.value_size, here.end)
+            pass_record(&here, &view)
+            row += 1
+        self.keys.size = keys.at - keys.start
+        self.values.size = values.at - values.start
+        self.took_plain(cursor, &here, row)
+
+    cdef void view_plain(self, Cursor* cursor) noexcept nogil:
+        cdef Cursor here = cursor[0]
+        cdef RecordView view
+        cdef int64_t row = self.rows
+        cdef int64_t end = min(self.max_rows, row + here.remaining)
+        cdef uint64_t buffer = <uint64_t> (self.buffer_count - 1)
+        cdef const uint8_t* base = self.buffers[buffer].start
+        cdef View* keys = self.keys.views
+        cdef View* values = self.values.views
+        cdef int64_t* offsets = self.offsets
+        cdef int64_t* timestamps = self.timestamps
+        while row < end and next_plain(&here, &view):
+            offsets[row] = here.offset
+            timestamps[row] = time_of(&here, view.timestamp_delta)
+            put_view(&keys[row], view.key, view.key_size, here.end, base, buffer)
+            put_view(&values[row], view.value, view.value_size, here.end, base, buffer)
+            pass_record(&here, &view)
+            row += 1
+        self.took_plain(cursor, &here, row)
+
+    cdef inline void took_plain(self, Cursor* cursor, Cursor* here, int64_t row) noexcept nogil:
+        """Rows up to `row` were read from `cursor` to `here`."""
+        self.size_bytes += here.at - cursor.at
+        cursor.at, cursor.remaining = here.at, here.remaining
+        cursor.prior_delta = here.prior_delta
+        if row > self.rows:
+            cursor.next_offset = here.base_offset + here.prior_delta + 1
+        self.rows = row
 
     cdef int put_nulls(self, int64_t row, int32_t key_size, int32_t value_size) noexcept nogil:
         if key_size < 0 and self.with_keys and put_null(&self.keys, row, self.capacity) < 0:
@@ -460,108 +542,3 @@ cdef class Columns:
                 found.append((self.topics[run.topic], run.partition, start, self.rows))
                 break
         return found
-
-
-# Arrays ---------------------------------------------------------------------------------------
-
-
-cdef bint grow(void** array, int64_t count, size_t item_size) noexcept nogil:
-    """Make room for `count` items; False, and nothing changed, if there is no memory."""
-    cdef void* fresh = PyMem_RawRealloc(array[0], <size_t> count * item_size)
-    if fresh == NULL:
-        return False
-    array[0] = fresh
-    return True
-
-
-cdef void free_strings(Strings* column) noexcept nogil:
-    PyMem_RawFree(column.views)
-    PyMem_RawFree(column.offsets)
-    PyMem_RawFree(column.data)
-    PyMem_RawFree(column.valid)
-
-
-cdef void reset_strings(Strings* column) noexcept:
-    """Back to no rows, with the arrays there are."""
-    PyMem_RawFree(column.valid)
-    column.valid = NULL
-    column.nulls = column.size = 0
-
-
-cdef inline int64_t bitmap_size(int64_t rows) noexcept nogil:
-    return (rows + 7) // 8
-
-
-cdef int reserve_rows(
-    Strings* column, int64_t before, int64_t capacity, bint views
-) noexcept nogil:
-    cdef int64_t old = bitmap_size(before)
-    cdef int64_t new = bitmap_size(capacity)
-    if views:
-        if not grow(<void**> &column.views, capacity, sizeof(View)):
-            return -1
-    elif not grow(<void**> &column.offsets, capacity + 1, sizeof(int32_t)):
-        return -1
-    elif before == 0:
-        column.offsets[0] = 0
-    if column.valid != NULL:
-        if not grow(<void**> &column.valid, new, 1):
-            return -1
-        memset(column.valid + old, 0xFF, <size_t> (new - old))
-    return 0
-
-
-cdef int reserve_data(Strings* column, int64_t more) noexcept nogil:
-    cdef int64_t capacity
-    if column.data != NULL and more + SLACK <= column.capacity - column.size:
-        return 0
-    capacity = max(column.size + more + SLACK, max(2 * column.capacity, FIRST_BYTES))
-    if not grow(<void**> &column.data, capacity, 1):
-        return -1
-    column.capacity = capacity
-    return 0
-
-
-cdef int start_late(Strings* column, int64_t rows, int64_t capacity, bint views) noexcept nogil:
-    """Begin a column when `rows` rows are there already: they are null in it."""
-    cdef int64_t row
-    if (
-        reserve_rows(column, 0, capacity, views) < 0
-        or reserve_data(column, 0) < 0
-        or not grow(<void**> &column.valid, bitmap_size(capacity), 1)
-    ):
-        free_strings(column)  # half a column would be taken for a whole one
-        memset(column, 0, sizeof(Strings))
-        return -1
-    memset(column.valid, 0xFF, <size_t> bitmap_size(capacity))
-    if views:
-        memset(column.views, 0, <size_t> rows * sizeof(View))
-    else:
-        memset(column.offsets, 0, <size_t> (rows + 1) * sizeof(int32_t))
-    for row in range(rows):
-        put_null(column, row, capacity)
-    return 0
-
-
-cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil:
-    """Mark a row as null; what it holds beside is that of an empty string."""
-    if column.valid == NULL:
-        if not grow(<void**> &column.valid, bitmap_size(capacity), 1):
-            return -1
-        memset(column.valid, 0xFF, <size_t> bitmap_size(capacity))
-    column.valid[row >> 3] &= <uint8_t> ~(1 << (row & 7))
-    column.nulls += 1
-    return 0
-
-
-cdef void cut_strings(Strings* column, int64_t rows, int64_t end) noexcept:
-    cdef int64_t row
-    cdef uint8_t bit
-    if column.valid != NULL:
-        for row in range(rows, end):
-            bit = <uint8_t> (1 << (row & 7))
-            if not column.valid[row >> 3] & bit:
-                column.valid[row >> 3] |= bit
-                column.nulls -= 1
-    if column.offsets != NULL:
-        column.size = column.offsets[rows]

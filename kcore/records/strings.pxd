@@ -1,4 +1,4 @@
-"""One column of byte strings in Arrow's layouts, a row at a time (columns.pyx has their memory)."""
+"""One column of byte strings in Arrow's layouts: a row at a time, and its memory (strings.pyx)."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -29,6 +29,18 @@ cdef struct Sink:
     uint8_t* start
     uint8_t* at
     int32_t* ends
+
+
+cdef bint grow(void** array, int64_t count, size_t item_size) noexcept nogil
+cdef void free_strings(Strings* column) noexcept nogil
+cdef void reset_strings(Strings* column) noexcept nogil
+cdef int reserve_rows(
+    Strings* column, int64_t before, int64_t capacity, bint views
+) noexcept nogil
+cdef int reserve_data(Strings* column, int64_t more) noexcept nogil
+cdef int start_late(Strings* column, int64_t rows, int64_t capacity, bint views) noexcept nogil
+cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
+cdef void cut_strings(Strings* column, int64_t rows, int64_t end) noexcept nogil
 
 
 cdef inline Sink sink_of(Strings* column) noexcept nogil:

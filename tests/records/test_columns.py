@@ -91,6 +91,35 @@ def test_any_step_anywhere(step, views, codec):
         assert [record.offset for record in found] == list(range(offset, 15))
 
 
+ODD = {
+    "no key": (1_000, None, b"v"),
+    "no value": (1_000, b"k", None),
+    "headers": (1_000, b"k", b"v", [("h", b"1")]),
+    "a long value": (1_000, b"k", b"v" * 20_000),
+    "a time far off": (1_000 + 2**40, b"k", b"v"),
+}
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_one_record_that_is_not_as_the_others(odd, views):
+    plain = [(1_000 + number, b"k%d" % number, b"value" * 5) for number in range(6)]
+    for place in range(6):
+        rows = [*plain[:place], odd, *plain[place:]]
+        data = encode_batch(rows, base_offset=10) + encode_batch(plain, base_offset=17)
+        assert len(same(data, 10, views=views)) == 13
+        assert len(same(data, 12, step=4, views=views)) == 11
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("delta", [0, 1, 4, -1])
+def test_an_offset_out_of_order_among_plain_records(delta, views):
+    records = [raw_record(at, b"\x02k", b"\x02v") for at in (0, 1, delta, 3)]
+    body = b"".join(records)
+    assert len(same(raw_batch(body, 4), views=views)) == 2
+    assert len(same(raw_batch(body, 4), 1, views=views)) == 1
+
+
 @pytest.mark.parametrize("views", [False, True])
 def test_cut_at_every_prefix(views):
     data = log(2)
