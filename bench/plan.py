@@ -8,13 +8,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class SparkPlan:
     """records, kib_records: read, of 100 B and of 1 KiB; write_rows, write_kib_rows: written.
-    triggers: micro-batches of a streaming read. partitions: to be planned. batches: micro-batches
+    triggers: micro-batches of a streaming read, and larger: how many times as many records there
+    are in a second one. partitions: to be planned. batches: micro-batches
     that memory is watched over. latencies: records produced one by one.
     """
 
     records: int = 3_000_000
     kib_records: int = 600_000
     triggers: int = 3
+    larger: int = 4
     write_rows: int = 1_200_000
     write_kib_rows: int = 300_000
     rounds: int = 3
@@ -59,6 +61,7 @@ QUICK = Plan(
         records=4_000,
         kib_records=400,
         triggers=2,
+        larger=2,
         write_rows=1_000,
         write_kib_rows=100,
         rounds=1,

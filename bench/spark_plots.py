@@ -31,7 +31,8 @@ def _bars(axes: Axes, runs: dict[str, Any], title: str) -> None:
 
 def speeds(result: Result) -> Figure:
     """Reading and writing, 100 B above 1 KiB."""
-    sizes = [cell["shape"]["value_bytes"] for cell in result["stream"]]
+    streams = {cell["shape"]["value_bytes"]: cell for cell in result["stream"]}  # the larger ones
+    sizes = [*streams]
     figure, every = plt.subplots(len(sizes), 4, figsize=(11, 1.6 + 1.2 * len(sizes)), squeeze=False)
     for row, size in zip(every, sizes, strict=True):
         by_action = {
@@ -39,9 +40,7 @@ def speeds(result: Result) -> Figure:
             for cell in result["batch"]
             if cell["shape"]["value_bytes"] == size
         }
-        streamed = next(
-            cell["runs"] for cell in result["stream"] if cell["shape"]["value_bytes"] == size
-        )
+        streamed = streams[size]
         written = next(
             cell["runs"]
             for cell in result["write"]
@@ -50,7 +49,7 @@ def speeds(result: Result) -> Figure:
         drawn = (
             (f"batch, {size:,} B", by_action["noop"]),
             ("sum of a column", by_action["sum"]),
-            ("stream", streamed),
+            (f"stream, {streamed['limit']:,}\na micro-batch", streamed["runs"]),
             ("write", written),
         )
         for number, (axes, (title, runs)) in enumerate(zip(row, drawn, strict=True)):

@@ -114,9 +114,13 @@ def agree(what: str, runs: Runs) -> None:
 
 
 def stream(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
-    """Whole topics in micro-batches until their end (AvailableNow), to the noop sink."""
+    """Whole topics in micro-batches until their end (AvailableNow), to the noop sink: smaller
+    micro-batches and, of more records, larger ones, for what a micro-batch costs by itself.
+    """
     jvm, cells = jvm_pid(spark), []
-    for shape in shapes(plan):
+    small = shapes(plan)
+    large = [one._replace(records=one.records * plan.larger) for one in small]
+    for shape in (*small, *large):
         fill(bootstrap, shape)
         limit = -(-shape.records // plan.triggers)
         runs: dict[str, Run] = {}

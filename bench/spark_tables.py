@@ -201,7 +201,8 @@ def _times(part: str, cell: dict[str, Any], base: float, by: str, word: str) -> 
     part_of = share(runs, "kcore", "kafka", by) or 0
     most = share(runs, "ceiling", "kafka", by)
     size = cell.get("value_bytes") or cell["shape"]["value_bytes"]
-    more = filter(None, (cell.get("action"), cell.get("case"), word))
+    pace = f"{cell['limit']:,} a micro-batch" if "limit" in cell else ""
+    more = filter(None, (cell.get("action"), cell.get("case"), pace, word))
     what = ", ".join((part, f"{size:,} B", *more))
     reach = "" if most is None else f" (without cost: {most:.1f}x)"
     return what, f">= {base}x the JVM's", f"{part_of:.1f}x{reach}", part_of >= base
