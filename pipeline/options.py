@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcore.errors import KafkaConfigurationError
 from kcore.pipeline import offsets as json_offsets
@@ -20,6 +20,9 @@ from kcore.pipeline.errors import OptionError
 from kcore.pipeline.offsets import Offsets
 from kcore.pipeline.security import client_options
 from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.producer.config import ProducerConfig
 
 _STRATEGIES: Final = ("subscribe", "subscribePattern", "assign")
 _FORBIDDEN: Final[Mapping[str, str]] = {
@@ -339,6 +342,20 @@ class SinkOptions:
     client: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
+# Rows are there in bulk, so batches become full, and what a batch costs (here and in the broker) is
+# spread over more of them than Kafka's 16 KiB have. Half of what a broker takes by default
+# (message.max.bytes).
+_SINK_CLIENT: Final = {"batch_size": 524_288, "linger_ms": 20}
+_BUFFER_MEMORY: Final = 8_388_608
+
+
+def _buffer_memory(config: ProducerConfig) -> int:
+    """Enough for five requests under way and as much behind them. More would only be colder when
+    its turn comes: rows that wait here have left the processor's caches.
+    """
+    return max(_BUFFER_MEMORY, 32 * config.batch_size, 4 * config.max_request_size)
+
+
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Read and check; OptionError names the option and what to do."""
     given = _Given(options, ("topic", "includeHeaders", "checkpointLocation", "queryName"))
@@ -346,9 +363,12 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     from kcore.producer.config import ProducerConfig  # noqa: PLC0415 - only to be checked by
 
     client = client_options(given.kafka)
-    client.setdefault("batch_size", 131_072)
-    client.setdefault("linger_ms", 20)
-    _try(lambda: ProducerConfig.from_options(client))
+    for name, value in _SINK_CLIENT.items():
+        client.setdefault(name, value)
+    checked: list[ProducerConfig] = []
+    _try(lambda: checked.append(ProducerConfig.from_options(client)))
+    if "buffer_memory" not in client:
+        client["buffer_memory"] = _buffer_memory(checked[0])
     return SinkOptions(
         topic=given.get("topic"),
         include_headers=given.truth("includeHeaders", False),

@@ -27,6 +27,7 @@ cdef object checksum = crc32c
 
 cdef enum:
     FIRST_CAPACITY = 4096
+    FIRST_STEP = 132 << 10  # and a batch of 128 KiB is whole then
     EXPECTED_MAX = 1 << 20  # bytes; Kafka's own limit of a batch, unless a broker is told otherwise
     MAX_RECORD_OVERHEAD = 32  # length, attributes and the five other numbers at their longest
 
@@ -165,14 +166,15 @@ cdef class BatchBuilder:
         return 0
 
     cdef int grow(self, Py_ssize_t size) except -1:
-        """Have memory for so much, and for what is expected: of that only pages that are written to
-        are really used.
+        """Have memory for so much at least, and for what is expected, in two steps: where many
+        batches are begun and few become full, they are not to hold more than they need.
         """
         cdef bytearray grown
-        if size >= self.expected:
+        cdef Py_ssize_t wanted = min(self.expected, max(<Py_ssize_t> FIRST_STEP, 4 * self.used))
+        if size >= wanted:
             PyByteArray_Resize(self.body, size)
             return 0
-        grown = PyByteArray_FromStringAndSize(NULL, self.expected)
+        grown = PyByteArray_FromStringAndSize(NULL, wanted)
         memcpy(PyByteArray_AS_STRING(grown), PyByteArray_AS_STRING(self.body), self.used)
         self.body = grown
         return 0

@@ -314,6 +314,18 @@ def test_a_clients_own_words_come_under_sparks_name():
     assert caught.value.option == "kafka.acks"
 
 
+def test_a_sinks_batches_are_large_and_its_memory_has_room_for_them():
+    found = sink_options(SERVERS).client
+    assert (found["batch_size"], found["linger_ms"]) == (524_288, 20)
+    assert found["buffer_memory"] == 32 * 524_288
+    for given, memory in (
+        ({"kafka.batch.size": "131072"}, 8_388_608),
+        ({"kafka.max.request.size": "10485760"}, 41_943_040),
+        ({"kafka.buffer.memory": "2000000"}, "2000000"),
+    ):
+        assert sink_options({**SERVERS, **given}).client["buffer_memory"] == memory
+
+
 # Security ----------------------------------------------------------------------------------------
 
 

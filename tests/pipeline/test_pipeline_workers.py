@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import platform
+import resource
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -36,6 +38,34 @@ def test_a_worker_leaves_out_what_is_loaded_once() -> None:
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
     )
     assert (done.stdout.split(), done.stderr) == (["True", "0", "1"], "")
+
+
+MEMORY = """
+import resource, sys
+from types import SimpleNamespace
+from kcore.pipeline.workers import settle
+if sys.argv[1] == "worker":
+    sys.modules["__main__"].__spec__ = SimpleNamespace(name="pyspark.daemon")
+settle()
+def fill():
+    blocks = [b"x" * (10 << 20) for _ in range(3)]
+fill()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    fill()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="as glibc's allocator has it")
+def test_a_worker_keeps_the_memory_of_one_batch_for_the_next() -> None:
+    faults = [
+        int(subprocess.check_output([sys.executable, "-c", MEMORY, who]))
+        for who in ("worker", "other")
+    ]
+    pages = (30 << 20) // resource.getpagesize()
+    assert faults[0] < pages / 2, faults
+    assert faults[1] > pages, "nothing would be gained"
 
 
 def test_others_keep_their_collector_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
