@@ -29,6 +29,10 @@ _FORKED = (
 )
 
 
+def _always() -> bool:
+    return True
+
+
 class YieldingTransport:
     """A transport whose waits let go of a lock that is held by whoever steps the pump."""
 
@@ -67,7 +71,7 @@ class Courier:
         self.errors_seen = 0
         self._errors: deque[tuple[int, KafkaError]] = deque(maxlen=100)
         self._results: dict[int, OperationCompleted] = {}
-        self._bells: dict[Any, None] = {}  # rung after each turn
+        self._bells: dict[Any, Callable[[], bool]] = {}  # rung after each turn that may help
         self._waiting: dict[Any, None] = {}  # of everybody who waits, rung at the end
         self._closed = False
         self._abandoned = False
@@ -132,8 +136,9 @@ class Courier:
                     self._pump.close()
                 self._reporter.report(event, self._pump.now_ms())
             event = self.core.next_event()
-        for bell in self._bells:
-            bell.set()
+        for bell, may_help in self._bells.items():
+            if may_help():
+                bell.set()
         return calls
 
     def _call(self, calls: list[Callable[[], object]]) -> None:
@@ -202,11 +207,13 @@ class Courier:
         done: Callable[[], bool],
         timeout_s: float | None,
         attend: Callable[[Any], None] | None = None,
+        may_help: Callable[[], bool] = _always,
     ) -> bool:
         """Wait until `done()`, asked with the lock held; False: the time was over first.
 
         attend: has a bell rung when `done` may have become true; without it, it is asked after
-        each turn of the courier. From a callback, which is inside the courier, its turns go on.
+        each turn of the courier, if `may_help()` says so there: to wake another thread costs more
+        than most turns. From a callback, which is inside the courier, its turns go on.
         """
         if self.inside:
             return self._wait_inside(done, timeout_s)
@@ -218,7 +225,7 @@ class Courier:
             self.check()
             self._waiting[bell] = None
             if attend is None:
-                self._bells[bell] = None
+                self._bells[bell] = may_help
             else:
                 attend(bell)
         try:

@@ -136,7 +136,10 @@ def _pour(
         courier.nudge()
         return bool(row == end or row > before)
 
+    def may_help() -> bool:
+        return core.takes_rows or courier.errors_seen > seen
+
     limit_ms = settings.max_block_ms
     while row < end:
-        if not courier.wait(attempt, limit_ms / 1000):
+        if not courier.wait(attempt, limit_ms / 1000, may_help=may_help):
             raise KafkaTimeoutError(why_held_up(topic, limit_ms), timeout_ms=limit_ms)

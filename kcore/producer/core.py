@@ -193,9 +193,9 @@ class ProducerCore(ClientCore):
             raise IllegalArgumentError(
                 f"row {bad[0]}: {topic} has no partition {bad[1]}: it has {len(numbers)}, from 0"
             )
+        if not self.takes_rows:
+            return begin
         accumulator = self._accumulator
-        if accumulator.starved and accumulator.room_bytes < self.config.buffer_memory // 4:
-            return begin  # a little room is not worth a turn: there will be more
         accumulator.starved = False
         feed = Feed(
             accumulator,
@@ -217,6 +217,17 @@ class ProducerCore(ClientCore):
         self._settle(now_ms)
         self.stirred = True
         return taken
+
+    @property
+    def takes_rows(self) -> bool:
+        """False: `append_rows` has found no room, and would not yet: a little of it is not worth a
+        turn, because there will be more.
+        """
+        accumulator = self._accumulator
+        return not accumulator.starved or (
+            accumulator.room_bytes >= self.config.buffer_memory // 4
+            or self._closing_until is not None
+        )
 
     def _size_of(self, topic: str, key: bytes | None, value: bytes | None, headers: Any) -> int:
         size_bytes = record_bytes(key, value, headers)

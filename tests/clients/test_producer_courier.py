@@ -66,6 +66,27 @@ def test_what_ends_at_once_between_two_turns_is_seen(producer, call):
     assert not any(overlooked)  # else it waited for the network, with the answer at hand
 
 
+def test_who_waits_is_woken_by_turns_that_may_help(producer):
+    courier, asked, room = producer._courier, [], []
+
+    def done():
+        asked.append(len(room))
+        return bool(room)
+
+    thread = threading.Thread(target=courier.wait, args=(done, 30, None, lambda: bool(room)))
+    thread.start()
+    while not courier._bells:
+        time.sleep(0.001)
+    for _ in range(5):
+        producer.send("t", b"v").get(10)
+    assert asked == [0]
+    room.append("some")
+    producer.send("t", b"v").get(10)
+    thread.join(10)
+    assert not thread.is_alive()
+    assert asked == [0, 1]
+
+
 def test_a_flush_in_a_callback_with_nothing_under_way_ends(producer):
     ended = threading.Event()
     overlooked = watch_turns(producer._courier)

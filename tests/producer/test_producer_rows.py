@@ -95,3 +95,40 @@ def test_rows_arrive_once_in_order_where_they_belong(seed):
             size = len(cluster.log(tp.partition).values)
             assert (told.first_offset, told.last_offset, told.count) == (0, size - 1, size)
     assert client.core.held_bytes == 0
+
+
+def test_who_found_no_room_is_called_when_there_is_enough_of_it():
+    world, cluster, client = produce_world(
+        nodes=1, topics={"t": 1}, batch_size=200, linger_ms=0, buffer_memory=4_000
+    )
+    cluster.fault = lambda *_: NO_ANSWER
+    core = client.core
+    (rows,) = read_rows(pa.table({"value": [b"v" * 100] * 200}))
+    delivery = RowsDelivery()
+
+    def append(begin):
+        end = core.append_rows(rows, "t", begin, rows.length, delivery, world.now, wall_ms=5)
+        settle(client)
+        return end
+
+    assert append(0) == 0
+    assert core.takes_rows, "it waits for metadata, not for room"
+    world.run(50)
+    taken = append(0)
+    assert 0 < taken < rows.length
+    assert not core.takes_rows
+    assert append(taken) == taken
+    core.close(world.now, 60_000)
+    assert core.takes_rows, "to be told that it is over"
+
+    world, _, client = produce_world(
+        nodes=1, topics={"t": 1}, batch_size=200, linger_ms=0, buffer_memory=4_000
+    )
+    core, delivery = client.core, RowsDelivery()
+    append(0)
+    world.run(50)
+    taken = append(0)
+    assert not core.takes_rows
+    world.run(50)
+    assert core.takes_rows
+    assert append(taken) > taken
