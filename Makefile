@@ -21,7 +21,7 @@ run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded
 	@$(if $(BOOTSTRAP),,$(MAKE) --no-print-directory .pipeline)
 
 # A fourteenth of the rows, to be quick. Without Java Spark is not installed for it: kcore says so.
-.pipeline: $(if $(shell command -v java),$(VENV)/.extra-jobs)
+.pipeline: $(if $(shell command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java"),$(VENV)/.extra-jobs)
 	@$(BIN)/kcore pipeline delays --rows 24000 --out .cache/pipeline --optional
 
 test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
