@@ -65,6 +65,7 @@ class Engine:
     """See the module's text.
 
     core: a ConsumerCore. stepped_at: when the sockets were last looked at (pump ms).
+    due_at: when the core wanted to be called next, by then.
     polled_at: when a poll last got as far as taking records, if no event has come since.
     rebalances: what the listener has not been told yet. calls: callbacks that wait for the user's
     thread. closing: the Closed event once it came. woken: `wakeup` was called, and nobody told.
@@ -80,6 +81,7 @@ class Engine:
         self.closing: Closed | None = None
         self.auto_committed: CommitCallback | None = None
         self.stepped_at = pump.now_ms()
+        self.due_at = 0
         self.polled_at = -1
         self.observer: Callable[[Event], object] | None = None
         self._errors: deque[KafkaError] = deque(maxlen=_ERRORS_MAX)
@@ -96,6 +98,7 @@ class Engine:
         outcome = self.pump.step(ceil(min(max(timeout_ms, 0), STEP_MAX_MS)))
         self.stepped_at = self.pump.now_ms()
         self.collect()
+        self.due_at = self.core.deadline()
         return outcome
 
     def collect(self) -> None:

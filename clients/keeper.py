@@ -29,23 +29,28 @@ class Pace:
 
     A tick, after a look that found the user away. Whoever polls in a loop needs no keeper, and ten
     looks a second are most of what an idle consumer costs: each one that finds the user there
-    doubles the rest. Its bound leaves two thirds of a heartbeat interval to the heartbeat that is
-    due when the user goes away right after a look.
+    doubles the rest, up to a third of a heartbeat interval; or, as nothing is to be done for
+    somebody away before it is due, to a tick behind that.
 
     tick_ms: how long the user may be away before the keeper works for them. rest_ms: the next rest.
     """
 
-    __slots__ = ("_longest_ms", "rest_ms", "tick_ms")
+    __slots__ = ("_interval_ms", "_longest_ms", "rest_ms", "tick_ms")
 
     def __init__(self, heartbeat_interval_ms: int) -> None:
         third_ms = max(1, heartbeat_interval_ms // 3)
         self.tick_ms = min(_TICK_MAX_MS, third_ms)
         self._longest_ms = min(_REST_MAX_MS, third_ms)
+        self._interval_ms = heartbeat_interval_ms
         self.rest_ms = self.tick_ms
 
-    def looked(self, *, away: bool) -> None:
-        """Take in what a look has found."""
-        self.rest_ms = self.tick_ms if away else min(self.rest_ms * 2, self._longest_ms)
+    def looked(self, *, away: bool, due_in_ms: int = 0) -> None:
+        """Take in what a look has found. due_in_ms: when the core has something to do by itself."""
+        if away:
+            self.rest_ms = self.tick_ms
+        else:
+            until_due_ms = min(due_in_ms + self.tick_ms, self._interval_ms)
+            self.rest_ms = min(self.rest_ms * 2, max(self._longest_ms, until_due_ms))
 
 
 class Keeper:
@@ -83,7 +88,8 @@ def _run(stop: Stop, reference: weakref.ref[Engine], pace: Pace) -> None:
         engine = reference()
         if engine is None or engine.guard.closed:
             return
-        pace.looked(away=turn(engine, pace.tick_ms))
+        away = turn(engine, pace.tick_ms)
+        pace.looked(away=away, due_in_ms=engine.due_at - engine.pump.now_ms())
         del engine  # before the wait: only the user keeps it alive
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from kcore.values import Value
 
+_assign = object.__setattr__
+
 
 class Connect(Value):
     """Open a TCP connection to `host:port` and answer `handle_connected(link)` or
@@ -32,6 +34,12 @@ class Send(Value):
     link: int
     data: bytes
 
+    def __init__(self, link: int, data: bytes) -> None:
+        # Value's own goes by the names of the fields, which an idle consumer has to look for far
+        # from its caches: a tenth of what such a turn costs.
+        _assign(self, "link", link)
+        _assign(self, "data", data)
+
 
 class SendParts(Send):
     """A `Send` in parts, to be written in a row (`sendmsg`), so that large ones are not copied.
@@ -44,8 +52,8 @@ class SendParts(Send):
     parts: list[bytes | memoryview]
 
     def __init__(self, link: int, parts: list[bytes | memoryview]) -> None:
-        object.__setattr__(self, "link", link)
-        object.__setattr__(self, "parts", parts)
+        _assign(self, "link", link)
+        _assign(self, "parts", parts)
 
     @property  # type: ignore[misc]  # it brings its own slots, so `data` is no field of it
     def data(self) -> bytes:

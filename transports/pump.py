@@ -156,16 +156,16 @@ class Pump:
         now = self.now_ms()
         until = NEVER if timeout_ms is None else now + max(timeout_ms, 0)
         self._obey()
-        fed = self._feed_inputs(now)
+        fed = bool(self._inputs) and self._feed_inputs(now)
         deadline = core.deadline()
         while True:
             wait_ms = 0 if fed or self._unread else _time_to(min(deadline, until), now)
             ready = self.transport.wait(wait_ms)
             now = self.now_ms()
             self._round += 1
-            woken = any(fd == self._waker.fd and self._waker.take() for fd, _ in ready)
-            fed |= self._serve_all(ready, now)
-            fed |= self._feed_inputs(now)
+            woken = bool(ready) and self._woken(ready)
+            fed |= bool(ready or self._unread) and self._serve_all(ready, now)
+            fed |= bool(self._inputs) and self._feed_inputs(now)
             if deadline <= now and core.deadline() <= now:  # what was fed may have moved it
                 core.handle_deadline(now)
                 self._obey()
@@ -337,6 +337,11 @@ class Pump:
 
     # What the sockets say ---------------------------------------------------------------------
 
+    def _woken(self, ready: Sequence[tuple[int, int]]) -> bool:
+        """Whether `wakeup` was called; it counts once."""
+        waker = self._waker.fd
+        return any(fd == waker and self._waker.take() for fd, _ in ready)
+
     def _serve_all(self, ready: Sequence[tuple[int, int]], now: int) -> bool:
         """Act on what is ready, and on decrypted bytes at hand; True if the core was fed."""
         fed = False
@@ -435,12 +440,15 @@ class Pump:
                 fed = fed or not missing
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
-        if number in self._links:
-            self._await_more(link, missing or 0)
+        missing = missing or 0
+        if link.low_water != 1 or missing >= _LOW_WATER_MIN or link.tls is not None:
+            self._await_more(link, missing)
         return fed
 
     def _await_more(self, link: _Link, missing: int) -> None:
         """See to it that the next wait ends when there is something to read."""
+        if link.number not in self._links:
+            return
         if link.tls is not None:
             self._note_unread(link, link.tls)
             return

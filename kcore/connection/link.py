@@ -53,6 +53,9 @@ _GREETING_VERSION = 4
 # How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
 _TLS_ALERT = b"\x15\x03"
 
+# Asked for in every turn: a name of this module is found in a tenth of the time.
+_READY, _ENDED = LinkState.READY, LinkState.ENDED
+
 # What the link was at when its set-up time ran out.
 _UNFINISHED = {
     LinkState.CONNECTING: "connect",
@@ -205,7 +208,7 @@ class Link:
     @property
     def ended(self) -> bool:
         """Over; `error` says why."""
-        return self.state is LinkState.ENDED
+        return self.state is _ENDED
 
     def version_of(self, api: ApiKey, max_version: int | None) -> int:
         """The version to speak for `api`; UnsupportedVersionError if there is none in common."""
@@ -253,7 +256,7 @@ class Link:
         return waiting
 
     def _flush(self, now_ms: int) -> None:
-        if self.state is not LinkState.READY or now_ms < self._muted_until:
+        if self.state is not _READY or now_ms < self._muted_until:
             return
         self._muted_until = 0
         authentication = self._authentication
@@ -381,7 +384,7 @@ class Link:
         """Whether there was any news in it."""
         news = False
         for frame in arrived:
-            if self.state is LinkState.ENDED:
+            if self.state is _ENDED:
                 return True
             self.last_used_at = now_ms
             correlation_id = frames.correlation_id(frame)

@@ -56,6 +56,7 @@ class ConsumerCore(ClientCore):
             )
         self._seen_version = -1
         self._polled_at = -1  # when the group was last polled, if nothing has happened since
+        self._due = -1  # what `deadline` says; -1: to be found out
         self._committed_asked = False
         self._settle(now_ms)
 
@@ -63,6 +64,14 @@ class ConsumerCore(ClientCore):
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
+        if self._due < 0:
+            self._due = self._first_due()
+        return self._due
+
+    def _first_due(self) -> int:
+        """What `deadline` says, until the rooms are asked again. Whatever makes anything due sooner
+        has them asked; standing questions and polls only put things off, and are too many.
+        """
         if self._closed:
             return NEVER
         first = min(super().deadline(), self._fetcher.deadline())
@@ -350,7 +359,7 @@ class ConsumerCore(ClientCore):
     # -- between inputs ----------------------------------------------------------------------------
 
     def _turn(self, now_ms: int) -> None:
-        self._polled_at = -1
+        self._polled_at = self._due = -1
         self._follow_metadata(now_ms)
         self._refresher.handle_tick(now_ms)
         self._lookup.handle_tick(now_ms)

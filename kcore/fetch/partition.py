@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kcore.fetch.config import ResetStrategy
 from kcore.fetch.states import PartitionState
-from kcore.structs import Leader, TopicPartition
+from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kcore.fetch.shelf import Entry
@@ -40,6 +40,7 @@ class Partition:
     __slots__ = (
         "assigned",
         "attempts",
+        "consumed",
         "entries",
         "error",
         "flags",
@@ -70,6 +71,7 @@ class Partition:
         # The position. Only meaningful in states with a position, else -1.
         self.offset = -1
         self.offset_epoch = -1
+        self.consumed: OffsetAndMetadata | None = None  # the two as last asked for, to be committed
         self.leader: Leader | None = None
         self.topic_id: bytes | None = None
         self.strategy = ResetStrategy.NONE  # what AWAIT_RESET waits for

@@ -142,10 +142,13 @@ class Positions:
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What may be committed: the positions of FETCHING partitions (C1)."""
-        return {
-            partition.tp: OffsetAndMetadata(partition.offset, "", partition.offset_epoch)
-            for partition in self._by_state[PartitionState.FETCHING]
-        }
+        found = {}
+        for partition in self._by_state[PartitionState.FETCHING]:
+            known, offset, epoch = partition.consumed, partition.offset, partition.offset_epoch
+            if known is None or known[0] != offset or known[2] != epoch:
+                known = partition.consumed = OffsetAndMetadata(offset, "", epoch)
+            found[partition.tp] = known
+        return found
 
     # -- moves, for the rest of this room ----------------------------------------------------------
 

@@ -12,6 +12,7 @@ that came too early, a session that ends, anything touched, moved, paused or hel
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _CORRELATION_ID_AT: Final = 8
 # Of an answer, behind its length and correlation id.
 _ANSWER_BODY_AT: Final = 8
+
+_put_number = Struct(">i").pack_into
 
 
 class StandingFetch:
@@ -82,8 +85,8 @@ class StandingFetch:
         session.epoch = epoch + 1
         plan.sent_at = now_ms
         request = self._request
-        request[_CORRELATION_ID_AT : _CORRELATION_ID_AT + 4] = correlation_id.to_bytes(4, "big")
-        request[self._epoch_at : self._epoch_at + 4] = (epoch + 1).to_bytes(4, "big")
+        _put_number(request, _CORRELATION_ID_AT, correlation_id)
+        _put_number(request, self._epoch_at, epoch + 1)
         return bytes(request)
 
     def _make(self, version: int, client_id: str) -> None:

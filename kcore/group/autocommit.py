@@ -12,6 +12,7 @@ from kcore.group.commits import Committer, Offsets
 from kcore.group.context import Context, Timer
 from kcore.group.membership import Membership
 from kcore.group.states import MemberState
+from kcore.structs import TopicPartition
 
 
 class AutoCommit:
@@ -69,7 +70,9 @@ class AutoCommit:
 
         def done(committed: Offsets, error: KafkaError | None) -> None:
             self._in_flight = False
-            dropped = () if error is not None else tuple(sorted(offsets.keys() - committed.keys()))
+            dropped: tuple[TopicPartition, ...] = ()
+            if error is None and len(committed) != len(offsets):
+                dropped = tuple(sorted(offsets.keys() - committed.keys()))
             self._ctx.emit(
                 OffsetsCommitted(None, offsets if error is not None else committed, error, dropped)
             )

@@ -7,10 +7,10 @@ left out and reported, never sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kcore.connection.calls import Answer, Message
 from kcore.errors import (
@@ -52,9 +52,18 @@ class Objection(Enum):
     OUTSIDE = "it is not in the group now"
 
 
+class _Written(NamedTuple):
+    """What a request says of offsets. numbers: the partitions of each topic, in their order."""
+
+    offsets: Offsets
+    ids: dict[str, bytes | None]
+    topics: list[OffsetCommitRequest.OffsetCommitRequestTopic]
+    numbers: dict[str, list[int]]
+
+
 class CommitOperation(Operation):
-    """One commit; `stamps` are the ownership counts when it was asked for, None without a
-    membership.
+    """One commit; `stamps` are the ownership counts of all partitions when it was asked for, None
+    without a membership.
     """
 
     what = "the commit"
@@ -65,7 +74,7 @@ class CommitOperation(Operation):
         offsets: Offsets,
         done: CommitDone,
         deadline_ms: int | None,
-        stamps: dict[TopicPartition, int] | None,
+        stamps: Mapping[TopicPartition, int] | None,
     ) -> None:
         super().__init__(deadline_ms)
         self._committer = committer
@@ -113,6 +122,8 @@ class Committer:
         self._coordinator = coordinator
         self._on_fenced = on_fenced
         self.operations: Operations[CommitOperation] = Operations(ctx, coordinator)
+        # Of the last commit: who has nothing to do commits the same every few seconds.
+        self._written = _Written({}, {}, [], {})
 
     def commit(self, offsets: Offsets, done: CommitDone, *, deadline_ms: int | None) -> None:
         """Commit; `done(committed, error)` follows. What is in `offsets` and not in `committed` was
@@ -128,10 +139,7 @@ class Committer:
                 )
             if offset.leader_epoch >= 0:
                 self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
-        stamps = None
-        if self._membership.managed:
-            acquired = self._membership.acquired
-            stamps = {tp: acquired[tp] for tp in offsets if tp in acquired}
+        stamps = self._membership.acquired if self._membership.managed else None
         self.operations.add(CommitOperation(self, dict(offsets), done, deadline_ms, stamps))
 
     # -- sending -------------------------------------------------------------------------------
@@ -164,6 +172,8 @@ class Committer:
         if stamps is None:
             return operation.offsets
         acquired = self._membership.acquired
+        if stamps is acquired and operation.offsets.keys() <= acquired.keys():
+            return operation.offsets
         return {
             tp: offset
             for tp, offset in operation.offsets.items()
@@ -182,8 +192,7 @@ class Committer:
         offsets = self._owned(operation)
         sent = self._membership.generation if operation.stamps is not None else Generation()
         instance_id = None if operation.stamps is None else self._ctx.config.group_instance_id
-        topics = sorted({tp.topic for tp in offsets})
-        ids = {topic: self._ctx.cluster.topic_id(topic) for topic in topics}
+        written = self._write(offsets)
         operation.in_flight = True
 
         def build(version: int) -> Message:
@@ -192,28 +201,44 @@ class Committer:
                 generation_id_or_member_epoch=sent.id,
                 member_id=sent.member_id,
                 group_instance_id=instance_id if version >= _INSTANCE_ID_VERSION else None,
-                topics=_topics(offsets, ids),
+                topics=written.topics,
             )
 
         def done(answer: Answer, at_ms: int) -> None:
             operation.in_flight = False
-            self._answered(operation, offsets, ids, sent, answer, at_ms)
+            self._answered(operation, written, sent, answer, at_ms)
 
         self._coordinator.ask(
             ApiKey.OFFSET_COMMIT,
             build,
             done,
             now_ms,
-            max_version=None if all(ids.values()) else TOPIC_ID_VERSION - 1,
+            max_version=None if all(written.ids.values()) else TOPIC_ID_VERSION - 1,
         )
+
+    def _write(self, offsets: Offsets) -> _Written:
+        """What to say of these offsets; kept for the next time."""
+        last, topic_id = self._written, self._ctx.cluster.topic_id
+        if offsets == last.offsets:
+            ids = {topic: topic_id(topic) for topic in last.ids}
+            if ids == last.ids:
+                return last
+        else:
+            ids = {topic: topic_id(topic) for topic in sorted({tp.topic for tp in offsets})}
+        topics = _topics(offsets, ids)
+        numbers = {
+            entry.name: [partition.partition_index for partition in entry.partitions]
+            for entry in topics
+        }
+        self._written = _Written(offsets, ids, topics, numbers)
+        return self._written
 
     # -- answers -------------------------------------------------------------------------------
 
     def _answered(
         self,
         operation: CommitOperation,
-        offsets: Offsets,
-        ids: dict[str, bytes | None],
+        written: _Written,
         sent: Generation,
         answer: Answer,
         now_ms: int,
@@ -221,19 +246,20 @@ class Committer:
         if answer.error is not None:
             operation.failed(answer.error, self._ctx, now_ms)
             return
-        try:
-            codes = _read(answer, offsets, ids)
-        except Unexpected as error:
-            self._coordinator.lost(str(error), now_ms)
-            operation.failed(error, self._ctx, now_ms)
-            return
-        refused = self._effect(codes, sent, operation, now_ms)
-        if refused is not None:
-            operation.failed(refused, self._ctx, now_ms)
-            return
+        if not _all_good(answer, written):
+            try:
+                codes = _read(answer, written.offsets, written.ids)
+            except Unexpected as error:
+                self._coordinator.lost(str(error), now_ms)
+                operation.failed(error, self._ctx, now_ms)
+                return
+            refused = self._effect(codes, sent, operation, now_ms)
+            if refused is not None:
+                operation.failed(refused, self._ctx, now_ms)
+                return
         self._coordinator.works()
         if not operation.ended:
-            operation.succeed(offsets)
+            operation.succeed(written.offsets)
 
     def _effect(
         self,
@@ -340,6 +366,21 @@ def names_of(answer: Answer, ids: dict[str, bytes | None]) -> Callable[[Any], st
         return lambda entry: entry.name if entry.name in ids else None
     by_id = {topic_id: topic for topic, topic_id in ids.items()}
     return lambda entry: by_id.get(entry.topic_id)
+
+
+def _all_good(answer: Answer, written: _Written) -> bool:
+    """Whether it is the usual answer: every partition once, in the request's order, no error."""
+    name_of, numbers = names_of(answer, written.ids), written.numbers
+    topics = answer.body.topics
+    if len(topics) != len(numbers):
+        return False
+    for entry, (topic, wanted) in zip(topics, numbers.items(), strict=True):
+        if name_of(entry) != topic or len(entry.partitions) != len(wanted):
+            return False
+        for partition, number in zip(entry.partitions, wanted, strict=True):
+            if partition.error_code or partition.partition_index != number:
+                return False
+    return True
 
 
 def _read(

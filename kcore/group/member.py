@@ -59,6 +59,8 @@ class GroupMember:
     ) -> None:
         ctx = Context(config, network, cluster, host, rng, emit)
         self._ctx = ctx
+        # Until then a poll that follows no tick finds what the one before it did: nothing to do.
+        self._calm_until = 0
         self._membership = Membership(ctx, self._dropped)
         self._coordinator = Coordinator(ctx, self._found, self._lookup_failed)
         self._heartbeats = Heartbeats(
@@ -95,9 +97,13 @@ class GroupMember:
         """The application is in poll and done with everything handed over before.
 
         The only input that begins a rebalance, delivers an assignment or commits automatically.
-        False: all is quiet, and no `handle_tick` has to follow.
+        False: all is quiet, no `handle_tick` has to follow, and `deadline()` is no sooner.
         """
-        late = self._ctx.timers.deadline() <= now_ms
+        if now_ms < self._calm_until:
+            self._heartbeats.handle_poll(now_ms)
+            return False
+        first = self._ctx.timers.deadline()
+        late = first <= now_ms
         if late:
             self.handle_tick(now_ms)  # first, so that a poll after too long a pause is found out
         busy = late or not self._quiet
@@ -108,10 +114,15 @@ class GroupMember:
             self._heartbeats.handle_poll(now_ms)
             self._autocommit.handle_poll(now_ms)
             self._rebalance.handle_poll(now_ms)
-        return busy or not self._quiet
+        due = self._ctx.timers.deadline()
+        if busy or due < first or not self._quiet:
+            return True
+        self._calm_until = due
+        return False
 
     def handle_tick(self, now_ms: int) -> None:
         """Fire what is due and go on with what is possible."""
+        self._calm_until = 0
         if self.closed:
             return
         self._heartbeats.handle_tick(now_ms)

@@ -14,6 +14,7 @@ from kcore.clients import keeper
 from kcore.clients.futures import OperationFuture
 from kcore.events import Closed, ErrorRaised, OffsetsCommitted
 from kcore.structs import OffsetAndMetadata
+from kcore.timers import NEVER
 
 # Close ------------------------------------------------------------------------------------------
 
@@ -136,6 +137,20 @@ def test_the_keeper_looks_seldom_while_the_user_is_there(interval_ms, rests):
         assert pace.rest_ms == rest
     pace.looked(away=True)
     assert pace.rest_ms == pace.tick_ms
+
+
+def test_the_keeper_rests_until_something_is_due_while_the_user_is_there():
+    pace = keeper.Pace(3_000)
+    for rest in (200, 400, 800, 1_600, 1_900):
+        pace.looked(away=False, due_in_ms=1_800)
+        assert pace.rest_ms == rest
+    pace.looked(away=False, due_in_ms=600)
+    assert pace.rest_ms == 1_000
+    for rest in (2_000, 3_000, 3_000):  # not for longer, whatever it may be
+        pace.looked(away=False, due_in_ms=NEVER)
+        assert pace.rest_ms == rest
+    pace.looked(away=False, due_in_ms=-5_000)
+    assert pace.rest_ms == 1_000
 
 
 def test_the_keeper_steps_only_if_the_user_is_away():

@@ -12,6 +12,7 @@ from kcore.events import Closed, OperationCompleted
 from kcore.records import RecordReader, encode_batch
 from kcore.records.columns import Columns
 from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kcore.timers import NEVER
 from kcore.transports import Step
 
 T0 = TopicPartition("t", 0)
@@ -52,6 +53,9 @@ class ScriptedCore:
     # events and records
     def next_event(self):
         return self.events.popleft() if self.events else None
+
+    def deadline(self):
+        return NEVER
 
     @property
     def has_records(self):

@@ -1,0 +1,77 @@
+"""`deadline()` is kept between inputs: it may be early, and must never be late."""
+
+import random
+
+import pytest
+
+from kcore.consumer.config import ConsumerConfig
+from kcore.consumer.core import ConsumerCore
+from kcore.embedded.loop import CoreLoop
+from kcore.errors import KafkaError
+
+PARTITIONS = 4
+
+
+def member(loop, **options):
+    config = ConsumerConfig.from_options(
+        {
+            "bootstrap_servers": loop.bootstrap,
+            "group_id": "g",
+            "auto_offset_reset": "earliest",
+            "auto_commit_interval_ms": 700,
+            "retry_backoff_ms": 50,
+            **options,
+        }
+    )
+    core = ConsumerCore(config, random.Random(1), loop.now_ms)
+    loop.add(core)
+    core.subscribe(["t"], loop.now_ms)
+    return core
+
+
+def act(rng, loop, core):
+    now, assigned = loop.now_ms, sorted(core.assignment())
+    some = rng.sample(assigned, rng.randint(0, len(assigned)))
+    kind = rng.randrange(11)
+    try:
+        if kind < 4:
+            loop.pass_time(rng.choice([1, 50, 500, 1_100, 3_500]))
+            return
+        if kind in (4, 5):
+            core.poll(now)
+        elif kind == 6:
+            core.take_records(rng.choice([1, None]), now)
+        elif kind == 7:
+            core.pause(some)
+            core.seek_to_beginning(some[:1], now)
+        elif kind == 8:
+            core.commit(None, now, rng.choice([None, 2_000]))
+        elif kind == 9:
+            core.resume(sorted(core.paused()), now)
+        else:
+            core.request_rejoin("a test", now)
+    except KafkaError:
+        pass
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_said_is_never_later_than_what_the_rooms_say(seed):
+    rng = random.Random(seed)
+    loop = CoreLoop(2, seed=seed)
+    loop.call(lambda _: loop.cluster.topics.create("t", PARTITIONS))
+    cores = [member(loop), member(loop, enable_auto_commit=False)]
+    kept = 0
+    for step in range(200):
+        if step == 60:
+            loop.remove(cores.pop())
+        if rng.random() < 0.2:
+            loop.produce("t", [(None, b"v")] * 3, rng.randrange(PARTITIONS))
+        core = rng.choice(cores)
+        kept += core._due >= 0
+        act(rng, loop, core)
+        for one in cores:
+            assert one.deadline() <= one._first_due()
+        loop.run()
+        for one in cores:
+            assert one.deadline() <= one._first_due()
+    assert kept > 50
