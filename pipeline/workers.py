@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 
 # glibc gives a block that was mapped for itself back to the system when it is freed, and so what is
 # free on top of its heap, from twice the size on: each Arrow batch would then come in pages that
@@ -28,7 +29,8 @@ def settle() -> None:
     if _settled_pid == os.getpid() or not _is_reused():
         return
     _settled_pid = os.getpid()
-    bytes(_KEPT_BYTES)
+    with suppress(MemoryError):  # spark.executor.pyspark.memory leaves no room for it
+        bytes(_KEPT_BYTES)
     gc.collect()  # or what is garbage now would be kept, too
     gc.freeze()
 

@@ -68,6 +68,18 @@ def test_a_worker_keeps_the_memory_of_one_batch_for_the_next() -> None:
     assert faults[1] > pages, "nothing would be gained"
 
 
+def test_a_worker_that_has_no_room_for_that_goes_on() -> None:
+    limit = """
+import resource
+from pathlib import Path
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, ((pages + 4_000) * resource.getpagesize(),) * 2)
+from kcore.pipeline.workers import settle"""
+    program = PROGRAM.replace("from kcore.pipeline.workers import settle", limit, 1)
+    program = program[: program.index("first = ")]
+    subprocess.run([sys.executable, "-c", "import kcore.pipeline.workers" + program], check=True)
+
+
 def test_others_keep_their_collector_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     before = gc.get_freeze_count()
     for main in (SimpleNamespace(), SimpleNamespace(__spec__=None)):
