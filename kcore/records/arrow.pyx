@@ -400,8 +400,8 @@ cdef class ArrowBatch:
                 raise MemoryError
             self.header_capacity = capacity
         if (
-            reserve_data(&self.header_keys, key_size) < 0
-            or reserve_data(&self.header_values, value_size) < 0
+            reserve_data(&self.header_keys, key_size, 0) < 0
+            or reserve_data(&self.header_values, value_size, 0) < 0
         ):
             raise MemoryError
         return 0

@@ -18,6 +18,7 @@ from libc.string cimport memset
 from kcore.records.layout cimport RecordView
 from kcore.records.strings cimport (
     INLINE_MAX,
+    SLACK,
     Sink,
     Strings,
     View,
@@ -31,6 +32,7 @@ from kcore.records.strings cimport (
     reserve_data,
     reserve_rows,
     reset_strings,
+    roomy,
     sink_of,
     start_late,
 )
@@ -41,11 +43,15 @@ from kcore.errors import ConcurrentUseError
 
 cdef int64_t FIRST_ROWS = 1024
 
+# What columns have unless the caller says otherwise.
+cdef int64_t USUAL_ROWS = limits.COLUMN_ROWS
+cdef int64_t USUAL_BYTES = limits.COLUMN_BYTES + SLACK
+
 # The arrays of the last columns that went, for the next ones: fresh memory costs a page fault for
 # every 4 KiB, as much as decoding does. Kept are no more than columns of the usual size need, one
 # set for views and one for copies.
-cdef int64_t SPARE_ROWS = limits.COLUMN_ROWS
-cdef int64_t SPARE_BYTES = 2 * limits.COLUMN_BYTES
+cdef int64_t SPARE_ROWS = USUAL_ROWS
+cdef int64_t SPARE_BYTES = 2 * USUAL_BYTES
 
 cdef struct Spare:
     int64_t capacity
@@ -437,7 +443,7 @@ cdef class Columns:
                 &self.headers.views[row], data, size, end, self.buffers[last].start, last
             )
         else:
-            if reserve_data(&self.headers, size) < 0:
+            if reserve_data(&self.headers, size, 0) < 0:
                 return -1
             put_copy(&self.headers, row, data, size)
         return put_null(&self.headers, row, self.capacity) if size < 0 else 0
@@ -445,14 +451,16 @@ cdef class Columns:
     cdef int reserve(self, int64_t rows, int64_t data_bytes) noexcept nogil:
         """Make room for so many rows in all, and for so many more bytes of keys and of values."""
         cdef int64_t capacity
+        cdef int64_t usual = min(self.max_bytes + SLACK, USUAL_BYTES)
         if not self.views and (
-            (self.with_keys and reserve_data(&self.keys, data_bytes) < 0)
-            or (self.with_values and reserve_data(&self.values, data_bytes) < 0)
+            (self.with_keys and reserve_data(&self.keys, data_bytes, usual) < 0)
+            or (self.with_values and reserve_data(&self.values, data_bytes, usual) < 0)
         ):
             return -1
         if rows <= self.capacity:
             return 0
-        capacity = max(rows, max(2 * self.capacity, FIRST_ROWS))
+        capacity = roomy(rows, self.capacity, FIRST_ROWS, min(self.max_rows, USUAL_ROWS))
+        capacity = min(capacity, self.max_rows)
         if (
             not grow(<void**> &self.offsets, capacity, sizeof(int64_t))
             or not grow(<void**> &self.timestamps, capacity, sizeof(int64_t))

@@ -9,10 +9,14 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
+from kcore import limits
+
 cdef enum:
     KEPT_TOPICS = 4
-    KEPT_BYTES = 8 << 20  # of all together; 65,536 rows of a name of 120 characters
+    KEPT_BYTES = 8 << 20  # of all together; 40,960 rows of a name of 200 characters
     FIRST_ROWS = 1024
+
+cdef int64_t USUAL_ROWS = limits.COLUMN_ROWS
 
 cdef list kept = []  # of (name, Names), the one used last at the end
 cdef cython.pymutex kept_lock
@@ -80,6 +84,8 @@ cdef Names repeated(bytes name, int64_t rows):
             return found
     while room < rows:  # few lengths, so that a longer batch rarely makes it anew
         room *= 2
+    if rows <= USUAL_ROWS:
+        room = min(room, USUAL_ROWS)
     found = Names.__new__(Names)
     if memory_of(room, name) > KEPT_BYTES:
         found.add(name, rows)

@@ -37,7 +37,10 @@ cdef void reset_strings(Strings* column) noexcept nogil
 cdef int reserve_rows(
     Strings* column, int64_t before, int64_t capacity, bint views
 ) noexcept nogil
-cdef int reserve_data(Strings* column, int64_t more) noexcept nogil
+cdef int64_t roomy(
+    int64_t needed, int64_t before, int64_t first, int64_t usual
+) noexcept nogil
+cdef int reserve_data(Strings* column, int64_t more, int64_t usual) noexcept nogil
 cdef int start_late(Strings* column, int64_t rows, int64_t capacity, bint views) noexcept nogil
 cdef int put_null(Strings* column, int64_t row, int64_t capacity) noexcept nogil
 cdef void cut_strings(Strings* column, int64_t rows, int64_t end) noexcept nogil

@@ -53,11 +53,22 @@ cdef int reserve_rows(
     return 0
 
 
-cdef int reserve_data(Strings* column, int64_t more) noexcept nogil:
+cdef int64_t roomy(
+    int64_t needed, int64_t before, int64_t first, int64_t usual
+) noexcept nogil:
+    """How much to make room for: twice as much each time, and all that is usual at once as soon as
+    an eighth of it is needed. What is never touched costs nothing; what is copied into an array
+    that has grown is fresh memory once more.
+    """
+    cdef int64_t capacity = max(needed, max(2 * before, first))
+    return usual if usual // 8 < capacity < usual else capacity
+
+
+cdef int reserve_data(Strings* column, int64_t more, int64_t usual) noexcept nogil:
     cdef int64_t capacity
     if column.data != NULL and more + SLACK <= column.capacity - column.size:
         return 0
-    capacity = max(column.size + more + SLACK, max(2 * column.capacity, FIRST_BYTES))
+    capacity = roomy(column.size + more + SLACK, column.capacity, FIRST_BYTES, usual)
     if not grow(<void**> &column.data, capacity, 1):
         return -1
     column.capacity = capacity
@@ -69,7 +80,7 @@ cdef int start_late(Strings* column, int64_t rows, int64_t capacity, bint views)
     cdef int64_t row
     if (
         reserve_rows(column, 0, capacity, views) < 0
-        or reserve_data(column, 0) < 0
+        or reserve_data(column, 0, 0) < 0
         or not grow(<void**> &column.valid, bitmap_size(capacity), 1)
     ):
         free_strings(column)  # half a column would be taken for a whole one

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from record_batches import vectors
 
+from kcore.limits import COLUMN_BYTES, COLUMN_ROWS
 from kcore.records import RecordReader, encode_batch
 from kcore.records.arrow import ArrowBatch
 from kcore.records.batch import batches_of
@@ -566,3 +567,20 @@ def test_messages_without_a_time_say_so_as_spark_does():
     columns_found = found(pa.record_batch(ArrowBatch(columns)))
     assert set(columns_found["timestampType"]) == {-1}
     assert set(columns_found["timestamp"]) == {-1_000}
+
+
+@pytest.mark.parametrize(("rows", "size"), [(COLUMN_ROWS, 1), (5_000, 1_200)])
+def test_full_columns_leave_their_memory_to_the_next(rows, size):
+    data = b"".join(
+        encode_batch([(1, b"k", b"v" * size)] * (rows // 10), base_offset=at * (rows // 10))
+        for at in range(11)
+    )
+
+    def address():
+        columns = Columns(COLUMN_ROWS, COLUMN_BYTES)
+        RecordReader("t", 0, data, 0).take_columns(columns)
+        assert columns.full
+        batch = pa.record_batch(ArrowBatch(columns))
+        return batch["offset"].buffers()[1].address, batch["value"].buffers()[2].address
+
+    assert address() == address()
