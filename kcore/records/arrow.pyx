@@ -17,7 +17,7 @@ from cpython.mem cimport PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.errno cimport ENOMEM
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from kcore.records.cdata cimport (
@@ -64,6 +64,9 @@ cdef enum Field:  # in the order of the schema
 cdef enum:
     HEADERS_FIRST = 64
     MICROSECONDS = 1000  # in a millisecond
+
+# From -SURE_MS up to it, any time has its microseconds in 64 bits; it is a power of two.
+cdef uint64_t SURE_MS = <uint64_t> 1 << 53
 
 FIELD_NAMES: tuple[str, ...] = (
     "key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers",
@@ -274,16 +277,14 @@ cdef class ArrowBatch:
         cdef int64_t highest = INT64_MAX // MICROSECONDS
         cdef int64_t lowest = -highest
         cdef int64_t row
-        cdef bint fits = True
+        cdef uint64_t bits = 0
         cdef int64_t* to = <int64_t*> malloc(self.num_rows, sizeof(int64_t))
         self.timestamps = to
-        with nogil:
+        with nogil:  # nothing here depends on a row: compilers make vectors of it
             for row in range(self.num_rows):
-                fits &= lowest <= source[row] <= highest
-            if fits:
-                for row in range(self.num_rows):
-                    to[row] = source[row] * MICROSECONDS
-        if fits:
+                bits |= <uint64_t> source[row] + SURE_MS
+                to[row] = <int64_t> (<uint64_t> source[row] * MICROSECONDS)
+        if bits < 2 * SURE_MS:
             return 0
         self.timestamps_valid = <uint8_t*> calloc(self.num_rows // 8 + 1, 1)
         for row in range(self.num_rows):

@@ -125,6 +125,12 @@ def test_a_time_beyond_microseconds_is_null():
     assert found(batch)["timestamp"] == [*(edge * 1_000, None, 5_000, None, -edge * 1_000)]
 
 
+@pytest.mark.parametrize("time", [2**53 - 1, 2**53, 2**53 + 1, (2**63 - 1) // 1_000])
+def test_times_that_just_fit_are_all_there(time):
+    batch = pa.record_batch(made(data=log([(at, None, b"v") for at in (time, -time, 5)])))
+    assert found(batch)["timestamp"] == [time * 1_000, -time * 1_000, 5_000]
+
+
 def test_header_names_that_are_no_utf8_are_replaced():
     broken = bytearray(log([(1, None, b"v", [("ab", b"1"), ("cd", b"2")])]))
     broken[broken.index(b"cd")] = 0xFF
