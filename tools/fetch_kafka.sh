@@ -13,7 +13,8 @@ left_out() {
 }
 
 [[ -z ${KCORE_KAFKA_JARS:-} ]] || exit 0 # the user has a Kafka of their own
-command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null || left_out "no java on the PATH or in JAVA_HOME; it takes Java 17 and Maven"
+command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null ||
+    left_out "no java on the PATH or in JAVA_HOME; it takes Java 17 and Maven"
 [[ ! $stamp -nt tests/pom.xml ]] || exit 0
 command -v mvn >/dev/null || left_out "no mvn on the PATH to fetch it; or set KCORE_KAFKA_JARS"
 

@@ -21,7 +21,8 @@ left_out() {
 }
 
 [[ ! $stamp -nt $0 ]] || exit 0
-command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null || left_out "no java on the PATH or in JAVA_HOME"
+command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null ||
+    left_out "no java on the PATH or in JAVA_HOME"
 command -v mvn >/dev/null || left_out "no mvn on the PATH to fetch it"
 
 echo "fetching Spark's Kafka connector from Maven Central (11 MB) into $jars"
