@@ -26,6 +26,16 @@ _LOCAL: Final = {
     # Most of what a JVM does in its first minute is compiling: a third less without C2.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+# What Spark adds to the environment of a Python source when a query starts, and overwrites later.
+# All queries of a session share that map, which is no concurrent one: two that add to it at once
+# spoil it, and no task that carries it can be read any more (java.io.OptionalDataException). Names
+# that are there from the beginning are not added.
+_ENVIRONMENT: Final = (
+    "SPARK_LOCAL_DIRS",
+    "SPARK_AUTH_SOCKET_TIMEOUT",
+    "SPARK_BUFFER_SIZE",
+    "SPARK_PYTHON_RUNTIME",
+)
 
 
 @contextmanager
@@ -64,6 +74,8 @@ def session(
         where = "" if log is None else f"; {log} has more"
         raise JobError(f"Spark did not start: {shortened(str(error))}{where}") from error
     spark.sparkContext.setLogLevel("ERROR")
+    for name in _ENVIRONMENT:
+        spark.sparkContext.environment.setdefault(name, "")
     spark.dataSource.register(KcoreDataSource)
     try:
         yield spark

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from spark_support import Collected, load, save, words
 
 from kcore.embedded import EmbeddedBroker
+from kcore.pipeline import KcoreDataSource
 
 pytestmark = pytest.mark.timeout(300)  # the first ones wait for Spark to start
 
@@ -112,3 +113,11 @@ def test_secrets_are_in_no_plan(spark, broker):
     assert "kcore" in said
     assert "geheim-17" not in said
     assert "geheim-17" not in rows._jdf.queryExecution().logical().toJSON()
+
+
+def test_a_query_that_starts_adds_nothing_to_what_tasks_of_others_carry(spark, broker, tmp_path):
+    spark.dataSource.register(KcoreDataSource)  # its environment is as new
+    known = spark._jsparkSession.sessionState().dataSourceManager().lookupDataSource("kcore")
+    before = set(known.dataSourceCls().envVars())
+    Collected(spark, broker.bootstrap, tmp_path, subscribe="t", startingOffsets="earliest").wait()
+    assert set(known.dataSourceCls().envVars()) == before
