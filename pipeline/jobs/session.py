@@ -74,8 +74,8 @@ def session(
         where = "" if log is None else f"; {log} has more"
         raise JobError(f"Spark did not start: {shortened(str(error))}{where}") from error
     spark.sparkContext.setLogLevel("ERROR")
-    for name in _ENVIRONMENT:
-        spark.sparkContext.environment.setdefault(name, "")
+    for variable in _ENVIRONMENT:
+        spark.sparkContext.environment.setdefault(variable, "")
     spark.dataSource.register(KcoreDataSource)
     try:
         yield spark
