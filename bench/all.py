@@ -41,7 +41,7 @@ READERS = [name for name, contender in CONTENDERS.items() if contender.reads]
 
 def compare(bootstrap: str, plan: Plan) -> dict[str, Any]:
     """One topic, everyone."""
-    shape = Shape(plan.records, 100, 4)
+    shape = Shape(plan.many_records, 100, 4)
     runs = measure(bootstrap, side_by_side(READERS, shape), plan.rounds)
     return {"cells": [{"shape": shape._asdict(), "max_poll_records": 500, "runs": runs}]}
 

@@ -35,7 +35,7 @@ def partitions(bootstrap: str, plan: Plan) -> dict[str, Any]:
     """The same records in 4 partitions and in many, turn by turn."""
     few, many = 4, plan.partitions
     cases = {
-        f"{name} {count}": Case(name, Shape(plan.records, 100, count))
+        f"{name} {count}": Case(name, Shape(plan.many_records, 100, count))
         for name in ("kcore", "kcore-arrow", "confluent")
         for count in (few, many)
     }

@@ -23,7 +23,9 @@ def bench(monkeypatch):
 @pytest.fixture
 def tiny():
     plan = importlib.import_module("plan").QUICK
-    return replace(plan, records=400, cell_bytes=4_000, starts=1, seconds=0.2, settle=0.5)
+    return replace(
+        plan, records=400, many_records=400, cell_bytes=4_000, starts=1, seconds=0.2, settle=0.5
+    )
 
 
 def about():
