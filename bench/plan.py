@@ -29,7 +29,8 @@ class SparkPlan:
 class Plan:
     """records: of the topics that speed is measured with; many_records: where what is wanted is the
     pace and not the start, and the fastest would be done in a fifth of a second. cell_bytes: the
-    most that one cell of the matrix reads. rounds: of what the goals are about; few_rounds: of the large tables.
+    most that one cell of the matrix reads. rounds: of what the goals are about; few_rounds: of the
+    large tables.
 
     partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
     long a slow reader reads and how long idling is watched (settle: how long before). starts: how
