@@ -32,11 +32,13 @@ def matrix(bootstrap: str, plan: Plan) -> dict[str, Any]:
 
 
 def partitions(bootstrap: str, plan: Plan) -> dict[str, Any]:
-    """The same records in 4 partitions and in many, turn by turn."""
+    """The same records in 4 partitions and in many, turn by turn; to the ceilings, too, because a
+    broker needs longer for an answer of many partitions, whoever asks.
+    """
     few, many = 4, plan.partitions
     cases = {
         f"{name} {count}": Case(name, Shape(plan.many_records, 100, count))
-        for name in ("kcore", "kcore-arrow", "confluent")
+        for name in ("probe", "kcore", "probe-columns", "kcore-arrow", "confluent")
         for count in (few, many)
     }
     return {"few": few, "many": many, "runs": measure(bootstrap, cases, plan.rounds)}

@@ -174,7 +174,7 @@ def matrix(result: Result) -> Lines:
 def partitions(result: Result) -> Lines:
     few, many, runs = result["few"], result["many"], result["runs"]
     rows = []
-    for name in ("kcore", "kcore-arrow", "confluent"):
+    for name in ("probe", "kcore", "probe-columns", "kcore-arrow", "confluent"):
         small, large = f"{name} {few}", f"{name} {many}"
         rows.append(
             (
