@@ -46,11 +46,14 @@ def median(rounds: list[Figures], what: str) -> float:
 
 
 def shares(runs: Runs, name: str, base: str, what: str) -> list[float]:
-    """The time of `base` over that of `name`, by round; 1 is as fast. Empty: one is absent."""
-    return [
-        per_record(other, what) / max(per_record(figures, what), 1e-9)
-        for other, figures in zip(runs.get(base, ()), runs.get(name, ()), strict=False)
-    ]
+    """The time of `base` over that of `name`, by round; 1 is as fast. Empty: one is absent.
+
+    A round of which one figure is not known is left out: processes that end within a run can take
+    the CPU time of the ones before with them, and what is left is nothing or less.
+    """
+    rounds = zip(runs.get(base, ()), runs.get(name, ()), strict=False)
+    pairs = [(per_record(other, what), per_record(figures, what)) for other, figures in rounds]
+    return [other / figures for other, figures in pairs if other > 0 and figures > 0]
 
 
 def share(runs: Runs, name: str, base: str, what: str) -> float | None:

@@ -35,6 +35,14 @@ def test_ratios_are_taken_round_by_round():
     assert tables.percent([]) == "-"
 
 
+def test_a_round_whose_cpu_is_not_known_is_left_out():
+    tables = importlib.import_module("tables")
+    runs = {"kafka": [run(1.0, 2.0), run(1.0, -0.1), run(1.0, 2.0)],
+            "kcore": [run(1.0, 1.0), run(1.0, 1.0), run(1.0, 0.0)]}  # fmt: skip
+    assert tables.shares(runs, "kcore", "kafka", "cpu_s") == [2.0]
+    assert tables.shares(runs, "kcore", "kafka", "wall_s") == [1.0, 1.0, 1.0]
+
+
 def test_records_of_different_numbers_compare_by_record():
     tables = importlib.import_module("tables")
     runs = {"probe": [run(1.0)], "slow": [run(1.0, records=125_000)]}
