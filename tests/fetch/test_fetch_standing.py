@@ -99,7 +99,7 @@ def story(seed, **options):
     return core.written
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_what_is_sent_is_what_reading_every_answer_would_send(seed, monkeypatch):
     options = [{}, {"max_buffered_bytes": 4_000, "max_partition_fetch_bytes": 1_000}][seed % 2]
     counts = {"asked": 0, "repeated": 0}
