@@ -1,7 +1,8 @@
 """Ranges of offsets: split by size for tasks, and cut to what a micro-batch may take.
 
 The rules and the rounding are those of Spark's own source (KafkaOffsetRangeCalculator,
-KafkaMicroBatchStream.rateLimit), so that the same options give the same ranges.
+KafkaMicroBatchStream.rateLimit), so that the same options give the same ranges. That small ones
+share a task (`pack`) is ours: theirs has no such rule, and no task of Python's price.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ class Membership:
         self.last_poll_ms: int | None = None
         self.last_heartbeat_ms: int | None = None
         # When each assigned partition was acquired: a count that goes up with each assignment. A
-        # commit asked for under an older count is not for this member's present ownership.
+        # commit asked for under an older count is not for this member's present ownership. Made
+        # anew by each assignment and never changed: commits hold on to the one they began under.
         self.acquired: dict[TopicPartition, int] = {}
         self._acquisitions = 0
 
