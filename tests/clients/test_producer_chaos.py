@@ -12,10 +12,13 @@ from collections import Counter
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition as Theirs
+from leftovers import KAFKA_PYTHON
 
 from kcore import Consumer, Producer, TopicPartition
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import IllegalStateError, KafkaError
+
+pytestmark = KAFKA_PYTHON
 
 
 def read_all(broker, topic, count):

@@ -1,7 +1,6 @@
 """Other people's clients, and ours, on real sockets against the embedded broker."""
 
 import asyncio
-import gc
 import time
 import warnings
 
@@ -10,6 +9,7 @@ import confluent_kafka
 import kafka as kafka_python
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from leftovers import ALSO_AIOKAFKA
 
 import kcore
 from kcore import TopicPartition
@@ -18,7 +18,13 @@ from kcore.embedded import EmbeddedBroker
 
 DEADLINE_S = 30
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-RELEASES = [(2, 1), (2, 8), (3, 7), (4, 0), (4, 3)]
+# The oldest, the first of those without ZooKeeper, and the newest; in between, the longer verb.
+RELEASES = [
+    (2, 1),
+    (4, 0),
+    (4, 3),
+    *(pytest.param(one, marks=pytest.mark.slow) for one in [(2, 8), (3, 7)]),
+]
 
 
 @pytest.fixture(params=RELEASES, ids=lambda release: "{}.{}".format(*release))
@@ -126,17 +132,7 @@ class Kcore(KafkaPython):
 
 MEMBERS = [Confluent, KafkaPython, Kcore]
 
-# kafka-python leaves sockets to the collector; ours are watched in test_embedded_broker.py.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(autouse=True)
-def leave_nothing_to_the_next_test():
-    yield
-    gc.collect()
+pytestmark = ALSO_AIOKAFKA
 
 
 @pytest.mark.parametrize("codec", CODECS)

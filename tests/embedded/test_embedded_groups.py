@@ -1,7 +1,6 @@
 """Groups of other people's clients on the embedded broker: lost, static and mixed members, lag."""
 
 import asyncio
-import gc
 
 import aiokafka
 import confluent_kafka
@@ -10,18 +9,9 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 from foreign_members import DEADLINE_S, MEMBERS, SESSION_MS, until
+from leftovers import ALSO_AIOKAFKA
 
-# kafka-python and aiokafka leave sockets to the collector.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(autouse=True)
-def leave_nothing_to_the_next_test():
-    yield
-    gc.collect()
+pytestmark = ALSO_AIOKAFKA
 
 
 @pytest.fixture

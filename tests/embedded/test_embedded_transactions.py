@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import gc
 import time
 
 import aiokafka
 import confluent_kafka
 import kafka as kafka_python
 import pytest
+from leftovers import ALSO_AIOKAFKA
 
 import kcore
 from kcore import TopicPartition
@@ -23,17 +23,7 @@ RELEASES = [
     *(pytest.param(one, marks=slow) for one in [(2, 1), (3, 5), (3, 7)]),
 ]
 
-# kafka-python leaves sockets to the collector; ours are watched in test_embedded_broker.py.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(autouse=True)
-def leave_nothing_to_the_next_test():
-    yield
-    gc.collect()
+pytestmark = ALSO_AIOKAFKA
 
 
 @pytest.fixture(params=RELEASES, ids=lambda release: "{}.{}".format(*release))

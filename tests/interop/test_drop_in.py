@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import kafka as kafka_python
 import pytest
+from leftovers import KAFKA_PYTHON
 
 import kcore
 
+pytestmark = KAFKA_PYTHON
 CLIENTS = {
     "kcore": (kcore.Consumer, kcore.errors),
     "kafka-python": (kafka_python.KafkaConsumer, kafka_python.errors),

@@ -6,9 +6,11 @@ Every record is read, none twice that was committed, while members join, leave a
 import pytest
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition as TheirPartition
+from leftovers import KAFKA_PYTHON
 
 from kcore import Consumer, TopicPartition
 
+pytestmark = KAFKA_PYTHON
 PARTITIONS = 8
 SOME = 20_000
 
