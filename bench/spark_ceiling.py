@@ -1,7 +1,8 @@
 """A source and a sink of PySpark that cost nothing: what is left is PySpark's own.
 
 The source gives one Arrow record batch again and again, made when a worker is first asked; with the
-columns of Kafka's, in batches of the size that ours hands on. The sink drops what it is given.
+columns of Kafka's, in batches of the size that ours hands on. The sink drops what it is given. What
+ours does in a worker so that PySpark takes less there (`pipeline/workers.py`) they do as well.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from pyspark.sql.streaming.datasource import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
+
+from kcore.pipeline.workers import SentToWorkers, settle
 
 SCHEMA = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
@@ -57,7 +60,7 @@ class Rows(InputPartition):
         self.rows = rows
 
 
-class CeilingReader(DataSourceReader):
+class CeilingReader(SentToWorkers, DataSourceReader):
     """options: topic, rows, partitions, value_bytes, batch_rows."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -76,6 +79,7 @@ class CeilingReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Rows)
+        settle()
         left, full = partition.rows, batch(self.topic, self.batch_rows, self.value_bytes)
         while left > 0:
             yield full if left >= full.num_rows else full.slice(0, left)
@@ -115,10 +119,11 @@ class CeilingStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.inner.read(partition)
 
 
-class Dropped(DataSourceArrowWriter):
+class Dropped(SentToWorkers, DataSourceArrowWriter):
     """Takes every batch and lets it go."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        settle()
         for _ in iterator:
             pass
         return WriterCommitMessage()

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
 
 from kcore.pipeline.errors import OptionError, PlanError
 from kcore.pipeline.options import SinkOptions
-from kcore.pipeline.workers import settle
+from kcore.pipeline.workers import SentToWorkers, settle
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -112,7 +112,7 @@ def _by_topic(options: SinkOptions, batch: RecordBatch) -> Iterator[RecordBatch]
         yield batch.filter(pc.equal(column, name))
 
 
-class KcoreWriter(DataSourceArrowWriter):
+class KcoreWriter(SentToWorkers, DataSourceArrowWriter):
     """A batch write."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
@@ -124,7 +124,7 @@ class KcoreWriter(DataSourceArrowWriter):
         return write(self.options, iterator)
 
 
-class KcoreStreamWriter(DataSourceStreamArrowWriter):
+class KcoreStreamWriter(SentToWorkers, DataSourceStreamArrowWriter):
     """A streaming write."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:

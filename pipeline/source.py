@@ -34,7 +34,7 @@ from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.offsets import Offsets, listed
 from kcore.pipeline.options import SourceOptions, sink_options, source_options
 from kcore.pipeline.planning import OffsetRange, limit_offsets, pack, split
-from kcore.pipeline.workers import settle
+from kcore.pipeline.workers import SentToWorkers, settle
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _now_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-class KcoreReader(DataSourceReader):
+class KcoreReader(SentToWorkers, DataSourceReader):
     """A batch query."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -186,7 +186,7 @@ class KcoreReader(DataSourceReader):
         return _read(self.options, partition)
 
 
-class KcoreStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A streaming query: each micro-batch is a set of ranges from the last one's end."""
 
     def __init__(self, options: SourceOptions) -> None:

@@ -1,13 +1,15 @@
 """The data source inside Spark, on the embedded broker: a few of each kind."""
 
 import json
+import socket
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from spark_support import Collected, load, save, words
 
 from kcore.embedded import EmbeddedBroker
-from kcore.pipeline import KcoreDataSource
+from kcore.pipeline import KcoreDataSource, workers
 
 pytestmark = pytest.mark.timeout(300)  # the first ones wait for Spark to start
 
@@ -121,3 +123,20 @@ def test_a_query_that_starts_adds_nothing_to_what_tasks_of_others_carry(spark, b
     before = set(known.dataSourceCls().envVars())
     Collected(spark, broker.bootstrap, tmp_path, subscribe="t", startingOffsets="earliest").wait()
     assert set(known.dataSourceCls().envVars()) == before
+
+
+def test_a_task_finds_its_connection_to_the_jvm(spark):
+    class Reader(workers.SentToWorkers, DataSourceReader):
+        def read(self, partition):
+            found = workers._connection()
+            yield (found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY),)
+
+    class Source(DataSource):
+        def schema(self):
+            return "hastened int"
+
+        def reader(self, schema):
+            return Reader()
+
+    spark.dataSource.register(Source)
+    assert [row.hastened for row in spark.read.format("Source").load().collect()] == [1]
