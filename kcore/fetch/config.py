@@ -19,8 +19,12 @@ FETCH_AHEAD_BYTES: Final = 4 * 1024 * 1024
 
 # More is not asked for at once, whatever fetch_max_bytes allows (unless one partition may bring
 # more): frames of this size are used again and stay in a cache, those of 50 MB are zeroed, copied
-# and read through main memory. A node with hundreds of full partitions answers several times.
+# and read through main memory. A node with hundreds of full partitions answers several times; but
+# for each answer it looks through them all, so with many more is asked for, up to the largest frame
+# that is used again (kcore/wire/blocks.h).
 FETCH_ASK_BYTES: Final = 8 * 1024 * 1024
+FETCH_ASK_PARTITION_BYTES: Final = 60 * 1024
+FETCH_ASK_MOST_BYTES: Final = 30 * 1024 * 1024
 
 # Records handed over at once end with the one that makes it so many bytes, whatever their number:
 # objects that leave the cache before they are looked at cost a third more. As many as a partition

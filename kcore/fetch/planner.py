@@ -24,7 +24,12 @@ from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
-from kcore.fetch.config import FETCH_ASK_BYTES, FetchConfig
+from kcore.fetch.config import (
+    FETCH_ASK_BYTES,
+    FETCH_ASK_MOST_BYTES,
+    FETCH_ASK_PARTITION_BYTES,
+    FetchConfig,
+)
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
 from kcore.fetch.reading import opener
@@ -271,7 +276,7 @@ class Planner:
         if reach is Reach.BACKOFF or reach is Reach.UNKNOWN:
             self._unreachable(plan, reach, now_ms)
             return
-        allowance = self._allowance()
+        allowance = self._allowance(plan)
         if not allowance:
             self.starving[plan] = None  # `_freed` comes back to it
             return
@@ -312,12 +317,16 @@ class Planner:
                 # The leader may send us to the same replica at once: not in a circle.
                 self.back_off(partition, now_ms, f"node {plan.node_id} failed")
 
-    def _allowance(self) -> int:
-        """How many bytes to ask for; 0 if there is no memory for an answer now."""
+    def _allowance(self, plan: NodePlan) -> int:
+        """How many bytes to ask a node for; 0 if there is no memory for an answer now."""
         config, shelf = self._config, self.shelf
         budget = config.max_buffered_bytes
         share = max(budget // (2 * max(self.busy_nodes, 1)), 1)
-        enough = max(FETCH_ASK_BYTES, config.max_partition_fetch_bytes)
+        enough = max(
+            FETCH_ASK_BYTES,
+            min(FETCH_ASK_PARTITION_BYTES * len(plan.wanted), FETCH_ASK_MOST_BYTES),
+            config.max_partition_fetch_bytes,
+        )
         wanted = min(config.fetch_max_bytes, share, enough)
         least = min(config.max_partition_fetch_bytes, wanted)
         room = budget - shelf.held_bytes - self.reserved_bytes

@@ -4,7 +4,8 @@
  * several times what copying the bytes does. So blocks from BLOCK_MIN bytes on are mapped by
  * themselves, aligned and marked for huge pages (which the kernel uses for the whole 2 MiB in them,
  * so that no more is resident than was asked for), and up to BLOCKS_KEPT of them, BLOCKS_BYTES
- * together, wait for the next frame of about their size instead of being given back.
+ * together, or one of up to BLOCK_MAX, wait for the next frame of about their size instead of being
+ * given back.
  *
  * Callers hold one lock around all of it.
  */
@@ -17,6 +18,7 @@
 
 #define BLOCK_MIN ((size_t) 1 << 20)
 #define BLOCK_STEP ((size_t) 1 << 18) /* capacities are multiples: frames of like sizes share */
+#define BLOCK_MAX ((size_t) 1 << 25)
 #define BLOCKS_KEPT 4
 #define BLOCKS_BYTES ((size_t) 1 << 24)
 #define HUGE_PAGE ((size_t) 1 << 21)
@@ -83,11 +85,12 @@ static void give_block(kcore_block block) {
         free(block.data);
         return;
     }
-    if (block.capacity > BLOCKS_BYTES) {
+    if (block.capacity > BLOCK_MAX) {
         munmap(block.data, block.capacity);
         return;
     }
-    while (kept_count == BLOCKS_KEPT || kept_bytes + block.capacity > BLOCKS_BYTES) {
+    while (kept_count &&
+           (kept_count == BLOCKS_KEPT || kept_bytes + block.capacity > BLOCKS_BYTES)) {
         kcore_block old = drop_kept(0);
         munmap(old.data, old.capacity);
     }

@@ -102,6 +102,20 @@ def test_no_answer_is_asked_to_be_huge(partition_max: int, asked_for: int) -> No
     assert world.only().body.max_bytes == asked_for * MIB
 
 
+@pytest.mark.parametrize(
+    ("partitions", "asked_for"), [(136, 8 * MIB), (200, 200 * 60 * KIB), (1_000, 30 * MIB)]
+)
+def test_of_many_partitions_more_is_asked_for_at_once(partitions: int, asked_for: int) -> None:
+    world = World(
+        *(tp(number) for number in range(partitions)),
+        max_buffered_bytes=400 * MIB,
+        fetch_max_bytes=50 * MIB,
+        max_partition_fetch_bytes=MIB,
+    )
+    world.tick()
+    assert world.only().body.max_bytes == asked_for
+
+
 def test_pains_3_draining_below_the_mark_fetches_in_the_same_turn() -> None:
     world = World(T0, fetch_ahead_bytes=4 * KIB)
     world.tick()

@@ -68,3 +68,14 @@ def test_what_is_kept_of_frames_that_went_is_bounded():
     assert resident_bytes() - before > 90 * MIB
     frames.clear()
     assert resident_bytes() - before < 24 * MIB
+
+
+@pytest.mark.parametrize(("sizes", "kept"), [((31,), 31), ((2, 31), 31), ((31, 2), 2), ((33,), 0)])
+def test_a_block_larger_than_all_that_is_kept_otherwise_is_kept_alone(sizes, kept):
+    reader = FrameReader(1 << 30)
+    for _ in range(4):  # of what other tests left, each gives one back
+        frame(reader, 40 * MIB, 7)
+    before = resident_bytes()
+    for size in sizes:
+        frame(reader, size * MIB, 7)
+    assert abs(resident_bytes() - before - kept * MIB) < MIB
