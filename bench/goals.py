@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from machine import Result
 from rounds import Runs
-from tables import Lines, a_call, growth, median, share, table
+from tables import Lines, a_call, growth, share, table
 
 Goal = tuple[str, str, str, bool]  # what, wanted, found, met
 
@@ -101,8 +101,8 @@ def codecs(result: Result) -> Iterator[Goal]:
                     worst = min(times, key=times.__getitem__)
                     goal = f"{codec}: {CALLS[name]} behind nobody, {word}"
                     yield goal, ">= 1x", f"{times[worst]:.1f}x {worst}", times[worst] >= 1
-        if runs.get("codec-kcore"):
-            over = median(runs["codec-kcore"], "cpu_s") / median(runs["codec-library"], "cpu_s") - 1
+        if (part := share(runs, "codec-kcore", "codec-library", "cpu_s")) is not None:
+            over = 1 / part - 1
             goal = f"{codec}: unpacking above the library's own time, CPU"
             yield goal, "<= 15%", f"{over:+.0%}", over <= 0.15
 

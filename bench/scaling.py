@@ -64,7 +64,7 @@ def codecs(bootstrap: str, plan: Plan, names: list[str], kinds: tuple[str, ...])
     cells = []
     for codec in kinds:
         shape = Shape(plan.records // 2, 100, 4, codec)
-        runs = measure(bootstrap, side_by_side(names, shape), plan.few_rounds + 1, warm=False)
+        runs = measure(bootstrap, side_by_side(names, shape), plan.rounds, warm=False)
         print(f"{shape.topic}: {load()}", file=sys.stderr)
         cells.append({"shape": shape._asdict(), "max_poll_records": 500, "runs": runs})
     return {"cells": cells}

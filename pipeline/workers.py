@@ -51,7 +51,7 @@ def _connection() -> socket.socket | None:
     """Of this process to the JVM; PySpark's daemon has it in a variable, and nowhere else."""
     frame = sys._getframe() if _is_reused() else None  # noqa: SLF001 - no other way to it
     while frame is not None:
-        if frame.f_code.co_name == "worker" and frame.f_globals["__name__"] == "__main__":
+        if frame.f_code.co_name == "worker" and frame.f_globals.get("__name__") == "__main__":
             found = frame.f_locals.get("sock")
             return found if isinstance(found, socket.socket) else None
         frame = frame.f_back
