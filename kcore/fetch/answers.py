@@ -159,6 +159,7 @@ class Answers:
             elif self._take_data(taken, partition, ask, data):
                 fetched.append(tp)
         if fetched:
+            plan.pace.arrived(size, taken.now_ms - plan.sent_at)
             self._emit(RecordsFetched(plan.node_id, tuple(fetched), size))
         if size or taken.notable:
             plan.early = 0

@@ -24,12 +24,14 @@ from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
+from kcore.errors import RequestTimedOutError
 from kcore.fetch.config import (
     FETCH_ASK_BYTES,
     FETCH_ASK_MOST_BYTES,
     FETCH_ASK_PARTITION_BYTES,
     FetchConfig,
 )
+from kcore.fetch.pace import Pace
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
 from kcore.fetch.reading import opener
@@ -59,6 +61,7 @@ class NodePlan:
         "failures",
         "in_flight",
         "node_id",
+        "pace",
         "reserved",
         "retry_at",
         "sent_at",
@@ -71,6 +74,7 @@ class NodePlan:
     )
 
     standing: StandingFetch
+    pace: Pace
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
@@ -232,6 +236,7 @@ class Planner:
         if plan is None:
             plan = self.nodes[node_id] = NodePlan(node_id)
             plan.standing = StandingFetch(self._config, self, plan)
+            plan.pace = Pace(plan.standing.timeout_ms)
         if not plan.wanted:
             self.busy_nodes += 1
         plan.wanted[tp] = partition
@@ -327,7 +332,7 @@ class Planner:
             min(FETCH_ASK_PARTITION_BYTES * len(plan.wanted), FETCH_ASK_MOST_BYTES),
             config.max_partition_fetch_bytes,
         )
-        wanted = min(config.fetch_max_bytes, share, enough)
+        wanted = min(config.fetch_max_bytes, share, enough, plan.pace.limit)
         least = min(config.max_partition_fetch_bytes, wanted)
         room = budget - shelf.held_bytes - self.reserved_bytes
         while room < least:
@@ -349,6 +354,8 @@ class Planner:
         )
 
     def _answered(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:
+        if isinstance(answer.error, RequestTimedOutError) and answer.version >= 0:
+            plan.pace.timed_out(plan.reserved)
         self.reserved_bytes -= plan.reserved
         plan.reserved = 0
         plan.in_flight = False

@@ -8,6 +8,8 @@ import pytest
 from fetch_broker import Brokers, Log
 from fetch_world import World, asked, batch, data, tp
 
+from kcore.connection.calls import Answer
+from kcore.errors import RequestTimedOutError
 from kcore.wire.apis import ApiKey
 
 KIB = 1024
@@ -114,6 +116,82 @@ def test_of_many_partitions_more_is_asked_for_at_once(partitions: int, asked_for
     )
     world.tick()
     assert world.only().body.max_bytes == asked_for
+
+
+def late(world: World) -> None:
+    """The answer of the fetch under way does not arrive in time, and the backoff passes."""
+    sent = world.only()
+    world.network.sent.remove(sent)
+    world.now_ms += 30_000
+    late = RequestTimedOutError("did not answer FETCH in time")
+    sent.done(Answer(None, late, sent.version, sent.node), world.now_ms)
+    world.tick()
+    while not world.pending(ApiKey.FETCH):
+        assert world.until_due()
+
+
+def backlogged(**options: int) -> World:
+    """500 partitions with enough to fill every answer."""
+    world = World(*(tp(number) for number in range(500)), **options)
+    world.tick()
+    return world
+
+
+def test_after_an_answer_that_came_too_late_less_is_asked_for() -> None:
+    world = backlogged()
+    most = world.only().body.max_bytes
+    assert most > 29 * MIB
+    limits = []
+    for _ in range(6):
+        late(world)
+        limits.append(world.only().body.max_bytes)
+    least = 64 * KIB
+    assert limits == [max(most // 4**times, least) for times in range(1, 7)]
+    assert limits[-1] == least
+
+
+def test_what_arrives_quickly_is_asked_for_twice_over_up_to_the_former_size() -> None:
+    world = backlogged()
+    most = world.only().body.max_bytes
+    for _ in range(2):
+        late(world)
+    asked_for = [world.only().body.max_bytes]
+    for _ in range(10):
+        world.now_ms += 100
+        backlog(world)
+        while not world.pending(ApiKey.FETCH):
+            world.take(5_000)
+        asked_for.append(world.only().body.max_bytes)
+    assert asked_for[:5] == [most // 16, most // 16 * 2, most // 16 * 4, most // 16 * 8, most]
+    assert set(asked_for[5:]) == {most}
+
+
+@pytest.mark.parametrize("bytes_per_s", [30_000, 150_000, 700_000, 3_000_000])
+def test_over_a_slow_link_answers_arrive_in_time(bytes_per_s: int) -> None:
+    """Late at most three times in a row, and hardly ever again."""
+    world = backlogged()
+    times_late = 0
+    for turn in range(40):
+        took_ms = world.only().body.max_bytes * 1_000 // bytes_per_s
+        if took_ms >= 30_000:
+            assert turn < 4
+            times_late += 1
+            late(world)
+            continue
+        world.now_ms += took_ms
+        backlog(world)
+        while not world.pending(ApiKey.FETCH):
+            world.take(5_000)
+    assert bool(times_late) is (bytes_per_s < 1_000_000)
+
+
+def test_what_was_never_asked_was_not_too_much() -> None:
+    """A link that could not be set up in time says nothing of what it carries."""
+    world = backlogged()
+    most = world.only().body.max_bytes
+    world.fail(world.only(), RequestTimedOutError("did not connect within the set-up timeout"))
+    world.until_due()
+    assert world.only().body.max_bytes == most
 
 
 def test_pains_3_draining_below_the_mark_fetches_in_the_same_turn() -> None:
