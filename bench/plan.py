@@ -33,8 +33,8 @@ class Plan:
     large tables.
 
     partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
-    long a slow reader reads and how long idling is watched (settle: how long before). starts: how
-    many processes. spark: of the data source in Spark.
+    long a slow reader reads. idle: how long idling is watched (settle: how long before), a multiple
+    of the 3 s between heartbeats and of the 5 s between commits. starts: how many processes. spark: of the data source in Spark.
     """
 
     records: int = 2_000_000
@@ -45,7 +45,8 @@ class Plan:
     partitions: int = 500
     partition_bytes: int = 5 * 1024 * 1024
     seconds: float = 6
-    settle: float = 6
+    idle: float = 30
+    settle: float = 10
     starts: int = 15
     spark: SparkPlan = SparkPlan()
 
@@ -59,6 +60,7 @@ QUICK = Plan(
     partitions=10,
     partition_bytes=50_000,
     seconds=0.4,
+    idle=0.4,
     settle=1,
     starts=2,
     spark=SparkPlan(

@@ -96,8 +96,8 @@ def idle(bootstrap: str, plan: Plan) -> dict[str, Any]:
         script = [sys.executable, str(HERE / "readers" / "idle.py"), "--client", client]
         script += ["--bootstrap", bootstrap, "--topic", shape.topic]
         script += ["--group", f"idle-{uuid.uuid4().hex}"]
-        return last_line([*script, "--settle", str(plan.settle), "--seconds", str(plan.seconds)])
+        return last_line([*script, "--settle", str(plan.settle), "--seconds", str(plan.idle)])
 
     with ThreadPoolExecutor(len(FIRST)) as pool:
         found = dict(zip(FIRST, pool.map(watch, FIRST), strict=True))
-    return {"partitions": IDLE_PARTITIONS, "seconds": plan.seconds, "clients": found}
+    return {"partitions": IDLE_PARTITIONS, "seconds": plan.idle, "clients": found}

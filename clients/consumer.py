@@ -375,14 +375,16 @@ class Consumer(Calls, Batches):
                 return None
             if self._groupless is not None:
                 self._groupless.tick(now)
-            if core.has_records:
+            at_hand = core.has_records
+            if at_hand:
                 looked |= now - engine.stepped_at >= _READ_EVERY_MS
                 taken = self._take(take, now)
                 if taken:
                     return taken
+                at_hand = core.has_records
             if looked and now >= until:
                 return None
-            outcome = engine.step(0 if core.has_records else until - now)
+            outcome = engine.step(0 if at_hand else until - now)
             looked = True
             now = pump.now_ms()
             if outcome is Step.IDLE and now >= until and not core.has_records:

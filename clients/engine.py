@@ -103,6 +103,8 @@ class Engine:
 
     def collect(self) -> None:
         """Sort every event the core has."""
+        if not self.core.unread:
+            return
         next_event = self.core.next_event
         event: Event | None = next_event()
         if event is not None:

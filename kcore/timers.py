@@ -47,6 +47,10 @@ class Timers(Generic[K]):
         """Whether `key` is armed."""
         return key in self._at
 
+    def due(self, now_ms: int) -> list[K]:
+        """The keys whose time has come; they stay armed."""
+        return [key for key, at in self._at.items() if at <= now_ms]
+
     def deadline(self) -> int:
         """The earliest deadline; NEVER if nothing is armed."""
         return min(self._at.values(), default=NEVER)

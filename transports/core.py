@@ -51,8 +51,11 @@ class Core(Protocol):
         in a way that trying again will not cure, such as a certificate of an unknown authority.
         """
 
-    def handle_deadline(self, now_ms: int) -> None:
-        """The time `deadline()` named has come. Harmless when it has not."""
+    def handle_deadline(self, now_ms: int) -> bool | None:
+        """The time `deadline()` named has come. Harmless when it has not.
+
+        False: there may be actions, but nothing has come that anybody waits for.
+        """
 
     def receive_buffer(self, link: int) -> memoryview:
         """Writable room for the next bytes of the link, never empty. LookupError: the link is not

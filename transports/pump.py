@@ -137,6 +137,7 @@ class Pump:
         self._io_flags = transport.io_flags
         self._round = 0
         self._waker = Waker()
+        self._woken = False  # `wakeup` was called, and the step that it ends goes on
         self._refusal: type[ForkedError | IllegalStateError] | None = None
         transport.watch(self._waker.fd, READABLE)
         release_in_child(self)
@@ -159,18 +160,20 @@ class Pump:
         fed = bool(self._inputs) and self._feed_inputs(now)
         deadline = core.deadline()
         while True:
-            wait_ms = 0 if fed or self._unread else _time_to(min(deadline, until), now)
+            wait_ms: int | None = 0
+            if not fed and not self._unread:
+                first = min(deadline, until)
+                wait_ms = None if first == NEVER else min(max(first - now, 0), WAIT_MS_MAX)
             ready = self.transport.wait(wait_ms)
             now = self.now_ms()
             self._round += 1
-            woken = bool(ready) and self._woken(ready)
             fed |= bool(ready or self._unread) and self._serve_all(ready, now)
             fed |= bool(self._inputs) and self._feed_inputs(now)
             if deadline <= now and core.deadline() <= now:  # what was fed may have moved it
-                core.handle_deadline(now)
+                fed |= core.handle_deadline(now) is not False
                 self._obey()
-                fed = True
-            if woken:
+            if self._woken:
+                self._woken = False
                 return Step.WOKEN
             if fed:
                 return Step.FED
@@ -337,11 +340,6 @@ class Pump:
 
     # What the sockets say ---------------------------------------------------------------------
 
-    def _woken(self, ready: Sequence[tuple[int, int]]) -> bool:
-        """Whether `wakeup` was called; it counts once."""
-        waker = self._waker.fd
-        return any(fd == waker and self._waker.take() for fd, _ in ready)
-
     def _serve_all(self, ready: Sequence[tuple[int, int]], now: int) -> bool:
         """Act on what is ready, and on decrypted bytes at hand; True if the core was fed."""
         fed = False
@@ -349,6 +347,8 @@ class Pump:
             link = self._by_fd.get(fd)
             if link is not None:
                 fed |= self._serve(link, events, now)
+            elif fd == self._waker.fd:
+                self._woken = self._waker.take()
         if self._unread:
             served = {fd for fd, _ in ready}
             for link in [*self._unread.values()]:
@@ -492,13 +492,6 @@ class Pump:
             self._unread.pop(link.number, None)
             self.transport.unwatch(link.fd)
             _close(link.sock)
-
-
-def _time_to(at: int, now: int) -> int | None:
-    """How long a wait may last: None for ever, else ms from 0 up."""
-    if at == NEVER:
-        return None
-    return min(max(at - now, 0), WAIT_MS_MAX)
 
 
 def _close(sock: socket.socket | TlsSocket) -> None:

@@ -17,7 +17,7 @@ from kcore.cluster.refresh import RefreshConfig, Refresher
 from kcore.cluster.release import release_of
 from kcore.cluster.view import Metadata
 from kcore.connection.calls import ClusterView
-from kcore.events import Closed, Event
+from kcore.events import Closed, Event, HeartbeatAnswered
 from kcore.structs import Rng
 from kcore.timers import NEVER
 
@@ -30,6 +30,8 @@ class ClientCore:
     """See the module's text. A core says in `_turn` what its rooms do, and in `deadline` when.
 
     unsent: empty if `next_action` has nothing. unread: empty if `next_event` has nothing.
+    receive_buffer(link): lends the place for the next bytes of a link; LookupError if it is not
+    open (any more).
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class ClientCore:
         self._outbox = Outbox()
         emit = self._outbox.emit
         self._links = Links(links, bootstrap_servers, rng, emit)
+        self.receive_buffer = self._links.receive_buffer
         self._view = Metadata()
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
         self._lookup = TopicLookup(refresh, self._links, rng)
@@ -62,22 +65,21 @@ class ClientCore:
         self._links.handle_connected(link, now_ms)
         self._settle(now_ms)
 
-    def receive_buffer(self, link: int) -> memoryview:
-        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any
-        more).
-        """
-        return self._links.receive_buffer(link)
-
     def receive_advance(self, link: int, size: int, now_ms: int) -> int:
         """End the loan: `size` bytes were written.
 
         Above 0: how many more have to come before anything can come of them; they are part of a
         frame, and nothing has changed. 0: something may have. Below: there may be actions, and
-        nothing else has changed, save for deadlines that are later now.
+        nothing else has changed, save for deadlines that are later now and the event of a heartbeat
+        that needs no attention.
         """
+        events = self._outbox.events
+        before = len(events)
         missing = self._links.receive_advance(link, size, now_ms)
         if self._links.completed or self._links.changes != self._seen_changes:
             self._settle(now_ms)
+            return 0
+        if len(events) != before and any(type(event) is not HeartbeatAnswered for event in events):
             return 0
         return missing
 
@@ -101,10 +103,11 @@ class ClientCore:
         )
         self._settle(now_ms)
 
-    def handle_deadline(self, now_ms: int) -> None:
-        """Time has passed."""
+    def handle_deadline(self, now_ms: int) -> bool | None:
+        """Time has passed. False: there may be actions, and nothing else has changed."""
         self._links.handle_deadline(now_ms)
         self._settle(now_ms)
+        return None
 
     # -- out ---------------------------------------------------------------------------------------
 

@@ -79,6 +79,7 @@ class Links:
     ) -> None:
         self.actions: deque[Action] = deque()
         self.completed: Completed = deque()
+        self.sends = 0  # counts what was asked for
         self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
         # Counts every link that was greeted or ended: the rooms may have something to do.
         self.changes = 0
@@ -157,6 +158,7 @@ class Links:
         standing: Standing | None = None,
     ) -> None:
         """Ask `node`; see `connection.calls.Network`."""
+        self.sends += 1
         limit = self._config.link.request_timeout_ms if timeout_ms is None else timeout_ms
         call = Call(
             api, build, done, now_ms + limit, max_version, answered=answered, standing=standing

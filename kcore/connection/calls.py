@@ -5,22 +5,24 @@ Rules every room relies on:
   handled.
 * `done` runs exactly once for each request sent, whatever happens to the link.
 * A question may stand (`Standing`): answers that tell nothing are then followed by the same
-  question at once, and `done` runs with the first answer that tells something, or the link's end.
+  question at once, or are taken without being read. `done` runs with the first answer that tells
+  something, or the link's end.
 * The body is built when the request is written, because only then the connection's version is
-  known.
+  known. Who has the bytes of the same request gives those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kcore.errors import KafkaError
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.apis import ApiKey
 
-# A message dataclass of kcore.wire.messages. They share no base class that mypy would need.
+# A message dataclass of kcore.wire.messages. They share no base class that mypy would need. Or a
+# whole frame (bytearray), in which only the correlation id is put.
 Message = Any
 Build = Callable[[int], Message]
 
@@ -54,8 +56,11 @@ class Answer:
 Done = Callable[[Answer, int], None]  # (answer, now_ms)
 
 
+ANSWERED: Final = b""  # of `Standing.again`: the answer is taken, and nothing follows it
+
+
 class Standing(Protocol):
-    """What is asked again and again, and mostly answered with nothing.
+    """What is asked again and again, and mostly answered with the same.
 
     timeout_ms: how long each answer may take.
     """
@@ -66,7 +71,8 @@ class Standing(Protocol):
         self, frame: memoryview, version: int, correlation_id: int, client_id: str, now_ms: int
     ) -> bytes | None:
         """The request (its frame) that follows this answer, if there is nothing in it and nobody
-        has anything else to ask; None: decode it, and let `done` see to what follows.
+        has anything else to ask. ANSWERED: nothing follows, and `done` does not run. None: decode
+        it, and let `done` see to what follows.
         """
 
 

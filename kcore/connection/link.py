@@ -21,7 +21,7 @@ from typing import Any
 from kcore import limits
 from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.connection.authentication import Authentication
-from kcore.connection.calls import Answer, Build, Done, Standing
+from kcore.connection.calls import ANSWERED, Answer, Build, Done, Standing
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -128,6 +128,8 @@ Completed = deque[tuple[Call, Answer]]
 class Link:
     """See the module's text. All times are monotonic ms; `number` is the link number of the
     boundary.
+
+    receive_buffer(): where the next bytes belong, the rest of the open frame or a scratch.
     """
 
     __slots__ = (
@@ -150,6 +152,7 @@ class Link:
         "node",
         "number",
         "port",
+        "receive_buffer",
         "state",
     )
 
@@ -177,6 +180,7 @@ class Link:
         self._actions = actions
         self._authentication = authentication
         self._reader = frames.FrameReader(options.max_frame_bytes)
+        self.receive_buffer = self._reader.buffer
         self._in_flight: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._ranges: dict[int, tuple[int, int]] = {}
@@ -276,9 +280,13 @@ class Link:
     def _write(self, call: Call, message: Any, now_ms: int) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         call.correlation_id = self._correlation_id
-        parts = frames.encode_request_parts(
-            message, call.version, self._correlation_id, self._options.client_id
-        )
+        if type(message) is bytearray:
+            frames.renumber_request(message, self._correlation_id)
+            parts: list[Any] = [message]
+        else:
+            parts = frames.encode_request_parts(
+                message, call.version, self._correlation_id, self._options.client_id
+            )
         if call.answered:
             self._in_flight.append(call)
         else:
@@ -296,10 +304,6 @@ class Link:
         if self._move(LinkInput.CONNECTED):
             highest = self._options.highest.get(ApiKey.API_VERSIONS, _GREETING_VERSION)
             self._greet(min(highest, _GREETING_VERSION), now_ms)
-
-    def receive_buffer(self) -> memoryview:
-        """Where the next bytes belong: the rest of the open frame, or a scratch."""
-        return self._reader.buffer()
 
     def receive_advance(self, size: int, now_ms: int) -> int:
         """`size` bytes were put into the buffer lent last. How many more it takes for anything to
@@ -412,7 +416,8 @@ class Link:
         return news
 
     def _ask_again(self, call: Call, standing: Standing, frame: memoryview, now_ms: int) -> bool:
-        """Follow an answer that tells nothing by the same question; False if it has to be read.
+        """Follow an answer that tells nothing by the same question, if any; False if it has to be
+        read.
 
         So nothing but time is between the two, and nobody above is told: a consumer to which
         nothing comes does little else.
@@ -426,6 +431,9 @@ class Link:
         data = standing.again(frame, call.version, correlation_id, self._options.client_id, now_ms)
         if data is None:
             return False
+        if data is ANSWERED:
+            self._in_flight.popleft()
+            return True
         self._correlation_id = call.correlation_id = correlation_id
         call.expires_at = now_ms + standing.timeout_ms
         self._in_flight.rotate(-1)

@@ -57,6 +57,7 @@ class ConsumerCore(ClientCore):
         self._seen_version = -1
         self._polled_at = -1  # when the group was last polled, if nothing has happened since
         self._due = -1  # what `deadline` says; -1: to be found out
+        self._due_elsewhere = -1  # what it would say without the group
         self._committed_asked = False
         self._settle(now_ms)
 
@@ -74,8 +75,29 @@ class ConsumerCore(ClientCore):
         """
         if self._closed:
             return NEVER
-        first = min(super().deadline(), self._fetcher.deadline())
+        self._due_elsewhere = first = min(super().deadline(), self._fetcher.deadline())
         return first if self._group is None else min(first, self._group.deadline())
+
+    def handle_deadline(self, now_ms: int) -> bool | None:
+        """Time has passed. False: there may be actions, and nothing else has changed."""
+        group = self._group
+        # Where it is known that nothing is due but in the group, the others are not asked.
+        if group is None or not 0 <= self._due <= now_ms < self._due_elsewhere:
+            return super().handle_deadline(now_ms)
+        sends = self._links.sends
+        if not group.repeat(now_ms):
+            return super().handle_deadline(now_ms)
+        self._note_calm(group, sends, now_ms)
+        return False if group.calm(now_ms) else None
+
+    def _note_calm(self, group: GroupMember, sends: int, now_ms: int) -> None:
+        """Nothing has changed but the group's timers, and what it has sent since `sends`."""
+        if self._links.completed:
+            self._settle(now_ms)  # it could not send
+        elif self._due >= 0:
+            if self._links.sends != sends:
+                self._due_elsewhere = min(self._due_elsewhere, self._links.deadline())
+            self._due = min(self._due_elsewhere, group.calm_deadline())
 
     # -- subscribing -------------------------------------------------------------------------------
 
@@ -138,9 +160,13 @@ class ConsumerCore(ClientCore):
         """The application is alive, and done with everything it was handed before."""
         # Another poll at the same time, with nothing between, finds the group as the one before
         # left it: whoever takes records one by one polls hundreds of times a millisecond.
-        if self._group is not None and now_ms != self._polled_at:
-            if self._group.handle_poll(now_ms) or self._fetcher.restless:
+        group = self._group
+        if group is not None and now_ms != self._polled_at:
+            sends = self._links.sends
+            if group.handle_poll(now_ms) or self._fetcher.restless:
                 self._settle(now_ms)
+            elif self._links.sends != sends:
+                self._note_calm(group, sends, now_ms)
             self._polled_at = now_ms
         elif self._fetcher.restless:
             self._settle(now_ms)

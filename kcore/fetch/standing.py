@@ -19,14 +19,12 @@ from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
 from kcore.fetch.requests import next_empty
 from kcore.fetch.session import INITIAL_EPOCH
 from kcore.limits import MAX_INT32
-from kcore.wire.frames import encode_request, encode_response
+from kcore.wire.frames import encode_request, encode_response, renumber_request
 from kcore.wire.messages import FetchResponse
 
 if TYPE_CHECKING:
     from kcore.fetch.planner import NodePlan, Planner
 
-# In a frame with its length before it: behind the length, and behind API key and version.
-_CORRELATION_ID_AT: Final = 8
 # Of an answer, behind its length and correlation id.
 _ANSWER_BODY_AT: Final = 8
 
@@ -85,7 +83,7 @@ class StandingFetch:
         session.epoch = epoch + 1
         plan.sent_at = now_ms
         request = self._request
-        _put_number(request, _CORRELATION_ID_AT, correlation_id)
+        renumber_request(request, correlation_id)
         _put_number(request, self._epoch_at, epoch + 1)
         return bytes(request)
 

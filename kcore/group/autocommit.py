@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kcore.errors import KafkaError
 from kcore.events import OffsetsCommitted
-from kcore.group.commits import Committer, Offsets
+from kcore.group.commits import CommitDone, Committer, Offsets
 from kcore.group.context import Context, Timer
 from kcore.group.membership import Membership
 from kcore.group.states import MemberState
@@ -66,6 +66,23 @@ class AutoCommit:
         offsets = self._ctx.host.consumed_offsets()
         if not offsets:
             return False
+        self._committer.commit(offsets, self._done(offsets, then), deadline_ms=deadline_ms)
+        return True
+
+    def repeat(self, now_ms: int) -> bool:
+        """`handle_poll` where a commit is due and commits what the last one did: it is sent at
+        once. False if it is not so.
+        """
+        if self._next_ms is None or now_ms < self._next_ms or self._in_flight or not self.possible:
+            return False
+        offsets = self._ctx.host.consumed_offsets()
+        if not offsets or not self._committer.repeats(offsets):
+            return False
+        self.restart(now_ms)
+        self._committer.repeat(offsets, self._done(offsets, self._retry_soon), now_ms)
+        return True
+
+    def _done(self, offsets: Offsets, then: Callable[[KafkaError | None], None]) -> CommitDone:
         self._in_flight = True
 
         def done(committed: Offsets, error: KafkaError | None) -> None:
@@ -78,8 +95,7 @@ class AutoCommit:
             )
             then(error)
 
-        self._committer.commit(offsets, done, deadline_ms=deadline_ms)
-        return True
+        return done
 
     def _retry_soon(self, error: KafkaError | None) -> None:
         self._hurry = error is not None and error.retriable

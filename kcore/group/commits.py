@@ -26,6 +26,7 @@ from kcore.group.coordinator import Coordinator
 from kcore.group.effects import OFFSET_COMMIT, Effect, error_of
 from kcore.group.membership import Generation, Membership, instance_fenced
 from kcore.group.operations import Operation, Operations
+from kcore.group.repeated import Repeated
 from kcore.group.states import MemberState
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
@@ -63,7 +64,7 @@ class _Written(NamedTuple):
 
 class CommitOperation(Operation):
     """One commit; `stamps` are the ownership counts of all partitions when it was asked for, None
-    without a membership.
+    without a membership. repeats: it says what the last one said, and nobody waits for it.
     """
 
     what = "the commit"
@@ -75,8 +76,11 @@ class CommitOperation(Operation):
         done: CommitDone,
         deadline_ms: int | None,
         stamps: Mapping[TopicPartition, int] | None,
+        *,
+        repeats: bool = False,
     ) -> None:
         super().__init__(deadline_ms)
+        self.repeats = repeats
         self._committer = committer
         self.offsets = offsets
         self.done = done
@@ -116,14 +120,17 @@ class Committer:
         membership: Membership,
         coordinator: Coordinator,
         on_fenced: Callable[[int], None],
+        undisturbed: Callable[[], bool],
     ) -> None:
         self._ctx = ctx
         self._membership = membership
         self._coordinator = coordinator
         self._on_fenced = on_fenced
+        self._undisturbed = undisturbed
         self.operations: Operations[CommitOperation] = Operations(ctx, coordinator)
         # Of the last commit: who has nothing to do commits the same every few seconds.
         self._written = _Written({}, {}, [], {})
+        self._repeated = Repeated()
 
     def commit(self, offsets: Offsets, done: CommitDone, *, deadline_ms: int | None) -> None:
         """Commit; `done(committed, error)` follows. What is in `offsets` and not in `committed` was
@@ -141,6 +148,19 @@ class Committer:
                 self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
         stamps = self._membership.acquired if self._membership.managed else None
         self.operations.add(CommitOperation(self, dict(offsets), done, deadline_ms, stamps))
+
+    def repeats(self, offsets: Offsets) -> bool:
+        """Whether these are what the last commit named."""
+        return offsets == self._written.offsets
+
+    def repeat(self, offsets: Offsets, done: CommitDone, now_ms: int) -> None:
+        """Commit once more what the last one named, with one try; sent now. To be called while no
+        operation is open, and the coordinator is known.
+        """
+        stamps = self._membership.acquired if self._membership.managed else None
+        operation = CommitOperation(self, offsets, done, None, stamps, repeats=True)
+        self.operations.add(operation)
+        self.send(operation, now_ms)
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -206,14 +226,28 @@ class Committer:
 
         def done(answer: Answer, at_ms: int) -> None:
             operation.in_flight = False
-            self._answered(operation, written, sent, answer, at_ms)
+            good = self._answered(operation, written, sent, answer, at_ms)
+            if repeated is not None:
+                repeated.read(good=good and not answer.body.throttle_time_ms)
 
+        def taken(at_ms: int) -> bool:
+            del at_ms
+            alone = operation.repeats and self.operations.alone(operation)
+            if not alone or not self._undisturbed():
+                return False  # who waits for it has to be seen to
+            operation.in_flight = False
+            self._succeeded(operation, written)
+            self.operations.sweep()
+            return True
+
+        repeated = None if self._repeated.busy else self._repeated
         self._coordinator.ask(
             ApiKey.OFFSET_COMMIT,
-            build,
+            build if repeated is None else repeated.ask((written, sent), build, taken),
             done,
             now_ms,
             max_version=None if all(written.ids.values()) else TOPIC_ID_VERSION - 1,
+            standing=repeated,
         )
 
     def _write(self, offsets: Offsets) -> _Written:
@@ -242,21 +276,27 @@ class Committer:
         sent: Generation,
         answer: Answer,
         now_ms: int,
-    ) -> None:
+    ) -> bool:
+        """Whether it is the usual answer."""
         if answer.error is not None:
             operation.failed(answer.error, self._ctx, now_ms)
-            return
-        if not _all_good(answer, written):
+            return False
+        usual = _all_good(answer, written)
+        if not usual:
             try:
                 codes = _read(answer, written.offsets, written.ids)
             except Unexpected as error:
                 self._coordinator.lost(str(error), now_ms)
                 operation.failed(error, self._ctx, now_ms)
-                return
+                return False
             refused = self._effect(codes, sent, operation, now_ms)
             if refused is not None:
                 operation.failed(refused, self._ctx, now_ms)
-                return
+                return False
+        self._succeeded(operation, written)
+        return usual
+
+    def _succeeded(self, operation: CommitOperation, written: _Written) -> None:
         self._coordinator.works()
         if not operation.ended:
             operation.succeed(written.offsets)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kcore.connection.calls import Answer, Build, Done, Message, Reach
+from kcore.connection.calls import Answer, Build, Done, Message, Reach, Standing
 from kcore.errors import (
     IllegalStateError,
     KafkaError,
@@ -120,6 +120,7 @@ class Coordinator:
         *,
         timeout_ms: int | None = None,
         max_version: int | None = None,
+        standing: Standing | None = None,
     ) -> None:
         """Ask the coordinator, which must be known. A disconnect, a timeout or an unreadable answer
         loses it.
@@ -143,7 +144,14 @@ class Coordinator:
             done(answer, at_ms)
 
         self._ctx.network.send(
-            self.key, api, build, answered, now_ms, timeout_ms=timeout_ms, max_version=max_version
+            self.key,
+            api,
+            build,
+            answered,
+            now_ms,
+            timeout_ms=timeout_ms,
+            max_version=max_version,
+            standing=standing,
         )
 
     # -- looking up ----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import HEARTBEAT, Effect, error_of
 from kcore.group.membership import Generation, Membership, instance_fenced
+from kcore.group.repeated import Repeated
 from kcore.group.states import MemberState
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
@@ -41,8 +42,8 @@ class Heartbeats:
         self._on_stalled = on_stalled
         self._on_fenced = on_fenced
         self._enabled = False
-        self._in_flight = False
         self._failures = 0
+        self._repeated = Repeated()
 
     @property
     def active(self) -> bool:
@@ -88,8 +89,17 @@ class Heartbeats:
             self._coordinator.lost(f"no heartbeat was answered for {limit_ms} ms", now_ms)
         elif self._ctx.due(Timer.POLL, now_ms):
             self._on_stalled(now_ms)
-        elif not self._in_flight and self._ctx.due(Timer.HEARTBEAT, now_ms):
+        elif not self._repeated.busy and self._ctx.due(Timer.HEARTBEAT, now_ms):
             self._send(now_ms)
+
+    def repeat(self, now_ms: int) -> bool:
+        """`handle_tick` where the next heartbeat is due, and nothing else; False if there is
+        more to it.
+        """
+        if self._repeated.busy:
+            return False
+        self._send(now_ms)
+        return True
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
@@ -99,7 +109,7 @@ class Heartbeats:
             return NEVER
         timers = self._ctx.timers
         first = min(timers.at(Timer.SESSION), timers.at(Timer.POLL))
-        return first if self._in_flight else min(first, timers.at(Timer.HEARTBEAT))
+        return first if self._repeated.busy else min(first, timers.at(Timer.HEARTBEAT))
 
     # -- one heartbeat -------------------------------------------------------------------------
 
@@ -107,7 +117,6 @@ class Heartbeats:
         config, generation = self._ctx.config, self._membership.generation
         # B3: the period is counted from the sending.
         self._ctx.timers.set(Timer.HEARTBEAT, now_ms + config.heartbeat_interval_ms)
-        self._in_flight = True
 
         def build(version: int) -> Message:
             return HeartbeatRequest(
@@ -119,16 +128,23 @@ class Heartbeats:
                 ),
             )
 
+        def taken(at_ms: int) -> bool:
+            self._good(at_ms)
+            self._ctx.emit(HeartbeatAnswered(generation.id, at_ms - now_ms, None))
+            return True
+
         def done(answer: Answer, at_ms: int) -> None:
             self._answered(answer, generation, now_ms, at_ms)
 
-        self._coordinator.ask(ApiKey.HEARTBEAT, build, done, now_ms)
+        repeated = self._repeated
+        asked = repeated.ask(generation, build, taken)
+        self._coordinator.ask(ApiKey.HEARTBEAT, asked, done, now_ms, standing=repeated)
 
     def _answered(self, answer: Answer, sent: Generation, sent_ms: int, now_ms: int) -> None:
-        self._in_flight = False
         error = answer.error
         if error is None and answer.body.error_code != ErrorCode.NONE:
             error = error_of(answer.body.error_code)
+        self._repeated.read(good=error is None and not answer.body.throttle_time_ms)
         if error is None:
             self._good(now_ms)
         elif answer.error is not None:

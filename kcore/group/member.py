@@ -16,7 +16,7 @@ from kcore.group.autocommit import AutoCommit
 from kcore.group.closing import Closing
 from kcore.group.commits import CommitDone, Committer, Offsets
 from kcore.group.config import GroupConfig
-from kcore.group.context import FOR_A_POLL, Context
+from kcore.group.context import FOR_A_POLL, Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import passing
 from kcore.group.heartbeat import Heartbeats
@@ -30,6 +30,9 @@ from kcore.group.states import MemberState, Step
 from kcore.structs import ConsumerGroupMetadata, Rng, TopicPartition
 from kcore.structs import MemberState as PublicState
 from kcore.timers import NEVER
+
+# What is due from time to time though nothing happens.
+_EVERYDAY = frozenset({Timer.HEARTBEAT, Timer.AUTO_COMMIT})
 
 _PUBLIC_STATES = {
     MemberState.UNJOINED: PublicState.UNJOINED,
@@ -61,12 +64,15 @@ class GroupMember:
         self._ctx = ctx
         # Until then a poll that follows no tick finds what the one before it did: nothing to do.
         self._calm_until = 0
+        self._poll_due = False  # a timer "for a poll" has fired, and none has come since
         self._membership = Membership(ctx, self._dropped)
         self._coordinator = Coordinator(ctx, self._found, self._lookup_failed)
         self._heartbeats = Heartbeats(
             ctx, self._membership, self._coordinator, self._stalled, self._fenced
         )
-        self._committer = Committer(ctx, self._membership, self._coordinator, self._fenced)
+        self._committer = Committer(
+            ctx, self._membership, self._coordinator, self._fenced, lambda: self._undisturbed
+        )
         self._fetcher = CommittedFetcher(ctx, self._coordinator)
         self._autocommit = AutoCommit(ctx, self._membership, self._committer)
         leader = Leader(ctx)
@@ -97,13 +103,20 @@ class GroupMember:
         """The application is in poll and done with everything handed over before.
 
         The only input that begins a rebalance, delivers an assignment or commits automatically.
-        False: all is quiet, no `handle_tick` has to follow, and `deadline()` is no sooner.
+        False: all is quiet, no `handle_tick` has to follow, and `deadline()` is no sooner, save by
+        what was sent.
         """
         if now_ms < self._calm_until:
             self._heartbeats.handle_poll(now_ms)
             return False
-        first = self._ctx.timers.deadline()
+        self._poll_due = False
+        timers = self._ctx.timers
+        first = timers.deadline()
         late = first <= now_ms
+        if self._calm_until and not late and self._quiet and self._autocommit.repeat(now_ms):
+            self._heartbeats.handle_poll(now_ms)
+            self._calm_until = timers.deadline()
+            return False
         if late:
             self.handle_tick(now_ms)  # first, so that a poll after too long a pause is found out
         busy = late or not self._quiet
@@ -114,7 +127,7 @@ class GroupMember:
             self._heartbeats.handle_poll(now_ms)
             self._autocommit.handle_poll(now_ms)
             self._rebalance.handle_poll(now_ms)
-        due = self._ctx.timers.deadline()
+        due = timers.deadline()
         if busy or due < first or not self._quiet:
             return True
         self._calm_until = due
@@ -136,6 +149,32 @@ class GroupMember:
         if self._ctx.timers.earliest(FOR_A_POLL) <= now_ms:
             for timer in FOR_A_POLL:
                 self._ctx.due(timer, now_ms)
+
+    def repeat(self, now_ms: int) -> bool:
+        """`handle_tick`, where all that is due is what happens every few seconds to a member to
+        whom nothing happens: its heartbeat, and that a poll is to commit.
+
+        False, and nothing was done, where it is not so. The next deadline is `calm_deadline` then.
+        """
+        due = self._ctx.timers.due(now_ms)
+        if not due or not _EVERYDAY.issuperset(due) or not self._quiet:
+            return False
+        if Timer.HEARTBEAT in due and not self._heartbeats.repeat(now_ms):
+            return False
+        if Timer.AUTO_COMMIT in due:
+            self._ctx.timers.cancel(Timer.AUTO_COMMIT)  # the poll that it is for knows by itself
+            self._poll_due = True
+        elif self._calm_until and not self._poll_due:
+            self._calm_until = self.calm_deadline()
+        return True
+
+    def calm(self, now_ms: int) -> bool:
+        """Whether a poll would find nothing to do."""
+        return now_ms < self._calm_until
+
+    def calm_deadline(self) -> int:
+        """`deadline()`, or sooner, of a member to whom nothing happens."""
+        return self._ctx.timers.deadline()
 
     def deadline(self) -> int:
         """When `handle_tick` is due; 0 if at once, NEVER if only an input can bring anything
@@ -288,15 +327,20 @@ class GroupMember:
             raise ConsumerStoppedError("the consumer is closed")
 
     @property
-    def _quiet(self) -> bool:
-        """A member to whom nothing happens: nothing is asked for, sent or told."""
+    def _undisturbed(self) -> bool:
+        """Nothing happens to the membership."""
         return (
             self._rebalance.step is Step.IDLE
             and self._membership.state is MemberState.STABLE
             and self._membership.rejoin_reason is None
             and self._coordinator.key is not None
-            and self._committer.operations.idle
-            and self._fetcher.operations.idle
+        )
+
+    @property
+    def _quiet(self) -> bool:
+        """A member to whom nothing happens: nothing is asked for, sent or told."""
+        return (
+            self._committer.operations.idle and self._fetcher.operations.idle and self._undisturbed
         )
 
     def _wanted(self) -> bool:

@@ -93,6 +93,10 @@ class Operations(Generic[O]):
         """Nothing is open."""
         return not self._open
 
+    def alone(self, operation: O) -> bool:
+        """It is open, and no other is."""
+        return len(self._open) == 1 and self._open[0] is operation
+
     @property
     def waiting(self) -> bool:
         """Something wants to go out, now or after its backoff, and needs a coordinator for that."""
@@ -112,7 +116,7 @@ class Operations(Generic[O]):
             if late and not operation.ended:
                 operation.time_out()
             if operation.ended:
-                self._sweep()
+                self.sweep()
 
     def _ready(self, operation: O) -> bool:
         """Whether only the backoff can hold it up."""
@@ -143,14 +147,15 @@ class Operations(Generic[O]):
                 operation.failed(error, self._ctx, now_ms)
             else:
                 operation.last_error = error
-        self._sweep()
+        self.sweep()
 
     def fail_all(self, error: KafkaError) -> None:
         """End everything that is open."""
         for operation in list(self._open):
             if not operation.ended:
                 operation.fail(error)
-        self._sweep()
+        self.sweep()
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Let go of what has ended."""
         self._open = [operation for operation in self._open if not operation.ended]

@@ -12,6 +12,7 @@ of exactly that size, so that a large answer lands where it will be decoded.
 """
 
 cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyBUF_SIMPLE, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, uint8_t
@@ -50,6 +51,7 @@ cdef cython.pymutex blocks_lock
 
 cdef enum:
     LENGTH_SIZE = 4
+    CORRELATION_ID_AT = 8  # in a request with its length: behind API key and version
     SCRATCH_SIZE = 16384  # bytes; a read of small answers, and all that is copied of a large one
     FIRST_CAPACITY = 256  # bytes; most requests fit
     API_VERSIONS = 18
@@ -104,6 +106,15 @@ cdef bytes encode_asked(
         client_id=client_id,
     )
     return encode_frame(header, 2 if is_flexible(message, version) else 1, message, version, aside)
+
+
+def renumber_request(bytearray frame not None, int32_t correlation_id):
+    """Put another correlation id into a request frame (with its length, as `encode_request` makes
+    them), so that the same is asked again.
+    """
+    if len(frame) < CORRELATION_ID_AT + 4:
+        raise ValueError(f"{len(frame)} bytes are no request frame")
+    store_int(<uint8_t *> PyByteArray_AS_STRING(frame) + CORRELATION_ID_AT, correlation_id, 4)
 
 
 def encode_response(message, int version, int32_t correlation_id):

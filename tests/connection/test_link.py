@@ -7,6 +7,7 @@ from collections import deque
 import pytest
 
 from kcore.actions import Disconnect, Send
+from kcore.connection.calls import ANSWERED
 from kcore.connection.link import Call, Link, LinkOptions
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
@@ -365,12 +366,15 @@ class Asking:
 
     timeout_ms = 700
 
-    def __init__(self, quiet=True):
+    def __init__(self, quiet=True, ends=False):
         self.quiet = quiet
+        self.ends = ends
         self.heard = []
 
     def again(self, frame, version, correlation_id, client_id, now_ms):
         self.heard.append((version, correlation_id, client_id, now_ms))
+        if self.ends:
+            return ANSWERED
         body = HeartbeatRequest(group_id="again")
         return frames.encode_request(body, version, correlation_id, client_id) * self.quiet or None
 
@@ -409,6 +413,32 @@ def test_a_standing_question_follows_its_answer_and_nobody_hears_of_it():
     assert answer.body.error_code == 27
     assert peer.requests() == []
     assert peer.link.load == 0
+
+
+def test_an_answer_may_be_taken_without_being_read_and_nothing_follows():
+    peer = proven()
+    standing(peer, ends=True)
+    peer.send()
+    first, second = peer.requests()
+    frame = frames.encode_response(HeartbeatResponse(), 4, first.correlation_id)
+    peer.link.receive_buffer()[: len(frame)] = frame
+    assert peer.link.receive_advance(len(frame), 400) == -1
+    assert (peer.answers(), peer.requests(), peer.link.load) == ([], [], 1)
+    peer.answer(second, MetadataResponse(), 500)
+    assert peer.answers()[0].body == MetadataResponse()
+
+
+def test_a_frame_is_sent_as_it_is_but_for_its_number():
+    peer = proven()
+    body = HeartbeatRequest(group_id="as it was")
+    frame = bytearray(frames.encode_request(body, 4, 0, "somebody"))
+    for _ in range(2):
+        call = peer.send(ApiKey.HEARTBEAT, lambda _: frame)
+        (request,) = peer.requests()
+        assert (request.message, request.client_id) == (body, "somebody")
+        assert request.correlation_id == call.correlation_id
+        peer.answer(request, HeartbeatResponse())
+    assert len(peer.answers()) == 2
 
 
 def test_a_standing_question_is_overdue_and_fails_as_any_other():

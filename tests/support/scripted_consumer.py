@@ -34,7 +34,7 @@ class ScriptedCore:
 
     def __init__(self):
         self.log = []
-        self.events = deque()
+        self.events = self.unread = deque()
         self.unsent = [None]  # actions that a driver has not fetched yet
         self.pending = deque()  # events that the next step of the pump brings
         self.batches = deque()

@@ -42,7 +42,7 @@ class ToyCore:
 
     connected, closed, deadlines, frames: the inputs so far, as (link, ...) tuples where a link is
     meant.
-    quiet: frames of which only actions come.
+    quiet: frames of which only actions come. quiet_deadlines: so do those.
     when_connected, when_frame, when_closed, when_deadline: scripts run inside the input.
     """
 
@@ -57,6 +57,7 @@ class ToyCore:
         self.reads = 0
         self.at = NEVER
         self.quiet: set[bytes] = set()
+        self.quiet_deadlines = False
         self.when_connected: Callable[[int], None] | None = None
         self.when_frame: Callable[[int, bytes], None] | None = None
         self.when_closed: Callable[[int], None] | None = None
@@ -108,7 +109,7 @@ class ToyCore:
         if self.when_closed:
             self.when_closed(link)
 
-    def handle_deadline(self, now_ms: int) -> None:
+    def handle_deadline(self, now_ms: int) -> bool | None:
         self._begin(now_ms)
         if now_ms < self.at:
             raise ContractError("a deadline that has not come")
@@ -116,6 +117,7 @@ class ToyCore:
         self.at = NEVER
         if self.when_deadline:
             self.when_deadline(now_ms)
+        return False if self.quiet_deadlines else None
 
     def receive_buffer(self, link: int) -> memoryview:
         stream = self._streams[link]

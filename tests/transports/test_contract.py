@@ -421,6 +421,19 @@ def test_a_deadline_long_past_is_fed_once_and_at_once(rig):
     assert rig.pump.step(0) is Step.IDLE
 
 
+def test_a_deadline_of_which_only_actions_come_does_not_end_a_step(rig, serve):
+    link = rig.connect(serve())
+    rig.core.quiet_deadlines = True
+    rig.core.when_deadline = lambda _: rig.core.send(link, frame(b"it came"))
+    rig.core.at = rig.pump.now_ms() + 20
+    assert rig.pump.step(10_000) is Step.FED
+    assert rig.core.frames == [(link, b"it came")]
+    rig.core.when_deadline = None
+    rig.core.at = rig.pump.now_ms() + 20
+    assert rig.pump.step(100) is Step.IDLE
+    assert len(rig.core.deadlines) == 2
+
+
 def test_data_comes_before_the_deadline(rig, serve):
     link = rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
     order = []
