@@ -34,7 +34,8 @@ class Plan:
 
     partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
     long a slow reader reads. idle: how long idling is watched (settle: how long before), a multiple
-    of the 3 s between heartbeats and of the 5 s between commits. starts: how many processes. spark: of the data source in Spark.
+    of the 3 s between heartbeats and of the 5 s between commits. starts: how many processes. spark:
+    of the data source in Spark.
     """
 
     records: int = 2_000_000
