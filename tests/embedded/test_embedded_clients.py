@@ -1,7 +1,6 @@
 """Other people's clients, and ours, on real sockets against the embedded broker."""
 
 import asyncio
-import time
 import warnings
 
 import aiokafka
@@ -9,6 +8,7 @@ import confluent_kafka
 import kafka as kafka_python
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from foreign_members import DEADLINE_S, ConfluentMember, KafkaPythonMember, KcoreMember, until
 from leftovers import ALSO_AIOKAFKA
 
 import kcore
@@ -16,7 +16,6 @@ from kcore import TopicPartition
 from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 
-DEADLINE_S = 30
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 # The oldest, the first of those without ZooKeeper, and the newest; in between, the longer verb.
 RELEASES = [
@@ -41,14 +40,6 @@ def broker(release):
         assert not embedded.faults
 
 
-def until(enough, step):
-    """Call `step` until `enough` says so."""
-    end = time.monotonic() + DEADLINE_S
-    while not enough():
-        assert time.monotonic() < end, "not in time"
-        step()
-
-
 def confluent_produce(broker, count=100, codec="none", **options):
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": broker.bootstrap, "compression.type": codec} | options
@@ -63,74 +54,7 @@ def confluent_produce(broker, count=100, codec="none", **options):
     assert not failed
 
 
-class Confluent:
-    """A member of a group; `values` of what it has read."""
-
-    def __init__(self, broker, group, **options):
-        self.values = []
-        self._consumer = confluent_kafka.Consumer(
-            {
-                "bootstrap.servers": broker.bootstrap,
-                "group.id": group,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "heartbeat.interval.ms": 100,
-            }
-            | options
-        )
-        self._consumer.subscribe(["t"])
-
-    def step(self):
-        for message in self._consumer.consume(1_000, 0.05):
-            assert message.error() is None
-            self.values.append(message.value())
-
-    def owned(self):
-        return {part.partition for part in self._consumer.assignment()}
-
-    def commit(self):
-        self._consumer.commit(asynchronous=False)
-
-    def close(self):
-        self._consumer.close()
-
-
-class KafkaPython:
-    def __init__(self, broker, group, module=kafka_python):
-        self.values = []
-        maker = getattr(module, "KafkaConsumer", None) or module.Consumer
-        self._consumer = maker(
-            "t",
-            bootstrap_servers=broker.bootstrap,
-            group_id=group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=100,
-        )
-        # kafka-python may lead a group before it knows the topic, and then assigns nothing for
-        # minutes: it has to be faster than a broker of the same process.
-        self._consumer.partitions_for_topic("t")
-
-    def step(self):
-        for records in self._consumer.poll(timeout_ms=50).values():
-            self.values += [record.value for record in records]
-
-    def owned(self):
-        return {part.partition for part in self._consumer.assignment()}
-
-    def commit(self):
-        self._consumer.commit()
-
-    def close(self):
-        self._consumer.close()
-
-
-class Kcore(KafkaPython):
-    def __init__(self, broker, group):
-        super().__init__(broker, group, kcore)
-
-
-MEMBERS = [Confluent, KafkaPython, Kcore]
+MEMBERS = [ConfluentMember, KafkaPythonMember, KcoreMember]
 
 pytestmark = ALSO_AIOKAFKA
 
@@ -140,7 +64,7 @@ pytestmark = ALSO_AIOKAFKA
 def test_confluent_produces_in_every_codec_and_kcore_reads(kcore_broker, codec, idempotent):
     kcore_broker.create_topic("t", 4)
     confluent_produce(kcore_broker, 500, codec, **{"enable.idempotence": idempotent})
-    reader = (Kcore if codec in {"none", "gzip", "lz4"} else Confluent)(kcore_broker, "g")
+    reader = KcoreMember(kcore_broker, "g")
     until(lambda: len(reader.values) >= 500, reader.step)
     assert sorted(reader.values) == sorted(b"v%d" % number for number in range(500))
     reader.close()
@@ -266,12 +190,7 @@ def test_a_cluster_of_three(kcore_cluster, member):
 
 def test_clients_of_different_make_form_one_group(kcore_broker):
     kcore_broker.create_topic("t", 6)
-    options = {"partition.assignment.strategy": "range"}
-    members = [
-        Confluent(kcore_broker, "g", **options),
-        KafkaPython(kcore_broker, "g"),
-        Kcore(kcore_broker, "g"),
-    ]
+    members = [member(kcore_broker, "g") for member in MEMBERS]
 
     def step():
         for each in members:
