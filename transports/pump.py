@@ -161,7 +161,7 @@ class Pump:
         deadline = core.deadline()
         while True:
             wait_ms: int | None = 0
-            if not fed and not self._unread:
+            if not (fed or self._unread or self._woken):
                 first = min(deadline, until)
                 wait_ms = None if first == NEVER else min(max(first - now, 0), WAIT_MS_MAX)
             ready = self.transport.wait(wait_ms)
@@ -348,7 +348,7 @@ class Pump:
             if link is not None:
                 fed |= self._serve(link, events, now)
             elif fd == self._waker.fd:
-                self._woken = self._waker.take()
+                self._woken |= self._waker.take()
         if self._unread:
             served = {fd for fd, _ in ready}
             for link in [*self._unread.values()]:

@@ -79,8 +79,9 @@ class ClientCore:
         if self._links.completed or self._links.changes != self._seen_changes:
             self._settle(now_ms)
             return 0
-        if len(events) != before and any(type(event) is not HeartbeatAnswered for event in events):
-            return 0
+        for index in range(before, len(events)):
+            if type(events[index]) is not HeartbeatAnswered:
+                return 0
         return missing
 
     def handle_data(self, link: int, data: bytes, now_ms: int) -> None:

@@ -33,6 +33,7 @@ class Pace:
         self.limit = max(asked_bytes // _LESS, _LEAST_BYTES)
 
     def arrived(self, size: int, took_ms: int) -> None:
-        """Records came. Twice the limit is tried once that would take half of the time there is."""
-        if 2 * size >= self.limit and took_ms * _MORE * 2 <= self._timeout_ms:
-            self.limit = min(self.limit * _MORE, MAX_INT32)
+        """Records came: as many more are tried as would take half of the time there is."""
+        if 2 * size >= self.limit:
+            fit = size * self._timeout_ms // (2 * max(took_ms, 1))
+            self.limit = max(self.limit, min(fit, self.limit * _MORE, MAX_INT32))

@@ -299,7 +299,7 @@ class Committer:
     def _succeeded(self, operation: CommitOperation, written: _Written) -> None:
         self._coordinator.works()
         if not operation.ended:
-            operation.succeed(written.offsets)
+            operation.succeed(dict(written.offsets))  # theirs to change, `written` is kept
 
     def _effect(
         self,

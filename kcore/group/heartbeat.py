@@ -44,6 +44,7 @@ class Heartbeats:
         self._enabled = False
         self._failures = 0
         self._repeated = Repeated()
+        self._ticked_at = 0
 
     @property
     def active(self) -> bool:
@@ -77,6 +78,7 @@ class Heartbeats:
     def handle_tick(self, now_ms: int) -> None:
         """One turn of the checks of rule B2, in its order."""
         timers = self._ctx.timers
+        self._ticked_at = now_ms
         if not self.active:
             if self._enabled:
                 self._enabled = False
@@ -109,7 +111,11 @@ class Heartbeats:
             return NEVER
         timers = self._ctx.timers
         first = min(timers.at(Timer.SESSION), timers.at(Timer.POLL))
-        return first if self._repeated.busy else min(first, timers.at(Timer.HEARTBEAT))
+        beat = timers.at(Timer.HEARTBEAT)
+        if self._repeated.busy and beat <= self._ticked_at:
+            return first  # the answer comes before it, and has everybody asked again
+        # While one is under way, too: nobody is asked again when its answer is taken unread.
+        return min(first, beat)
 
     # -- one heartbeat -------------------------------------------------------------------------
 
@@ -129,6 +135,8 @@ class Heartbeats:
             )
 
         def taken(at_ms: int) -> bool:
+            if self._ctx.timers.at(Timer.HEARTBEAT) <= at_ms:
+                return False  # the next one has been waiting for this
             self._good(at_ms)
             self._ctx.emit(HeartbeatAnswered(generation.id, at_ms - now_ms, None))
             return True

@@ -169,8 +169,12 @@ class GroupMember:
         return True
 
     def calm(self, now_ms: int) -> bool:
-        """Whether a poll would find nothing to do."""
-        return now_ms < self._calm_until
+        """Whether a poll would find nothing to do, and is not overdue either: half of
+        max_poll_interval_ms may pass without one.
+        """
+        half_ms = self._ctx.config.max_poll_interval_ms // 2
+        overdue_at = self._ctx.timers.at(Timer.POLL) - half_ms
+        return now_ms < self._calm_until and now_ms < overdue_at
 
     def calm_deadline(self) -> int:
         """`deadline()`, or sooner, of a member to whom nothing happens."""

@@ -10,6 +10,7 @@ from fetch_world import World, asked, batch, data, tp
 
 from kcore.connection.calls import Answer
 from kcore.errors import RequestTimedOutError
+from kcore.fetch.pace import Pace
 from kcore.wire.apis import ApiKey
 
 KIB = 1024
@@ -183,6 +184,14 @@ def test_over_a_slow_link_answers_arrive_in_time(bytes_per_s: int) -> None:
         while not world.pending(ApiKey.FETCH):
             world.take(5_000)
     assert bool(times_late) is (bytes_per_s < 1_000_000)
+
+
+def test_answers_that_take_their_time_for_another_reason_are_asked_to_bring_more() -> None:
+    pace = Pace(1_000)
+    pace.timed_out(MIB)
+    for _ in range(40):
+        pace.arrived(min(pace.limit, 30 * MIB), 300)
+    assert pace.limit > 30 * MIB
 
 
 def test_what_was_never_asked_was_not_too_much() -> None:

@@ -1,6 +1,7 @@
 """Heartbeats and commits that say the same again: what happens must be what the long way brings."""
 
 import random
+from collections import deque
 
 import pytest
 
@@ -46,6 +47,8 @@ class Spied(ConsumerCore):
         action = super().next_action()
         if isinstance(action, Send):
             self.written.append((self.now_ms, bytes(action.data)))
+        elif action is None:
+            self.deadline()  # as drivers do whenever they have drained
         return action
 
     def handle_data(self, link, data, now_ms):
@@ -86,8 +89,34 @@ class Spied(ConsumerCore):
         return found
 
 
+class LateLoop(CoreLoop):
+    """One in which answers take `late_ms`, so that much can happen between."""
+
+    late_ms = 0
+
+    def __init__(self, *args, **options):
+        self._held = deque()
+        super().__init__(*args, **options)
+
+    def _obey_node(self, action):
+        if not self.late_ms:
+            super()._obey_node(action)
+        else:
+            self._held.append((self.now_ms + self.late_ms, action))
+
+    def pass_time(self, ms):
+        until = self.now_ms + ms
+        while self._held and self._held[0][0] <= until:
+            at_ms, action = self._held[0]
+            super().pass_time(max(at_ms - self.now_ms, 0))
+            if self._held and self._held[0][1] is action:
+                self._held.popleft()
+                super()._obey_node(action)
+        super().pass_time(max(until - self.now_ms, 0))
+
+
 def cluster(seed=1):
-    loop = CoreLoop(2, seed=seed)
+    loop = LateLoop(2, seed=seed)
     for topic, count in TOPICS.items():
         loop.call(lambda _, topic=topic, count=count: loop.cluster.topics.create(topic, count))
         for partition in range(count):
@@ -193,6 +222,7 @@ def story(seed):
     loop = cluster(seed)
     cores = [join(loop, seed), join(loop, seed + 1, enable_auto_commit=seed % 3 != 0)]
     rng = random.Random(seed)
+    loop.late_ms = seed % 4 * 9
     for _ in range(60):
         rng.choice(ACTS)(rng, loop, rng.choice(cores), cores)
         loop.run()
@@ -292,6 +322,48 @@ def test_the_limit_of_a_request_that_was_repeated_is_kept():
     loop.pass_time(2_000)
     core.look()
     assert any(told.startswith("CoordinatorLost") for told in core.told)
+
+
+def test_a_heartbeat_that_went_out_in_a_turn_of_all_rooms_is_followed_by_the_next_in_time():
+    """While it was under way, the next one was none that anybody would have to be woken for."""
+    loop, core = idle(enable_auto_commit=False)
+    loop.pass_time(core._group.calm_deadline() - loop.now_ms - 1)
+    loop.now_ms += 1
+    core.resume([], loop.now_ms)
+    loop.run()
+    begin = loop.now_ms
+    loop.pass_time(30_000)
+    beats = [at_ms for at_ms, _ in core.sent(ApiKey.HEARTBEAT) if at_ms > begin]
+    assert beats == [begin + 3_000 * number for number in range(1, 11)]
+
+
+@pytest.mark.parametrize("late_ms", [2_999, 3_000, 3_001, 9_000])
+def test_a_heartbeat_whose_answer_is_late_is_followed_by_the_next_at_once(late_ms):
+    loop, core = idle(enable_auto_commit=False)
+    held = []
+    give, loop._obey_node = loop._obey_node, held.append
+    begin = core._group.calm_deadline()
+    loop.pass_time(begin - loop.now_ms + late_ms)
+    loop._obey_node = give
+    for action in held:
+        give(action)
+    loop.run()
+    loop.pass_time(6_000)
+    beats = [at_ms - begin for at_ms, _ in core.sent(ApiKey.HEARTBEAT) if at_ms >= begin]
+    second = max(late_ms, 3_000)
+    assert beats[:3] == [0, second, second + 3_000]
+
+
+def test_who_waits_for_events_is_told_to_poll_before_it_is_too_late():
+    """As `Pump.step` without a timeout does: what it may keep to itself, it does."""
+    loop, core = idle(enable_auto_commit=False, max_poll_interval_ms=10_000)
+    told = []
+    deadline = core.handle_deadline
+    core.handle_deadline = lambda now_ms: told.append((now_ms, deadline(now_ms)))
+    polled_at = loop.now_ms
+    loop.pass_time(9_000)
+    assert [result for at_ms, result in told if at_ms - polled_at < 5_000] == [False]
+    assert [result for at_ms, result in told if at_ms - polled_at >= 5_000] == [None, None]
 
 
 # -- one request -------------------------------------------------------------------------------

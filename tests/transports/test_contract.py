@@ -434,6 +434,24 @@ def test_a_deadline_of_which_only_actions_come_does_not_end_a_step(rig, serve):
     assert len(rig.core.deadlines) == 2
 
 
+def test_a_wake_up_outlasts_an_exception(rig, serve):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    link = rig.connect(serve())
+    rig.core.when_frame = interrupt
+    rig.core.send(link, frame(b"answer"))
+    rig.pump.drain()
+    assert select.select([rig.pump._links[link].raw], [], [], LIMIT_S)[0]
+    rig.pump.wakeup()
+    outcomes = []
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(5):  # gevent may tell of both one after the other
+            outcomes.append(rig.pump.step(LIMIT_S * 1000))
+    if Step.WOKEN not in outcomes:
+        assert rig.pump.step(LIMIT_S * 1000) is Step.WOKEN
+
+
 def test_data_comes_before_the_deadline(rig, serve):
     link = rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
     order = []
