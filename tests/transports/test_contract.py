@@ -445,9 +445,8 @@ def test_a_wake_up_outlasts_an_exception(rig, serve):
     assert select.select([rig.pump._links[link].raw], [], [], LIMIT_S)[0]
     rig.pump.wakeup()
     outcomes = []
-    with pytest.raises(KeyboardInterrupt):
-        for _ in range(5):  # gevent may tell of both one after the other
-            outcomes.append(rig.pump.step(LIMIT_S * 1000))
+    with pytest.raises(KeyboardInterrupt):  # gevent may tell of both one after the other
+        outcomes.extend(rig.pump.step(LIMIT_S * 1000) for _ in range(5))
     if Step.WOKEN not in outcomes:
         assert rig.pump.step(LIMIT_S * 1000) is Step.WOKEN
 
