@@ -30,8 +30,6 @@ class ClientCore:
     """See the module's text. A core says in `_turn` what its rooms do, and in `deadline` when.
 
     unsent: empty if `next_action` has nothing. unread: empty if `next_event` has nothing.
-    receive_buffer(link): lends the place for the next bytes of a link; LookupError if it is not
-    open (any more).
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class ClientCore:
         self._outbox = Outbox()
         emit = self._outbox.emit
         self._links = Links(links, bootstrap_servers, rng, emit)
-        self.receive_buffer = self._links.receive_buffer
         self._view = Metadata()
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
         self._lookup = TopicLookup(refresh, self._links, rng)
@@ -64,6 +61,12 @@ class ClientCore:
         """The driver opened `link`."""
         self._links.handle_connected(link, now_ms)
         self._settle(now_ms)
+
+    def receive_buffer(self, link: int) -> memoryview:
+        """Lend the place for the next bytes of `link`; LookupError if the link is not open (any
+        more).
+        """
+        return self._links.receive_buffer(link)
 
     def receive_advance(self, link: int, size: int, now_ms: int) -> int:
         """End the loan: `size` bytes were written.

@@ -128,8 +128,6 @@ Completed = deque[tuple[Call, Answer]]
 class Link:
     """See the module's text. All times are monotonic ms; `number` is the link number of the
     boundary.
-
-    receive_buffer(): where the next bytes belong, the rest of the open frame or a scratch.
     """
 
     __slots__ = (
@@ -152,7 +150,6 @@ class Link:
         "node",
         "number",
         "port",
-        "receive_buffer",
         "state",
     )
 
@@ -180,7 +177,6 @@ class Link:
         self._actions = actions
         self._authentication = authentication
         self._reader = frames.FrameReader(options.max_frame_bytes)
-        self.receive_buffer = self._reader.buffer
         self._in_flight: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._ranges: dict[int, tuple[int, int]] = {}
@@ -304,6 +300,10 @@ class Link:
         if self._move(LinkInput.CONNECTED):
             highest = self._options.highest.get(ApiKey.API_VERSIONS, _GREETING_VERSION)
             self._greet(min(highest, _GREETING_VERSION), now_ms)
+
+    def receive_buffer(self) -> memoryview:
+        """Where the next bytes belong: the rest of the open frame, or a scratch."""
+        return self._reader.buffer()
 
     def receive_advance(self, size: int, now_ms: int) -> int:
         """`size` bytes were put into the buffer lent last. How many more it takes for anything to

@@ -60,11 +60,15 @@ pytestmark = ALSO_AIOKAFKA
 
 
 @pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("idempotent", [False, True], ids=["plain", "idempotent"])
-def test_confluent_produces_in_every_codec_and_kcore_reads(kcore_broker, codec, idempotent):
+@pytest.mark.parametrize(
+    ("idempotent", "member"),
+    [(False, KcoreMember), (True, KcoreMember), (True, ConfluentMember)],
+    ids=["plain, kcore", "idempotent, kcore", "idempotent, confluent"],
+)
+def test_confluent_produces_in_every_codec(kcore_broker, codec, idempotent, member):
     kcore_broker.create_topic("t", 4)
     confluent_produce(kcore_broker, 500, codec, **{"enable.idempotence": idempotent})
-    reader = KcoreMember(kcore_broker, "g")
+    reader = member(kcore_broker, "g")
     until(lambda: len(reader.values) >= 500, reader.step)
     assert sorted(reader.values) == sorted(b"v%d" % number for number in range(500))
     reader.close()

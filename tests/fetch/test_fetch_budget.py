@@ -169,7 +169,7 @@ def test_what_arrives_quickly_is_asked_for_twice_over_up_to_the_former_size() ->
 
 @pytest.mark.parametrize("bytes_per_s", [30_000, 150_000, 700_000, 3_000_000])
 def test_over_a_slow_link_answers_arrive_in_time(bytes_per_s: int) -> None:
-    """Late at most three times in a row, and hardly ever again."""
+    """Late in the first turns at most, and never again."""
     world = backlogged()
     times_late = 0
     for turn in range(40):
