@@ -52,7 +52,7 @@ READS_PER_STEP: Final = 8
 # MB would otherwise wake us for every few segments, and each time the caches begin anew. It has to
 # be less than a broker may have under way: reading is what makes our kernel acknowledge. Of Kafka's
 # socket.send.buffer.bytes, 100 KiB, Linux makes 200; with 256 asked for here, each 1 MiB of a
-# single partition waited 4 to 40 ms for a delayed acknowledgement.
+# single partition waited 4 to 12 ms for a delayed acknowledgement.
 LOW_WATER_BYTES: Final = 128 * 1024
 # Where less is missing, telling the kernel costs more than it saves.
 _LOW_WATER_MIN: Final = 256 * 1024
