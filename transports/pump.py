@@ -48,14 +48,6 @@ if TYPE_CHECKING:
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
 # turn.
 READS_PER_STEP: Final = 8
-# Of a frame under way, the kernel reports no less than this, or what is missing: an answer of some
-# MB would otherwise wake us for every few segments, and each time the caches begin anew. It has to
-# be less than a broker may have under way: reading is what makes our kernel acknowledge. Of Kafka's
-# socket.send.buffer.bytes, 100 KiB, Linux makes 200; with 256 asked for here, each 1 MiB of a
-# single partition waited 4 to 12 ms for a delayed acknowledgement.
-LOW_WATER_BYTES: Final = 128 * 1024
-# Where less is missing, telling the kernel costs more than it saves.
-_LOW_WATER_MIN: Final = 256 * 1024
 # poll(2) takes an int of ms; a wait cut short by this is only one more turn of the loop.
 WAIT_MS_MAX: Final = 0x3FFF_FFFF
 # Buffers handed to the kernel in one go (Linux: UIO_MAXIOV).
@@ -74,7 +66,6 @@ class _Link:
         "connected",
         "fd",
         "host",
-        "low_water",
         "more",
         "number",
         "out",
@@ -94,7 +85,6 @@ class _Link:
         self.connected = False
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
-        self.low_water = 1  # bytes from which on the kernel calls it readable
         self.out: deque[bytes | memoryview] = deque()
 
     @property
@@ -416,7 +406,6 @@ class Pump:
         """
         core, number, flags = self.core, link.number, self._io_flags
         fed = False
-        missing: int | None = 0
         for _ in range(READS_PER_STEP):
             if link.number not in self._links:
                 break  # the core, or a failed write, ended it
@@ -443,23 +432,9 @@ class Pump:
                 fed = fed or not missing
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
-        missing = missing or 0
-        if link.low_water != 1 or missing >= _LOW_WATER_MIN or link.tls is not None:
-            self._await_more(link, missing)
-        return fed
-
-    def _await_more(self, link: _Link, missing: int) -> None:
-        """See to it that the next wait ends when there is something to read."""
-        if link.number not in self._links:
-            return
-        if link.tls is not None:
+        if link.tls is not None and link.number in self._links:
             self._note_unread(link, link.tls)
-            return
-        wanted = min(missing, LOW_WATER_BYTES) if missing >= _LOW_WATER_MIN else 1
-        if wanted != link.low_water:
-            link.low_water = wanted
-            with suppress(OSError):  # where it cannot be set, wake-ups are as they were
-                link.raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+        return fed
 
     def _note_unread(self, link: _Link, tls: TlsSocket) -> None:
         """What the kernel cannot know: bytes already decrypted, and ciphertext of TLS's own."""

@@ -81,6 +81,10 @@ class ToyCore:
         del self._streams[link]
         self.actions.append(Disconnect(link))
 
+    def filled(self) -> int:
+        """How much of the frames under way has been read."""
+        return sum(at.filled for at in self._streams.values() if not at.is_head)
+
     # Core -------------------------------------------------------------------------------------
 
     def handle_connected(self, link: int, now_ms: int) -> None:
