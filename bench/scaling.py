@@ -41,7 +41,7 @@ def partitions(bootstrap: str, plan: Plan) -> dict[str, Any]:
         for name in ("probe", "kcore", "probe-columns", "kcore-arrow", "confluent")
         for count in (few, many)
     }
-    return {"few": few, "many": many, "runs": measure(bootstrap, cases, plan.rounds)}
+    return {"few": few, "many": many, "runs": measure(bootstrap, cases, plan.growth_rounds)}
 
 
 def single(bootstrap: str, plan: Plan) -> dict[str, Any]:
