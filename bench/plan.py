@@ -30,9 +30,8 @@ class Plan:
     """records: of the topics that speed is measured with; many_records: where what is wanted is the
     pace and not the start, and the fastest would be done in a fifth of a second. cell_bytes: the
     most that one cell of the matrix reads. rounds: of what the goals are about; few_rounds: of the
-    large tables; growth_rounds: of growth_records in few and in many partitions, whose difference
-    is as large as one round's from the next; of fewer records, fresh memory for an answer of many
-    partitions would be a tenth of it.
+    large tables; growth_rounds: of the same records in more partitions, whose difference of a fifth
+    is as large as one round's from the next.
 
     partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
     long a slow reader reads. idle: how long idling is watched (settle: how long before), a multiple
@@ -45,8 +44,7 @@ class Plan:
     cell_bytes: int = 512 * 1024 * 1024
     rounds: int = 5
     few_rounds: int = 2
-    growth_records: int = 18_000_000
-    growth_rounds: int = 7
+    growth_rounds: int = 11
     partitions: int = 500
     partition_bytes: int = 5 * 1024 * 1024
     seconds: float = 6
@@ -62,7 +60,6 @@ QUICK = Plan(
     cell_bytes=1_000_000,
     rounds=1,
     few_rounds=1,
-    growth_records=4_000,
     growth_rounds=1,
     partitions=10,
     partition_bytes=50_000,

@@ -35,11 +35,10 @@ def partitions(bootstrap: str, plan: Plan) -> dict[str, Any]:
     """The same records in 4 partitions and in many, turn by turn; to the ceilings, too, because a
     broker needs longer for an answer of many partitions, whoever asks.
     """
-    few, many, records = 4, plan.partitions, plan.growth_records
-    ours = ("probe", "kcore", "probe-columns", "kcore-arrow")
+    few, many = 4, plan.partitions
     cases = {
-        f"{name} {count}": Case(name, Shape(records, 100, count), records=most)
-        for name, most in [*((name, None) for name in ours), ("confluent", records // 3)]
+        f"{name} {count}": Case(name, Shape(plan.many_records, 100, count))
+        for name in ("probe", "kcore", "probe-columns", "kcore-arrow", "confluent")
         for count in (few, many)
     }
     return {"few": few, "many": many, "runs": measure(bootstrap, cases, plan.growth_rounds)}
