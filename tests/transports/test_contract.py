@@ -200,7 +200,7 @@ def test_a_part_of_a_frame_is_no_news(rig, serve):
 
 
 def test_what_has_come_of_a_frame_is_read_before_long(rig, serve):
-    """A peer may have less under way than is waited for, and no more until that is acknowledged."""
+    """A peer may send on only when what it has sent was read."""
     size, part = 1_000_000, 30_000
     more = threading.Semaphore(0)
 
