@@ -59,11 +59,16 @@ MEMBERS = [ConfluentMember, KafkaPythonMember, KcoreMember]
 pytestmark = ALSO_AIOKAFKA
 
 
-@pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(
-    ("idempotent", "member"),
-    [(False, KcoreMember), (True, KcoreMember), (True, ConfluentMember)],
-    ids=["plain, kcore", "idempotent, kcore", "idempotent, confluent"],
+    ("codec", "idempotent", "member"),
+    [
+        *((codec, False, KcoreMember) for codec in CODECS),
+        # Half a second each, in which librdkafka waits before it asks for a producer id.
+        ("zstd", True, KcoreMember),
+        ("none", True, ConfluentMember),
+        *(pytest.param(codec, True, KcoreMember, marks=pytest.mark.slow) for codec in CODECS[:-1]),
+        *(pytest.param(codec, True, ConfluentMember, marks=pytest.mark.slow) for codec in CODECS[1:]),
+    ],
 )
 def test_confluent_produces_in_every_codec(kcore_broker, codec, idempotent, member):
     kcore_broker.create_topic("t", 4)

@@ -182,6 +182,7 @@ def test_the_perf_tools_run(tool, kcore_broker):
 # Groups -------------------------------------------------------------------------------------------
 
 
+@slow
 def test_verifiable_members_share_lose_one_and_count_every_record(installation, kcore_broker):
     kcore_broker.create_topic("t", 4)
     group = ("--topic", "t", "--group-id", "g", "--reset-policy", "earliest")

@@ -59,7 +59,7 @@ def test_a_handler_longer_than_the_session_stays_in_the_group(kafka, names, reco
     consumer, told = reading(kafka, names, records, transport)
     with consumer:
         before = consumer.group_metadata()
-        SLEEPS[transport](2.5 * SESSION_MS / 1000)
+        SLEEPS[transport](1.5 * SESSION_MS / 1000)
         consumer.commit()  # would be refused by the coordinator if it had given us up
         assert consumer.poll(1_000)
         after = consumer.group_metadata()

@@ -10,7 +10,7 @@ from kcore import Consumer, TopicPartition
 from kcore.group.member import GroupMember
 from kcore.group.repeated import Repeated
 
-SESSION_S = 6.0  # the least that Kafka takes
+SESSION_S = 2.0
 IDLE_S = 1.5 * SESSION_S
 
 
@@ -48,7 +48,7 @@ def test_who_has_nothing_to_do_stays_a_member(kafka, names, records, short, coun
             group_id=names.group,
             auto_offset_reset="earliest",
             session_timeout_ms=int(SESSION_S * 1000),
-            heartbeat_interval_ms=500,
+            heartbeat_interval_ms=400,
             auto_commit_interval_ms=300,
         )
         for _ in range(count)

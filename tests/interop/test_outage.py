@@ -1,20 +1,26 @@
-"""All brokers gone for ten seconds: nothing spins, the log stays short, and reading goes on."""
+"""All brokers gone for seconds: nothing spins, the log stays short, and reading goes on."""
 
 import time
 
 import pytest
 
-OUTAGE_S = 10.0
 BACK_WITHIN_S = 12.0
-CPU_S_MAX = 1.0  # of ten: a member that spins would use all of them
+CPU_SHARE_MAX = 0.1  # of the outage: a member that spins would use all of it
 LOG_LINES_MAX = 10
 
 
 @pytest.mark.parametrize(
-    "how", [pytest.param("kill"), pytest.param("pause", marks=pytest.mark.slow)]
+    ("how", "outage_s"),
+    [
+        ("kill", 3.0),
+        pytest.param("kill", 10.0, marks=pytest.mark.slow),
+        pytest.param("pause", 10.0, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.timeout(150)
-def test_all_brokers_gone_for_ten_seconds(kafka, names, group_on, records, how, request):
+def test_all_brokers_gone_for_seconds(
+    kafka, names, group_on, records, how, outage_s, request
+):
     kafka.create_topic(names.topic, 2)
     kafka.produce(names.topic, records(1_000))
     before = kafka.end_offsets(names.topic)
@@ -29,7 +35,7 @@ def test_all_brokers_gone_for_ten_seconds(kafka, names, group_on, records, how, 
         kafka.kill(0)
     else:
         node.pause()
-    time.sleep(OUTAGE_S)
+    time.sleep(outage_s)
     cpu_s = group.cpu_s(member) - cpu_s
     log_lines = count_lines(group.log(member)) - log_lines
     if how == "kill":
@@ -43,7 +49,7 @@ def test_all_brokers_gone_for_ten_seconds(kafka, names, group_on, records, how, 
     took_s = time.monotonic() - back_s
 
     print(f"{how}: {cpu_s:.2f} s of processor, {log_lines} lines, on after {took_s:.1f} s")
-    assert cpu_s < CPU_S_MAX
+    assert cpu_s < CPU_SHARE_MAX * outage_s
     assert log_lines <= LOG_LINES_MAX, group.log(member).read_text()
     assigned = [message for _, message in group.messages if message["said"] == "assigned"]
     assert len(assigned) == 1, "the session held: there was no need to join again"

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import aiokafka
 import confluent_kafka
@@ -65,17 +66,16 @@ class ConfluentMember:
         self._consumer.close()
 
 
-class KafkaPythonMember:
-    """kafka-python, and kcore, which has the same methods."""
+class KcoreMember:
+    """Ours, which has kafka-python's methods."""
 
-    module = kafka_python
-    name = "kafka-python"
+    name = "kcore"
+    maker = kcore.Consumer
 
     def __init__(self, broker, group, instance=None, topic="t"):
         self.values = []
-        maker = getattr(self.module, "KafkaConsumer", None) or self.module.Consumer
         options = {} if instance is None else {"group_instance_id": instance}
-        self._consumer = maker(
+        self._consumer = self.maker(
             topic,
             bootstrap_servers=broker.bootstrap,
             client_id=self.name,
@@ -86,12 +86,9 @@ class KafkaPythonMember:
             session_timeout_ms=SESSION_MS,
             **options,
         )
-        # kafka-python may lead a group before it knows the topic, and then assigns nothing for
-        # minutes: it has to be faster than a broker of the same process.
-        self._consumer.partitions_for_topic(topic)
 
-    def step(self):
-        for records in self._consumer.poll(timeout_ms=50).values():
+    def step(self, timeout_ms=50):
+        for records in self._consumer.poll(timeout_ms=timeout_ms).values():
             self.values += [record.value for record in records]
 
     def owned(self):
@@ -104,11 +101,44 @@ class KafkaPythonMember:
         self._consumer.close()
 
 
-class KcoreMember(KafkaPythonMember):
-    """Ours."""
+class KafkaPythonMember(KcoreMember):
+    """kafka-python, in a thread of its own, where it goes on while others are stepped: what it has
+    joined between two polls it throws away and joins anew, so that two that are polled in turn may
+    keep each other rejoining for ever.
+    """
 
-    module = kcore
-    name = "kcore"
+    name = "kafka-python"
+    maker = kafka_python.KafkaConsumer
+
+    def __init__(self, broker, group, instance=None, topic="t"):
+        super().__init__(broker, group, instance, topic)
+        # It may lead a group before it knows the topic, and then assigns nothing for minutes: it
+        # has to be faster than a broker of the same process.
+        self._consumer.partitions_for_topic(topic)
+        self._one_at_a_time = threading.Lock()
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(1)
+        self._reading = self._pool.submit(self._read)
+
+    def _read(self):
+        while not self._stop.wait(0.001):
+            with self._one_at_a_time:
+                super().step(timeout_ms=100)
+
+    def step(self):
+        time.sleep(0.02)
+        if self._reading.done():
+            self._reading.result()
+
+    def commit(self):
+        with self._one_at_a_time:
+            super().commit()
+
+    def close(self):
+        self._stop.set()
+        self._pool.shutdown()
+        super().close()
+        self._reading.result()
 
 
 class AiokafkaMember:
