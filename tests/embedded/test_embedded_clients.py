@@ -17,12 +17,18 @@ from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 # The oldest, the first of those without ZooKeeper, and the newest; in between, the longer verb.
 RELEASES = [
     (2, 1),
     (4, 0),
     (4, 3),
-    *(pytest.param(one, marks=pytest.mark.slow) for one in [(2, 8), (3, 7)]),
+    *map(slow, [(2, 8), (3, 7)]),
 ]
 
 
@@ -66,8 +72,8 @@ pytestmark = ALSO_AIOKAFKA
         # Half a second each, in which librdkafka waits before it asks for a producer id.
         ("zstd", True, KcoreMember),
         ("none", True, ConfluentMember),
-        *(pytest.param(codec, True, KcoreMember, marks=pytest.mark.slow) for codec in CODECS[:-1]),
-        *(pytest.param(codec, True, ConfluentMember, marks=pytest.mark.slow) for codec in CODECS[1:]),
+        *(slow(codec, True, KcoreMember) for codec in CODECS[:-1]),
+        *(slow(codec, True, ConfluentMember) for codec in CODECS[1:]),
     ],
 )
 def test_confluent_produces_in_every_codec(kcore_broker, codec, idempotent, member):
