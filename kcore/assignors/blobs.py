@@ -1,4 +1,5 @@
-"""The two blobs inside group messages: a member's subscription, and what the leader assigns to it.
+"""The blobs inside group messages: a member's subscription, what the leader assigns to it, and what
+the sticky assignor has members say of themselves.
 
 Layout (Java: ConsumerProtocol): int16 version, then the message in the classic, non-flexible
 encoding. We write v3. A later version only appends, so it is read as v3 and what follows is passed
@@ -13,13 +14,16 @@ from itertools import groupby
 from typing import Final
 
 from kcore.assignors.base import MemberSubscription
-from kcore.errors import Truncated, Unexpected
+from kcore.errors import ProtocolError, Truncated, Unexpected
 from kcore.structs import TopicPartition
 from kcore.wire import codec
 from kcore.wire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 VERSION: Final = 3
 _PREFIX_BYTES: Final = 2
+_GENERATION_BYTES: Final = 4
+_KAFKA_PYTHON_V1: Final = b"\0\1"
+_NO_USERDATA: Final = b"\xff\xff\xff\xff"  # an assignment ends with it
 
 
 def encode_subscription(subscription: MemberSubscription) -> bytes:
@@ -93,6 +97,38 @@ def decode_assignment(data: bytes) -> tuple[list[TopicPartition], bytes | None]:
                 raise Unexpected(f"the leader assigned {entry.topic}-{number} twice")
             partitions.add(tp)
     return sorted(partitions), message.user_data
+
+
+def encode_sticky(partitions: Iterable[TopicPartition], generation: int) -> bytes:
+    """Userdata v1 of the sticky assignor: what a member was assigned last, and in which generation.
+
+    Layout (Java: StickyAssignor): the partitions by topic, as an assignment has them, int32.
+    """
+    assignment = encode_assignment(partitions)[_PREFIX_BYTES : -len(_NO_USERDATA)]
+    return assignment + generation.to_bytes(_GENERATION_BYTES, "big", signed=True)
+
+
+def decode_sticky(data: bytes) -> tuple[list[TopicPartition], int]:
+    """Read it, or v0, which has no generation (-1 here); ProtocolError if it is neither.
+
+    kafka-python puts a version before it, where Java has the upper half of a number of topics.
+    """
+    if data.startswith(_KAFKA_PYTHON_V1):
+        data = data[_PREFIX_BYTES:]
+    try:
+        found = _partitions_alone(data[:-_GENERATION_BYTES])
+        return found, int.from_bytes(data[-_GENERATION_BYTES:], "big", signed=True)
+    except ProtocolError:
+        return _partitions_alone(data), -1
+
+
+def _partitions_alone(data: bytes) -> list[TopicPartition]:
+    message = codec.decode(ConsumerProtocolAssignment, 0, data + _NO_USERDATA)
+    return [
+        TopicPartition(entry.topic, number)
+        for entry in message.assigned_partitions
+        for number in entry.partitions
+    ]
 
 
 def _open(data: bytes, what: str) -> tuple[int, bytes]:

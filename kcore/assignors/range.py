@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 from kcore.assignors.base import Assignor, MemberSubscription, Plan, in_order
+from kcore.assignors.racks import Racks, matter
 from kcore.structs import TopicPartition
 
-Racks = Mapping[TopicPartition, frozenset[str]]
 _Near = Callable[[str, str, int], bool]  # member id, topic, partition: is a replica in its rack
 
 
@@ -65,7 +65,8 @@ class RangeAssignor(Assignor):
                 if topic in partitions:
                     by_topic.setdefault(topic, []).append(member_id)
         topics = [_Topic(name, partitions[name], by_topic[name]) for name in sorted(by_topic)]
-        if racks and _racks_matter(topics, members, racks):
+        every = (TopicPartition(topic.name, number) for topic in topics for number in topic.left)
+        if racks and matter(every, members, racks):
             _give_by_rack(topics, members, racks, plan)
         for entry in topics:
             _give_in_order(entry, plan)
@@ -78,20 +79,6 @@ def _give_in_order(topic: _Topic, plan: Plan) -> None:
     for member_id in topic.members:
         for number in list(islice(topic.left, max(0, topic.room(member_id)))):
             plan[member_id].append(topic.give(member_id, number))
-
-
-def _racks_matter(
-    topics: list[_Topic], members: Mapping[str, MemberSubscription], racks: Racks
-) -> bool:
-    """Only if some member sits in a replica's rack, and not every partition is in every rack."""
-    ours = {member.rack for member in members.values() if member.rack}
-    found = [
-        racks.get(TopicPartition(topic.name, number), frozenset())
-        for topic in topics
-        for number in topic.left
-    ]
-    everywhere: frozenset[str] = frozenset().union(*found)
-    return bool(ours & everywhere) and any(rack != everywhere for rack in found)
 
 
 def _give_by_rack(

@@ -236,6 +236,7 @@ class Rebalance:
             if not owned:
                 self._give_up([])
                 return
+            ctx.host.suspend(owned)
             ctx.emit(PartitionsLost(tuple(owned)))
         elif ctx.config.protocol is RebalanceProtocol.EAGER:
             ctx.emit(PartitionsRevoked(tuple(owned)))

@@ -53,6 +53,7 @@ class GroupBook:
         self.kept_generation = -1  # the newest whose assignment was given out: it is in the journal
         self.owners: dict[int, dict[TopicPartition, str]] = {}
         self.leaders: dict[int, str] = {}
+        self.joined: dict[int, set[Member]] = {}  # generation -> who was told that it is in it
         self.members: frozenset[str] = frozenset()  # their ids, before this turn
 
 
@@ -130,8 +131,25 @@ class Judge:
                     f"{tp.topic}-{tp.partition} is {owner}'s and {member.identity}'s in generation"
                     f" {event.generation} of {member.group_id}",
                 )
+        for tp in event.added:
+            self._judge_handover(member, tp, event.generation)
         while len(book.owners) > _GENERATIONS_KEPT:
             del book.owners[next(iter(book.owners))]
+
+    def _judge_handover(self, member: Member, tp: TopicPartition, generation: int) -> None:
+        """Who is in the generation, too, has given it up before: eager members all that they have,
+        cooperative ones what goes elsewhere. But a static member's new process takes over while
+        the old one does not know it yet.
+        """
+        for other in self.groups[member.group_id].joined.get(generation, ()):
+            if other.ended or other.identity == member.identity:
+                continue
+            if tp in self.hands[other].owned:
+                raise ViolationError(
+                    Rule.OWNED_ONCE,
+                    f"{tp.topic}-{tp.partition} is {member.name}'s in generation {generation} of"
+                    f" {member.group_id}, and {other.name}, which is in it, has not given it up",
+                )
 
     def gone(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
         """A member gives partitions up, or has lost them."""
@@ -189,8 +207,9 @@ class Judge:
         self.touches += _MANY_TOUCHES
         for book in self.groups.values():
             book.generation = book.kept_generation
-            for generation in [one for one in book.leaders if one > book.generation]:
-                del book.leaders[generation]
+            for told in (book.leaders, book.joined):
+                for generation in [one for one in told if one > book.generation]:
+                    del told[generation]
 
     # The wire ------------------------------------------------------------------------------------
 
@@ -217,8 +236,12 @@ class Judge:
 
     def _joined(self, wire: Wire, group_id: str, answer: JoinGroupResponse) -> None:
         book = self.groups[group_id]
+        member = self._member_of(wire)
+        book.joined.setdefault(answer.generation_id, set()).add(member)
+        while len(book.joined) > _GENERATIONS_KEPT:
+            del book.joined[next(iter(book.joined))]
         if answer.leader == answer.member_id:
-            identity = self._member_of(wire).identity
+            identity = member.identity
             leader = book.leaders.setdefault(answer.generation_id, identity)
             if leader != identity:
                 raise ViolationError(

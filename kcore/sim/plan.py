@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from kcore.assignors import BY_NAME
 from kcore.sim.chance import Chance, Source
 
 
@@ -149,8 +148,8 @@ class Plan:
 def draw(chance: Chance, seed: int) -> Plan:
     """The plan of a seed: small and busy, a second or less of work."""
     brokers = chance.one_of((1, 1, 2, 3, 3))
-    names = sorted(BY_NAME)
-    lists: list[tuple[str, ...]] = [(name,) for name in names]
+    lists: list[tuple[str, ...]] = [("range",), ("roundrobin",), ("sticky",)]
+    lists += [("cooperative-sticky",)] * 2 + [("range", "sticky"), ("sticky", "range")]
     lists += [("range", "roundrobin"), ("roundrobin", "range")]
     session_ms = chance.one_of((6_000, 6_000, 10_000))
     partition_fetch_bytes = chance.one_of((150, 1_048_576))

@@ -4,8 +4,8 @@ rebalancing.
 Elsewhere: C02-C08, C26-C28 in test_group_errors; C10-C12, C14 in test_group_heartbeats; C18-C21 in
 test_group_leader; C22-C24 in test_group_autocommit; C25, C29 in test_group_commits; C30 in
 test_group_offsets; C32 in test_group_closing. The COOPERATIVE halves run with a range assignor that
-speaks COOPERATIVE; cooperative-sticky itself comes later. C16 (a listener that raises) belongs to
-the client that runs listeners: the core has none.
+speaks COOPERATIVE; cooperative-sticky itself is in tests/assignors. C16 (a listener that raises)
+belongs to the client that runs listeners: the core has none.
 """
 
 from __future__ import annotations
@@ -484,6 +484,18 @@ def test_cooperative_unsubscribed_topics_are_revoked_before_the_join() -> None:
     world.poll()
     assert world.host.owned == tps("t1-0")
     assert world.open(ApiKey.JOIN_GROUP)
+
+
+def test_cooperative_what_is_lost_is_not_handed_over_any_more() -> None:
+    world = World(config={"assignors": (CooperativeRange(),), "await_acknowledgement": True})
+    world.become_stable(assigned="t1-0 t1-1")
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+    world.poll()
+    (lost,) = world.new_events(PartitionsLost)
+    assert lost.partitions == (tp("t1-0"), tp("t1-1"))
+    assert world.host.owned == tps("t1-0 t1-1"), "until the application has heard of it"
+    assert world.host.suspended == set(tps("t1-0 t1-1"))
 
 
 @pytest.mark.parametrize("api", [ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP], ids=lambda api: api.name)

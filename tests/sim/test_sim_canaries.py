@@ -4,6 +4,7 @@ import pytest
 from planted_bugs import OF_COORDINATORS, answer_twice
 from sim_runs import busy, drawn
 
+from kcore.assignors import CooperativeStickyAssignor, StickyAssignor
 from kcore.broker.cluster import Journal
 from kcore.broker.groups import Groups
 from kcore.broker.log import PartitionLog
@@ -14,6 +15,7 @@ from kcore.coordinator.desk import Desk
 from kcore.coordinator.group import Group
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
+from kcore.consumer.host import Host
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.planner import Planner
 from kcore.fetch.positions import Positions
@@ -262,6 +264,16 @@ def go_round_in_circles(patch):
     patch.setattr(links, "exponential", lambda *_: 0)
 
 
+def give_what_others_still_have(patch):
+    """The cooperative assignor does not wait for its owner to give it up."""
+    patch.setattr(CooperativeStickyAssignor, "assign", StickyAssignor.assign)
+
+
+def hand_over_what_is_given_up(patch):
+    """Records still come of what the application was told it has not any more."""
+    patch.setattr(Host, "suspend", lambda self, partitions: None)
+
+
 BUGS = [
     *OF_COORDINATORS,
     skip_the_generation_check,
@@ -287,6 +299,8 @@ BUGS = [
     stop_heartbeats,
     stop_fetching,
     go_round_in_circles,
+    give_what_others_still_have,
+    hand_over_what_is_given_up,
 ]
 
 

@@ -30,7 +30,12 @@ def say(said, **more):
 
 
 class Reader:
-    """What the three clients have in common: positions behind what was read, committed in time."""
+    """What the three clients have in common: positions behind what was read, committed in time.
+
+    refusals: errors of commits that came too late. later: of commits that are to be tried again.
+    """
+
+    later = ()
 
     def __init__(self):
         self.behind = {}  # partition -> offset behind what was read and is not committed
@@ -50,6 +55,8 @@ class Reader:
             return
         try:
             self.send_commit(behind)
+        except self.later:
+            self.behind = behind | self.behind
         except self.refusals as error:
             self.behind = behind | self.behind  # tried again, unless they are lost meanwhile
             say("refused", error=repr(error))
@@ -68,8 +75,22 @@ def kcore_names():
         TopicPartition=kcore.TopicPartition,
         OffsetAndMetadata=kcore.OffsetAndMetadata,
         CommitFailedError=errors.CommitFailedError,
+        RebalanceInProgressError=errors.RebalanceInProgressError,
         WakeupError=errors.WakeupError,
     )
+
+
+def kafka_python_assignors(names):
+    """Its classes, which is what it takes."""
+    from kafka.coordinator.assignors.range import (  # noqa: PLC0415 (of one client only)
+        RangePartitionAssignor,
+    )
+    from kafka.coordinator.assignors.sticky.sticky_assignor import (  # noqa: PLC0415 (the same)
+        StickyPartitionAssignor,
+    )
+
+    known = {each.name: each for each in (RangePartitionAssignor, StickyPartitionAssignor)}
+    return [known[name] for name in names]
 
 
 def kafka_python_names():
@@ -82,6 +103,7 @@ def kafka_python_names():
         TopicPartition=kafka.TopicPartition,
         OffsetAndMetadata=kafka.OffsetAndMetadata,
         CommitFailedError=errors.CommitFailedError,
+        RebalanceInProgressError=(),
         WakeupError=(),
     )
 
@@ -93,6 +115,8 @@ class KafkaPythonLike(Reader):
         super().__init__()
         self.names = names
         self.refusals = names.CommitFailedError
+        # While some partitions move, what stays is read on, but cannot be committed.
+        self.later = names.RebalanceInProgressError
         self.topic = topic
         self.max_records = max_records
         self.consumer = names.Consumer(**options)
@@ -191,8 +215,12 @@ class Confluent(Reader):
 def reader_of(client, topic, options, max_records):
     if client == "confluent":
         return Confluent(topic, options, max_records)
-    names = kcore_names() if client == "kcore" else kafka_python_names()
-    return KafkaPythonLike(names, topic, options, max_records)
+    if client == "kafka-python":
+        wanted = options.pop("partition_assignment_strategy", None)
+        if wanted is not None:
+            options["partition_assignment_strategy"] = kafka_python_assignors(wanted)
+        return KafkaPythonLike(kafka_python_names(), topic, options, max_records)
+    return KafkaPythonLike(kcore_names(), topic, options, max_records)
 
 
 def await_end(reader, stopped):
@@ -213,7 +241,7 @@ def main(spec):
         if polled:
             reader.took(polled)
             time.sleep(spec["handler_s"])
-            reader.commit()
+        reader.commit()
     reader.close()
     say("left")
 

@@ -1,0 +1,79 @@
+"""Groups that share with the sticky assignors, on a real Kafka, with members of other makes."""
+
+import pytest
+from leftovers import KAFKA_PYTHON
+
+pytestmark = KAFKA_PYTHON
+PARTITIONS = 6
+OURS = {"partition_assignment_strategy": ["cooperative-sticky"]}
+THEIRS = {"partition.assignment.strategy": "cooperative-sticky"}
+
+
+def taken_away(group, member):
+    """Partitions that a member was told to give up."""
+    told = [said for number, said in group.messages if number == member]
+    return sorted(
+        partition
+        for said in told
+        if said["said"] in ("revoked", "lost")
+        for partition in said["partitions"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("kcore", "kcore"), ("kcore", "confluent"), ("confluent", "kcore")],
+)
+def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, second):
+    """The first leads, and goes on reading what it keeps while a second one comes and goes."""
+    options = {"kcore": OURS, "confluent": THEIRS}
+    kafka.create_topic(names.topic, PARTITIONS)
+    group = group_on(kafka)
+    with writer(kafka, names.topic) as writing:
+        leader = group.add(first, **options[first])
+        group.wait_shared([leader], PARTITIONS)
+        group.wait(lambda: len(group.sessions.reached()) == PARTITIONS)
+        other = group.add(second, **options[second])
+        group.wait_shared([leader, other], PARTITIONS)
+        given_up = taken_away(group, leader)
+        assert len(given_up) == PARTITIONS // 2
+        assert set(given_up) == group.sessions.held(other)
+        third = group.add(**OURS)
+        group.wait_shared([leader, other, third], PARTITIONS)
+        assert len(taken_away(group, leader)) == PARTITIONS // 2 + 1
+        assert len(taken_away(group, other)) == 1
+        group.leave(other)
+        group.wait_shared([leader, third], PARTITIONS)
+        assert len(taken_away(group, leader)) == PARTITIONS // 2 + 1
+        assert taken_away(group, third) == []
+        writing.stop()
+        ends = kafka.end_offsets(names.topic)
+        group.wait_read(lambda: ends)
+    group.stop()
+    group.sessions.check(ends)
+
+
+def test_the_eager_one_with_kafka_python(kafka, names, group_on, writer):
+    """Everything is given up, and nearly all comes back to whom it was, if we lead. kafka-python
+    cannot read what others than itself say they had: then it is shared evenly, no more.
+    """
+    kafka.create_topic(names.topic, PARTITIONS)
+    group = group_on(kafka)
+    sticky = {"partition_assignment_strategy": ["sticky"]}
+    with writer(kafka, names.topic) as writing:
+        ours = group.add(**sticky)
+        group.wait_shared([ours], PARTITIONS)
+        theirs = group.add("kafka-python", **sticky)
+        group.wait_shared([ours, theirs], PARTITIONS)
+        held = {one: group.sessions.held(one) for one in (ours, theirs)}
+        third = group.add(**sticky)
+        group.wait_shared([ours, theirs, third], PARTITIONS)
+        now = {one: group.sessions.held(one) for one in (ours, theirs, third)}
+        assert all(now[one] < held[one] for one in held), (held, now)
+        group.leave(ours)
+        group.wait_shared([theirs, third], PARTITIONS)
+        writing.stop()
+        ends = kafka.end_offsets(names.topic)
+        group.wait_read(lambda: ends)
+    group.stop()
+    group.sessions.check(ends)
