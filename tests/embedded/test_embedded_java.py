@@ -1,10 +1,9 @@
 """Kafka's own tools and clients against the embedded broker."""
 
-import json
 import subprocess
-from contextlib import contextmanager
 
 import pytest
+from verifiable import DEADLINE_S, running
 
 from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
@@ -14,12 +13,10 @@ from kcore.embedded import EmbeddedBroker
 # The tools have limits of their own, which say more than pytest's would.
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
-DEADLINE_S = 60
 # A JVM for each call of a tool: what the ordinary run leaves to the long one.
 slow = pytest.mark.slow
 CODECS = [*(pytest.param(name, marks=slow) for name in ("none", "gzip", "snappy", "lz4")), "zstd"]
 RELEASES = [(2, 1), *(pytest.param(release, marks=slow) for release in [(2, 8), (4, 3)])]
-VERIFIABLE = "org.apache.kafka.tools.Verifiable"
 
 
 def tool_of(installation, broker):
@@ -51,42 +48,6 @@ def cluster_tool(installation, kcore_cluster):
 def rows(text):
     """The lines of a tool's table, as words."""
     return [line.split() for line in text.splitlines() if line.split()]
-
-
-@contextmanager
-def running(installation, broker, name, *args):
-    """A tool that goes on until the block ends; it is given the events it has printed so far."""
-    command = installation.command(
-        VERIFIABLE + name, "--bootstrap-server", broker.bootstrap, *args, jvm=TOOL_JVM
-    )
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        events = []
-        try:
-            yield Events(process, events)
-        finally:
-            process.terminate()
-            process.stdout.read()
-            process.wait(DEADLINE_S)
-
-
-class Events:
-    """The JSON lines of a Verifiable tool, read as far as they are asked for."""
-
-    def __init__(self, process, events):
-        self._process = process
-        self._events = events
-
-    def wait(self, name, count=1):
-        """The first `count` events of that name, or more."""
-        while len(self.named(name)) < count:
-            line = self._process.stdout.readline()
-            assert line, f"it ended before {count} times {name}: {self._events[-5:]}"
-            if line.startswith("{"):
-                self._events.append(json.loads(line))
-        return self.named(name)
-
-    def named(self, name):
-        return [event for event in self._events if event["name"] == name]
 
 
 # Topics -------------------------------------------------------------------------------------------

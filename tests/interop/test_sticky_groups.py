@@ -53,6 +53,32 @@ def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, seco
     group.sessions.check(ends)
 
 
+def test_from_range_to_cooperative_sticky_one_member_after_the_other(
+    kafka, names, group_on, writer
+):
+    """As docs/GROUPS.md has it: first all get both, then range is taken away."""
+    kafka.create_topic(names.topic, PARTITIONS)
+    group = group_on(kafka)
+    lists = [["range"], ["cooperative-sticky", "range"], ["cooperative-sticky"]]
+    with writer(kafka, names.topic) as writing:
+        members = [group.add(partition_assignment_strategy=lists[0]) for _ in range(2)]
+        group.wait_shared(members, PARTITIONS)
+        for names_ in lists[1:]:
+            for _ in range(2):
+                group.leave(members.pop(0))
+                members.append(group.add(partition_assignment_strategy=names_))
+                group.wait_shared(members, PARTITIONS)
+        before = {member: len(taken_away(group, member)) for member in members}
+        third = group.add(partition_assignment_strategy=lists[2])
+        group.wait_shared([*members, third], PARTITIONS)
+        assert all(len(taken_away(group, one)) == count + 1 for one, count in before.items())
+        writing.stop()
+        ends = kafka.end_offsets(names.topic)
+        group.wait_read(lambda: ends)
+    group.stop()
+    group.sessions.check(ends)
+
+
 def test_the_eager_one_with_kafka_python(kafka, names, group_on, writer):
     """Everything is given up, and nearly all comes back to whom it was, if we lead. kafka-python
     cannot read what others than itself say they had: then it is shared evenly, no more.

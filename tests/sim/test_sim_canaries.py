@@ -9,13 +9,13 @@ from kcore.broker.cluster import Journal
 from kcore.broker.groups import Groups
 from kcore.broker.log import PartitionLog
 from kcore.cluster import links
+from kcore.consumer.host import Host
 from kcore.coordinator import GroupCoordinator, purgatory, rebalance
 from kcore.coordinator.commits import Commits
 from kcore.coordinator.desk import Desk
 from kcore.coordinator.group import Group
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
-from kcore.consumer.host import Host
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.planner import Planner
 from kcore.fetch.positions import Positions

@@ -72,9 +72,10 @@ class KcoreMember:
     name = "kcore"
     maker = kcore.Consumer
 
-    def __init__(self, broker, group, instance=None, topic="t"):
+    def __init__(self, broker, group, instance=None, topic="t", **options):
         self.values = []
-        options = {} if instance is None else {"group_instance_id": instance}
+        if instance is not None:
+            options["group_instance_id"] = instance
         self._consumer = self.maker(
             topic,
             bootstrap_servers=broker.bootstrap,
@@ -101,24 +102,19 @@ class KcoreMember:
         self._consumer.close()
 
 
-class KafkaPythonMember(KcoreMember):
-    """kafka-python, in a thread of its own, where it goes on while others are stepped: what it has
-    joined between two polls it throws away and joins anew, so that two that are polled in turn may
-    keep each other rejoining for ever.
-    """
+class KcoreInAThread(KcoreMember):
+    """Ours, going on by itself while others are stepped or waited for."""
 
-    name = "kafka-python"
-    maker = kafka_python.KafkaConsumer
-
-    def __init__(self, broker, group, instance=None, topic="t"):
-        super().__init__(broker, group, instance, topic)
-        # It may lead a group before it knows the topic, and then assigns nothing for minutes: it
-        # has to be faster than a broker of the same process.
-        self._consumer.partitions_for_topic(topic)
+    def __init__(self, broker, group, instance=None, topic="t", **options):
+        super().__init__(broker, group, instance, topic, **options)
         self._one_at_a_time = threading.Lock()
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(1)
+        self.prepare(topic)
         self._reading = self._pool.submit(self._read)
+
+    def prepare(self, topic):
+        """Before it begins to read."""
 
     def _read(self):
         while not self._stop.wait(0.001):
@@ -139,6 +135,20 @@ class KafkaPythonMember(KcoreMember):
         self._pool.shutdown()
         super().close()
         self._reading.result()
+
+
+class KafkaPythonMember(KcoreInAThread):
+    """kafka-python. What it has joined between two polls it throws away and joins anew, so that two
+    that are polled in turn may keep each other rejoining for ever: each has a thread of its own.
+    """
+
+    name = "kafka-python"
+    maker = kafka_python.KafkaConsumer
+
+    def prepare(self, topic):
+        # It may lead a group before it knows the topic, and then assigns nothing for minutes: it
+        # has to be faster than a broker of the same process.
+        self._consumer.partitions_for_topic(topic)
 
 
 class AiokafkaMember:
