@@ -1,5 +1,5 @@
-"""Auto commit: what the application has finished with, every interval, before a rebalance and on
-close (C2, C3).
+"""Auto commit: what the application has finished with, every interval, before a rebalance,
+before some of it is given up in one, and on close (C2, C3).
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from kcore.group.context import Context, Timer
 from kcore.group.membership import Membership
 from kcore.group.states import MemberState
 from kcore.structs import TopicPartition
+
+
+def _ignore(error: KafkaError | None) -> None:
+    del error
 
 
 class AutoCommit:
@@ -58,7 +62,7 @@ class AutoCommit:
                 self.commit(self._retry_soon)
 
     def commit(
-        self, then: Callable[[KafkaError | None], None], *, deadline_ms: int | None = None
+        self, then: Callable[[KafkaError | None], None] = _ignore, *, deadline_ms: int | None = None
     ) -> bool:
         """Commit all that is consumed; False if that is nothing. `then(error)` follows, and the
         event.

@@ -8,7 +8,7 @@ Closing is bounded by its deadline in every step; what is not done by then is no
 
 from __future__ import annotations
 
-from kcore.errors import Cancelled, ConsumerStoppedError, KafkaError
+from kcore.errors import Cancelled, ConsumerStoppedError
 from kcore.group.autocommit import AutoCommit
 from kcore.group.commits import Committer
 from kcore.group.context import Context, Timer
@@ -111,7 +111,7 @@ class Closing:
         timers.set(Timer.CLOSE, deadline_ms)
         if autocommit and self._autocommit.possible:
             # Its failure does not hold up the rest; the event tells of it.
-            self._autocommit.commit(_ignore, deadline_ms=deadline_ms)
+            self._autocommit.commit(deadline_ms=deadline_ms)
         self._fetcher.operations.fail_all(Cancelled("the consumer is being closed"))
 
     def acknowledge(self, now_ms: int) -> None:
@@ -183,7 +183,3 @@ class Closing:
         self._committer.operations.fail_all(stopped)
         self._fetcher.operations.fail_all(stopped)
         self._ctx.timers.clear()
-
-
-def _ignore(error: KafkaError | None) -> None:
-    del error

@@ -204,6 +204,8 @@ class Rebalance:
 
     def _prepare(self, now_ms: int) -> None:
         """Wait for the commit, then tell what is given up (6.1)."""
+        if not self._membership.generation.valid:
+            self._ctx.host.suspend(self._ctx.host.owned_partitions())
         if now_ms < self._prepare_until:
             if self._preparation is Preparation.FAILED and self._retry_over(now_ms):
                 self._commit_first()
@@ -371,6 +373,10 @@ class Rebalance:
         owned = set(ctx.host.owned_partitions())
         revoked = sorted(owned - set(assigned))
         if revoked and ctx.config.protocol is RebalanceProtocol.COOPERATIVE:
+            # What was read since join-prepare would be read again by whoever gets it. The commit is
+            # in before the next round ends: that one waits for our JoinGroup, which comes after.
+            if self._autocommit.possible:
+                self._autocommit.commit()
             ctx.host.suspend(revoked)
             ctx.emit(PartitionsRevoked(tuple(revoked)))
             self._kept = sorted(owned - set(revoked))

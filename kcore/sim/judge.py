@@ -119,7 +119,7 @@ class Judge:
         for tp in event.added:
             hands.position.pop(tp, None)
             hands.done.pop(tp, None)
-            hands.owned[tp] = None
+            hands.owned[tp] = event.generation
             hands.since[tp] = len(self.offsets.of(member.group_id, tp).history) - 1
         book = self.groups[member.group_id]
         owners = book.owners.setdefault(event.generation, {})
@@ -139,12 +139,13 @@ class Judge:
     def _judge_handover(self, member: Member, tp: TopicPartition, generation: int) -> None:
         """Who is in the generation, too, has given it up before: eager members all that they have,
         cooperative ones what goes elsewhere. But a static member's new process takes over while
-        the old one does not know it yet.
+        the old one does not know it yet; and who stood still may hear of a generation when others
+        have got something in a later one.
         """
         for other in self.groups[member.group_id].joined.get(generation, ()):
             if other.ended or other.identity == member.identity:
                 continue
-            if tp in self.hands[other].owned:
+            if self.hands[other].owned.get(tp, generation + 1) <= generation:
                 raise ViolationError(
                     Rule.OWNED_ONCE,
                     f"{tp.topic}-{tp.partition} is {member.name}'s in generation {generation} of"

@@ -46,7 +46,7 @@ class Hands:
 
     position: dict[TopicPartition, int] = field(default_factory=dict)  # since it was assigned
     done: dict[TopicPartition, int] = field(default_factory=dict)  # the application is done before
-    owned: dict[TopicPartition, None] = field(default_factory=dict)
+    owned: dict[TopicPartition, int] = field(default_factory=dict)
     since: dict[TopicPartition, int] = field(default_factory=dict)  # the history when assigned
 
 

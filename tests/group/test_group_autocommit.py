@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
-from group_asks import T10, auto, manual
-from group_world import tps
+from group_asks import T10, T11, auto, manual
+from group_world import CooperativeRange, tps
 
 from kcore.errors import (
     NotCoordinatorError,
@@ -105,6 +105,36 @@ def test_6_1_join_prepare_commits_first() -> None:
     world.poll()
     assert world.new_events(PartitionsRevoked)
     assert world.committed == {T10: OffsetAndMetadata(100)}
+
+
+def test_cooperative_what_was_read_in_a_round_is_committed_before_it_is_given_up() -> None:
+    """The commit of join-prepare was before that round, in which records were handed over."""
+    world = auto(assignors=(CooperativeRange(),))
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.poll()
+    world.host.consumed = {T10: OffsetAndMetadata(150), T11: OffsetAndMetadata(70)}
+    world.join("t1-0")
+    world.poll()
+    (revoked,) = world.new_events(PartitionsRevoked)
+    assert revoked.partitions == (T11,)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert world.committed == {T10: OffsetAndMetadata(150), T11: OffsetAndMetadata(70)}
+    world.poll()
+    assert world.host.owned == [T10]
+
+
+def test_cooperative_lost_while_the_commit_before_a_round_is_under_way() -> None:
+    world = auto(assignors=(CooperativeRange(),))
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    assert world.member.step is Step.COMMITTING
+    assert world.host.suspended == set()
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+    world.poll()
+    assert world.host.suspended == set(tps("t1-0 t1-1"))
 
 
 def test_6_1_join_prepare_retries_a_passing_failure() -> None:
