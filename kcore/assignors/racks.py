@@ -41,4 +41,17 @@ class Nearness:
     def beside(self, member_id: str, tp: TopicPartition) -> bool:
         """Whether a replica is in the member's rack."""
         rack = self._rack[member_id]
-        return bool(rack) and rack in self._racks.get(tp, _NOWHERE)
+        return bool(rack) and rack in self.of(tp)
+
+    def of(self, tp: TopicPartition) -> frozenset[str]:
+        """The racks of its replicas."""
+        return self._racks.get(tp, _NOWHERE)
+
+    def by_rack(self, members: Iterable[str]) -> dict[str, list[str]]:
+        """Rack -> those of the members that sit in it, in their order."""
+        found: dict[str, list[str]] = {}
+        for member_id in members:
+            rack = self._rack[member_id]
+            if rack:
+                found.setdefault(rack, []).append(member_id)
+        return found

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from kcore.assignors.base import MemberSubscription, Plan
 from kcore.assignors.claims import Claims
 from kcore.assignors.racks import Nearness
 from kcore.structs import TopicPartition
+
+# Of so many times as many members, the readers of a topic are looked at one by one.
+_FEW: Final = 16
 
 
 class UnequalShares:
@@ -33,6 +37,7 @@ class UnequalShares:
             for topic in member.topics:
                 if topic in partitions:
                     self._readers.setdefault(topic, set()).add(member_id)
+        self._nearby: dict[tuple[str, frozenset[str]], set[str]] = {}
         self._held: dict[str, dict[TopicPartition, None]] = {one: {} for one in members}
         self._at: dict[TopicPartition, str] = {}
         self._loads = _Loads(members)
@@ -84,7 +89,10 @@ class UnequalShares:
         """Of those that read the topic, in a replica's rack if one is."""
         readers = self._readers[tp.topic]
         if self._near.matters:
-            readers = {one for one in readers if self._near(one, tp)} or readers
+            where = (tp.topic, self._near.of(tp))
+            if where not in self._nearby:
+                self._nearby[where] = {one for one in readers if self._near(one, tp)}
+            readers = self._nearby[where] or readers
         return self._loads.first_of(readers)
 
     def _level(self, some: Iterable[TopicPartition], claims: Claims, swaps: _Swaps) -> None:
@@ -161,6 +169,8 @@ class _Loads:
 
     def first_of(self, readers: Collection[str]) -> str:
         """Who has fewest of these (one or more), and of several the first by name."""
+        if len(readers) * _FEW < len(self._order):
+            return min((self._count[one], one) for one in readers)[1]
         return next(member_id for _, member_id in self._order if member_id in readers)
 
 
