@@ -266,7 +266,7 @@ class Consumer(Calls, Batches):
         self._engine.pump.drain()
         self._engine.collect()
         self._bridge.serve()
-        self._bridge.listener = None
+        self._bridge.retire()
 
     def _need_free_for(self, wish: str) -> None:
         if self._wish not in (None, wish):

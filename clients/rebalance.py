@@ -54,6 +54,7 @@ class Bridge:
         self._engine = engine
         self._listener: Any = None
         self._inside = False
+        self._retiring = False
 
     @property
     def inside(self) -> bool:
@@ -68,7 +69,15 @@ class Bridge:
     @listener.setter
     def listener(self, listener: Any) -> None:
         self._listener = listener
+        self._retiring = False
         self._engine.has_listener = listener is not None
+
+    def retire(self) -> None:
+        """Have no listener any more; one that is being called is told of what is queued before."""
+        if self._inside:
+            self._retiring = True
+        else:
+            self.listener = None
 
     def serve(self) -> None:
         """Call the listener for every step queued; then raise the first error of its, if any.
@@ -93,6 +102,8 @@ class Bridge:
                         self._acknowledge()
         finally:
             self._inside = False
+            if self._retiring:
+                self.listener = None
         if first is not None:
             raise KafkaError("the rebalance listener raised an error") from first
 
