@@ -25,7 +25,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "java" / "AssignSticky.java"
 # some. What is held outside of its rack it deals out anew in each round.
 WITH_TOPICS = rounds(contradictions=False).filter(lambda one: all(one.wanted.values()))
 MANY = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -4,7 +4,7 @@ import pytest
 from foreign_members import KcoreInAThread, until
 from verifiable import running
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
 PARTITIONS = 6
 OURS = {"partition_assignment_strategy": "cooperative-sticky"}
@@ -27,7 +27,6 @@ def given(java, wanted):
     assert numbers(java.named("partitions_assigned")) == sorted(wanted)
 
 
-@pytest.mark.slow
 def test_java_leads(installation, kcore_broker):
     """It is asked for half, goes on with the rest, and gets the half back when we leave."""
     kcore_broker.create_topic("t", PARTITIONS)

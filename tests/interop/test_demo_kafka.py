@@ -74,10 +74,12 @@ def found_rows(text):
 @pytest.mark.parametrize(
     ("options", "sign", "number"),
     [
-        (EMBEDDED, "member 0 has", signal.SIGINT),
+        pytest.param(EMBEDDED, "member 0 has", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param(EMBEDDED, "member 0 has", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(KAFKA, "is up at", signal.SIGINT, marks=[pytest.mark.kafka, pytest.mark.slow]),
-        pytest.param(KAFKA, "is up at", signal.SIGTERM, marks=pytest.mark.kafka),
+        pytest.param(KAFKA, "is up at", signal.SIGINT, marks=pytest.mark.kafka),
+        pytest.param(
+            KAFKA, "is up at", signal.SIGTERM, marks=[pytest.mark.kafka, pytest.mark.slow]
+        ),
     ],
     ids=["embedded-int", "embedded-term", "kafka-int", "kafka-term"],
 )

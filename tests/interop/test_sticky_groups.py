@@ -22,7 +22,11 @@ def taken_away(group, member):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("kcore", "kcore"), ("kcore", "confluent"), ("confluent", "kcore")],
+    [
+        pytest.param("kcore", "kcore", marks=pytest.mark.slow),
+        ("kcore", "confluent"),
+        ("confluent", "kcore"),
+    ],
 )
 def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, second):
     """The first leads, and goes on reading what it keeps while a second one comes and goes."""
