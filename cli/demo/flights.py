@@ -39,7 +39,7 @@ def rows(text: io.TextIOBase) -> Iterator[tuple[bytes, bytes]]:
     reader = csv.reader(text)
     columns = next(reader)
     carrier = columns.index("carrier")
-    # The same cells come again and again: each is made JSON once, three times as fast as each row.
+    # The same cells come again and again: each is made JSON once, in less than half the time.
     numbers, texts = _Written(int), _Written(str)
     written = [texts if column in TEXT_COLUMNS else numbers for column in columns]
     names = (json.dumps(column).replace("%", "%%") for column in columns)

@@ -55,14 +55,12 @@ class StickyAssignor(Assignor):
         racks: Racks | None = None,
     ) -> Plan:
         """See Assignor.assign."""
-        return self._share(members, partitions, racks, self._claims(members, partitions))
+        claims = Claims({one: self.claim(member) for one, member in members.items()}, partitions)
+        return self.given_now(_share(members, partitions, racks, claims), claims)
 
-    def _claims(
-        self,
-        members: Mapping[str, MemberSubscription],
-        partitions: Mapping[str, Sequence[int]],
-    ) -> Claims:
-        return Claims({one: self.claim(member) for one, member in members.items()}, partitions)
+    def given_now(self, plan: Plan, claims: Claims) -> Plan:  # noqa: ARG002
+        """What of a plan is given out in this round: all of it."""
+        return plan
 
     def claim(self, member: MemberSubscription) -> Claim:
         """What a member says it has; nothing, if that cannot be read."""
@@ -72,39 +70,6 @@ class StickyAssignor(Assignor):
             return Claim(*blobs.decode_sticky(member.userdata))
         except ProtocolError:
             return Claim(())
-
-    def _share(
-        self,
-        members: Mapping[str, MemberSubscription],
-        partitions: Mapping[str, Sequence[int]],
-        racks: Racks | None,
-        claims: Claims,
-    ) -> Plan:
-        wishes = {frozenset(member.topics).intersection(partitions) for member in members.values()}
-        every = [
-            TopicPartition(topic, number)
-            for topic in sorted(frozenset(chain.from_iterable(wishes)))
-            for number in partitions[topic]
-        ]
-        near = Nearness(every, members, racks)
-        if len(wishes) == 1:
-            [topics] = wishes
-            owned = {
-                member_id: [tp for tp in mine if tp.topic in topics]
-                for member_id, mine in claims.by_member(members).items()
-            }
-            equal = EqualShares(owned, len(every), near)
-            equal.run(every)
-            plan = equal.plan
-        elif members:
-            unequal = UnequalShares(members, partitions, near)
-            unequal.run(claims)
-            plan = unequal.plan
-        else:
-            plan = {}
-        for given in plan.values():
-            given.sort()
-        return plan
 
 
 class CooperativeStickyAssignor(StickyAssignor):
@@ -127,16 +92,42 @@ class CooperativeStickyAssignor(StickyAssignor):
             generation = int.from_bytes(member.userdata[:_GENERATION_BYTES], "big", signed=True)
         return Claim(member.owned, generation)
 
-    def assign(
-        self,
-        members: Mapping[str, MemberSubscription],
-        partitions: Mapping[str, Sequence[int]],
-        racks: Racks | None = None,
-    ) -> Plan:
-        """See Assignor.assign."""
-        claims = self._claims(members, partitions)
-        plan = self._share(members, partitions, racks, claims)
+    def given_now(self, plan: Plan, claims: Claims) -> Plan:
+        """All but what somebody else still has."""
         return {
             member_id: [tp for tp in given if not claims.moves(tp, member_id)]
             for member_id, given in plan.items()
         }
+
+
+def _share(
+    members: Mapping[str, MemberSubscription],
+    partitions: Mapping[str, Sequence[int]],
+    racks: Racks | None,
+    claims: Claims,
+) -> Plan:
+    wishes = {frozenset(member.topics).intersection(partitions) for member in members.values()}
+    every = [
+        TopicPartition(topic, number)
+        for topic in sorted(frozenset(chain.from_iterable(wishes)))
+        for number in partitions[topic]
+    ]
+    near = Nearness(every, members, racks)
+    if len(wishes) == 1:
+        [topics] = wishes
+        owned = {
+            member_id: [tp for tp in mine if tp.topic in topics]
+            for member_id, mine in claims.by_member(members).items()
+        }
+        equal = EqualShares(owned, len(every), near)
+        equal.run(every)
+        plan = equal.plan
+    elif members:
+        unequal = UnequalShares(members, partitions, near)
+        unequal.run(claims)
+        plan = unequal.plan
+    else:
+        plan = {}
+    for given in plan.values():
+        given.sort()
+    return plan

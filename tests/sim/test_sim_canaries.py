@@ -266,7 +266,7 @@ def go_round_in_circles(patch):
 
 def give_what_others_still_have(patch):
     """The cooperative assignor does not wait for its owner to give it up."""
-    patch.setattr(CooperativeStickyAssignor, "assign", StickyAssignor.assign)
+    patch.setattr(CooperativeStickyAssignor, "given_now", StickyAssignor.given_now)
 
 
 def hand_over_what_is_given_up(patch):
