@@ -12,9 +12,8 @@ from kcore.clients.groupless import is_internal
 from kcore.clients.iteration import Batch
 from kcore.clients.opening import nobody_answered
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import KafkaTimeoutError, NoGroupIdError
+from kcore.errors import KafkaTimeoutError
 from kcore.structs import (
-    ConsumerGroupMetadata,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     TopicPartition,
@@ -103,17 +102,6 @@ class Calls:
             found = engine.run(lambda now: engine.core.committed([tp], now, int(limit)), limit)
         offset: OffsetAndMetadata | None = found.get(tp)
         return offset if metadata or offset is None else offset.offset
-
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who this consumer is in its group now; unjoined without one."""
-        if self._settings.group_id is None:
-            return ConsumerGroupMetadata()
-        found: ConsumerGroupMetadata = self._engine.core.group_metadata()
-        return found
-
-    def _need_group(self, verb: str) -> None:
-        if self._settings.group_id is None:
-            raise NoGroupIdError(f"{verb} needs a group_id: offsets are kept for a group")
 
     # Looking up ------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore import transports
 from kcore.clients import arguments
@@ -17,29 +17,20 @@ from kcore.clients.batches import Batches
 from kcore.clients.calls import Calls
 from kcore.clients.closing import close_engine
 from kcore.clients.engine import Engine
-from kcore.clients.groupless import AllPartitions
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import open_tls, open_transport
-from kcore.clients.rebalance import Bridge, check_listener
+from kcore.clients.rebalance import Bridge
 from kcore.clients.reporting import Reporter
+from kcore.clients.verbs import Verbs
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import (
-    IllegalArgumentError,
-    IllegalStateError,
-    KafkaTimeoutError,
-    UnassignedPartitionError,
-)
-from kcore.structs import (
-    OffsetAndMetadata,
-    TopicPartition,
-)
+from kcore.errors import IllegalStateError
+from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports import Step
 from kcore.transports.forking import release_in_child
 
 if TYPE_CHECKING:
-    from kcore.events import Event
     from kcore.records import ConsumerRecord
 
 # With records at hand a poll only looks at the sockets when they have waited this long.
@@ -48,7 +39,7 @@ _READ_EVERY_MS = 5
 T = TypeVar("T")
 
 
-class Consumer(Calls, Batches):
+class Consumer(Verbs, Calls, Batches):
     """Reads topics of a Kafka cluster, alone or as a member of a group.
 
     Topics to subscribe to are positional; options are keywords under kafka-python's names (Java's
@@ -71,8 +62,8 @@ class Consumer(Calls, Batches):
         self._engine.auto_committed = self._settings.default_offset_commit_callback
         pace = Pace(self._settings.heartbeat_interval_ms)
         self._keeper = Keeper(self._engine, pace, self._transport_name())
-        self._wish: str | None = None  # what was asked for: "topics", "pattern" or "partitions"
-        self._groupless: AllPartitions | None = None
+        self._wish = None
+        self._groupless = None
         self._batch: Batch | None = None
         self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
         self._records: Iterator[Any] = iter(())
@@ -151,13 +142,6 @@ class Consumer(Calls, Batches):
         finally:
             guard.leave()
 
-    def observe(self, observer: Callable[[Event], object] | None) -> None:
-        """Have `observer` called with every event of the core (see kcore.events); None: no more.
-
-        It runs in whichever thread drives the consumer, must be quick, and must not call it.
-        """
-        self._engine.observer = observer
-
     def wakeup(self) -> None:
         """End a blocking call with WakeupError; if none is going on, the next one.
 
@@ -183,110 +167,10 @@ class Consumer(Calls, Batches):
         if keeper is not None:
             keeper.stop()
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a Consumer cannot be pickled: it holds connections; pickle its options instead"
-        )
-
     def forked(self) -> None:
         """In the child of a fork (called by itself): every later call raises ForkedError."""
         self._engine.guard.forked()
         self._keeper.forked()
-
-    # Wishes ----------------------------------------------------------------------------------
-
-    def subscribe(
-        self,
-        topics: Iterable[str] = (),
-        pattern: Any = None,
-        listener: Any = None,
-    ) -> None:
-        """Read these topics, or all whose name the regular expression matches from its start.
-
-        Replaces the subscription before. Without a group_id all their partitions are read. No
-        topics at all is `unsubscribe`. The assignment changes in the next poll.
-
-        listener: a ConsumerRebalanceListener, or anything with its methods.
-        IllegalStateError after `assign`. IllegalArgumentError (a ValueError): both or neither of
-        topics and pattern. TypeError. InvalidTopicError.
-        """
-        text = None if pattern is None else arguments.pattern_text(pattern)
-        names = arguments.topic_names(topics)
-        if (text is None and topics == ()) or (text is not None and names):
-            raise IllegalArgumentError("give either topics or a pattern")
-        if listener is not None:
-            check_listener(listener)
-        wish = "topics" if text is None else "pattern"
-        with self._engine.guard:
-            if text is None and not names:
-                self._unsubscribe()
-                return
-            self._need_free_for(wish)
-            self._drop_batch()
-            self._bridge.listener = listener
-            now = self._engine.pump.now_ms()
-            if self._settings.group_id is None:
-                self._groupless = AllPartitions(self._engine, self._settings, names, text)
-                self._groupless.keep_only_covered(now)
-            elif text is None:
-                self._engine.core.subscribe(names, now)
-            else:
-                self._engine.core.subscribe_pattern(text, now)
-            self._wish = wish
-            self._engine.pump.drain()
-            if self._settings.group_id is not None:
-                self._keeper.start()
-
-    def assign(self, partitions: Iterable[Any]) -> None:
-        """Read these partitions, whoever else does; an empty list is `unsubscribe`.
-
-        Partitions that stay keep their position. IllegalStateError after `subscribe`.
-        """
-        wanted = arguments.assignable(partitions)
-        with self._engine.guard:
-            if not wanted:
-                self._unsubscribe()
-                return
-            self._need_free_for("partitions")
-            self._drop_batch()
-            self._engine.core.assign(wanted, self._engine.pump.now_ms())
-            self._wish = "partitions"
-            self._engine.pump.drain()
-
-    def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group."""
-        with self._engine.guard:
-            self._unsubscribe()
-
-    def _unsubscribe(self) -> None:
-        self._drop_batch()
-        self._groupless = None
-        self._engine.core.unsubscribe(self._engine.pump.now_ms())
-        self._wish = None
-        self._engine.pump.drain()
-        self._engine.collect()
-        self._bridge.serve()
-        self._bridge.retire()
-
-    def _need_free_for(self, wish: str) -> None:
-        if self._wish not in (None, wish):
-            raise IllegalStateError(
-                f"{self._wish} are in use: subscribing to topics, to a pattern and assigning "
-                "partitions exclude each other until unsubscribe()"
-            )
-
-    def subscription(self) -> set[str] | None:
-        """The topics subscribed to, or matched by the pattern now; None without a subscription."""
-        if self._wish not in ("topics", "pattern"):
-            return None
-        if self._groupless is not None:
-            return set(self._groupless.topics)
-        topics: set[str] = _steady(self._engine.core.subscription)
-        return topics
-
-    def assignment(self) -> set[TopicPartition]:
-        """The partitions read now."""
-        return _steady(self._engine.core.assignment)
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -435,6 +319,9 @@ class Consumer(Calls, Batches):
             self._records = self._batch.records
             return next(self._records)  # type: ignore[no-any-return]
 
+    def _begin_membership(self) -> None:
+        self._keeper.start()
+
     def _drop_batch(self) -> None:
         """Hand back what a loop has not come to: the next poll starts there."""
         batch, self._batch, self._records = self._batch, None, iter(())
@@ -463,30 +350,8 @@ class Consumer(Calls, Batches):
                 ahead = self._batch.positions(finished=True).get(tp)
                 if ahead is not None:
                     return ahead.offset
-            core = self._engine.core
-            known = self._engine.wait(
-                lambda: tp not in core.assignment() or core.position(tp) is not None, limit
-            )
-            self._need_assigned([tp])
-            if not known and timeout_ms is None:
-                why = core.health().get(tp, "")
-                raise KafkaTimeoutError(
-                    f"the position of {tp.topic}-{tp.partition} is still unknown after "
-                    f"{limit:.0f} ms: {why}",
-                    timeout_ms=limit,
-                )
-            found: int | None = core.position(tp)
-            return found
-
-    def seek(self, partition: Any, offset: int) -> None:
-        """Go on at `offset`; what was fetched before is dropped."""
-        tp = arguments.partition_of(partition)
-        at = arguments.offset_of(offset)
-        with self._engine.guard:
-            self._need_assigned([tp])
-            self._cut_batch([tp], go_back=False)
-            self._engine.core.seek(tp, at, self._engine.pump.now_ms())
-            self._engine.pump.drain()
+            known = self._engine.wait(lambda: self._is_placed(tp), limit)
+            return self._found_position(tp, limit, needed=not known and timeout_ms is None)
 
     def seek_to_beginning(self, *partitions: Any) -> None:
         """Go on at the first offset there is; of all assigned partitions if none is named."""
@@ -495,53 +360,6 @@ class Consumer(Calls, Batches):
     def seek_to_end(self, *partitions: Any) -> None:
         """Go on behind the last record; of all assigned partitions if none is named."""
         self._seek_to(partitions, "seek_to_end")
-
-    def _seek_to(self, partitions: tuple[Any, ...], verb: str) -> None:
-        wanted = arguments.partitions_of(partitions)
-        with self._engine.guard:
-            wanted = wanted or sorted(self.assignment())
-            if not wanted:
-                raise UnassignedPartitionError("no partitions are assigned")
-            self._need_assigned(wanted)
-            self._cut_batch(wanted, go_back=False)
-            getattr(self._engine.core, verb)(wanted, self._engine.pump.now_ms())
-            self._engine.pump.drain()
-
-    def pause(self, *partitions: Any) -> None:
-        """Return nothing of these until `resume`; what is buffered stays. No rebalance follows."""
-        wanted = arguments.partitions_of(partitions)
-        with self._engine.guard:
-            self._need_assigned(wanted)
-            self._cut_batch(wanted, go_back=True)
-            self._engine.core.pause(wanted)
-            self._engine.pump.drain()
-
-    def resume(self, *partitions: Any) -> None:
-        """Undo `pause`."""
-        wanted = arguments.partitions_of(partitions)
-        with self._engine.guard:
-            self._need_assigned(wanted)
-            self._engine.core.resume(wanted, self._engine.pump.now_ms())
-            self._engine.pump.drain()
-
-    def paused(self) -> set[TopicPartition]:
-        """The partitions paused."""
-        return _steady(self._engine.core.paused)
-
-    def highwater(self, partition: Any) -> int | None:
-        """The offset behind the last record readable, as last told; None before the first fetch."""
-        tp = arguments.partition_of(partition)
-        self._need_assigned([tp])
-        found: int | None = self._engine.core.highwater(tp)
-        return found
-
-    def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
-        assigned = self.assignment()
-        for tp in partitions:
-            if tp not in assigned:
-                raise UnassignedPartitionError(
-                    f"{tp.topic}-{tp.partition} is not assigned to this consumer", partition=tp
-                )
 
     def _cut_batch(self, partitions: Iterable[TopicPartition], *, go_back: bool) -> None:
         """Yield nothing more of these from the batch in hand."""
@@ -556,16 +374,3 @@ class Consumer(Calls, Batches):
                     self._go_back(tp, ahead[tp])
         self._records = batch.records
 
-    def health(self) -> dict[TopicPartition, str]:
-        """Why each assigned partition is or is not being fetched, in a few words."""
-        return _steady(self._engine.core.health)
-
-
-def _steady(read: Callable[[], T]) -> T:
-    """Read a collection of the core's without the lock; again if it changes under our hands."""
-    while True:
-        try:
-            return read()
-        except RuntimeError as error:
-            if "changed size" not in str(error):
-                raise

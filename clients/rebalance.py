@@ -32,8 +32,8 @@ class ConsumerRebalanceListener:
         self.on_partitions_revoked(lost)
 
 
-def check_listener(listener: Any) -> Any:
-    """`listener`, if it can be one; TypeError otherwise."""
+def check_listener(listener: Any, *, coroutines: bool = False) -> None:
+    """TypeError: it cannot be a listener, or has methods that nobody would await."""
     from inspect import iscoroutinefunction  # noqa: PLC0415 - loads a parser of Python
 
     for name in ("on_partitions_revoked", "on_partitions_assigned"):
@@ -42,9 +42,8 @@ def check_listener(listener: Any) -> Any:
             raise TypeError(
                 f"listener {type(listener).__name__} must have a method {name}(partitions)"
             )
-        if iscoroutinefunction(method):
+        if not coroutines and iscoroutinefunction(method):
             raise TypeError(f"listener {type(listener).__name__}.{name} must not be a coroutine")
-    return listener
 
 
 class Bridge:
@@ -55,6 +54,8 @@ class Bridge:
         self._listener: Any = None
         self._inside = False
         self._retiring = False
+
+    check = staticmethod(check_listener)
 
     @property
     def inside(self) -> bool:

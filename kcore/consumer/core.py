@@ -374,6 +374,10 @@ class ConsumerCore(ClientCore):
         """The high watermark as last told; None before the first fetch."""
         return self._positions.highwater(tp)
 
+    def last_stable_offset(self, tp: TopicPartition) -> int | None:
+        """The end of what read_committed may read, as last told; None before the first fetch."""
+        return self._positions.last_stable_offset(tp)
+
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Generation and member id, for transactions and for looking at."""
         return self._need_group("group_metadata").metadata()

@@ -1,0 +1,286 @@
+"""The verbs that every consumer has, whoever drives it: none of them waits for anything.
+
+What a kind of consumer does otherwise is in a few methods that it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+
+from kcore.clients import arguments
+from kcore.clients.engine import Engine
+from kcore.clients.groupless import AllPartitions
+from kcore.consumer.config import ConsumerConfig
+from kcore.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    KafkaTimeoutError,
+    NoGroupIdError,
+    UnassignedPartitionError,
+)
+from kcore.structs import ConsumerGroupMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.events import Event
+
+T = TypeVar("T")
+
+
+class ListenerBridge(Protocol):
+    """Who tells the user's listener (see `rebalance.py`)."""
+
+    listener: Any
+
+    def check(self, listener: Any, /) -> None:
+        """TypeError: it cannot be one."""
+
+    def serve(self) -> None:
+        """Tell it, now or soon, of every step queued."""
+
+    def retire(self) -> None:
+        """Have no listener, once it knows all that is queued."""
+
+
+class Verbs:
+    """The part of a consumer that says what is read, and where from. The attributes are its own.
+
+    config: every option by kafka-python's name; `api_version` is the release found.
+    """
+
+    config: dict[str, object]
+    _settings: ConsumerConfig
+    _engine: Engine
+    _bridge: ListenerBridge
+    _wish: str | None  # what was asked for: "topics", "pattern" or "partitions"
+    _groupless: AllPartitions | None
+
+    # What kinds of consumers do otherwise ------------------------------------------------------
+
+    def _begin_membership(self) -> None:
+        """Somebody subscribed, as a member of a group."""
+
+    def _drop_batch(self) -> None:
+        """Hand back what was taken ahead of the application: it starts there anew."""
+
+    def _cut_batch(self, partitions: Iterable[TopicPartition], *, go_back: bool) -> None:
+        """The same for some partitions; go_back: their positions, too."""
+
+    # Wishes ----------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: Any = None,
+        listener: Any = None,
+    ) -> None:
+        """Read these topics, or all whose name the regular expression matches from its start.
+
+        Replaces the subscription before. Without a group_id all their partitions are read. No
+        topics at all is `unsubscribe`. The assignment changes in the next poll.
+
+        listener: a ConsumerRebalanceListener, or anything with its methods.
+        IllegalStateError after `assign`. IllegalArgumentError (a ValueError): both or neither of
+        topics and pattern. TypeError. InvalidTopicError.
+        """
+        text = None if pattern is None else arguments.pattern_text(pattern)
+        names = arguments.topic_names(topics)
+        if (text is None and topics == ()) or (text is not None and names):
+            raise IllegalArgumentError("give either topics or a pattern")
+        if listener is not None:
+            self._bridge.check(listener)
+        wish = "topics" if text is None else "pattern"
+        with self._engine.guard:
+            if text is None and not names:
+                self._unsubscribe()
+                return
+            self._need_free_for(wish)
+            self._drop_batch()
+            self._bridge.listener = listener
+            now = self._engine.pump.now_ms()
+            if self._settings.group_id is None:
+                self._groupless = AllPartitions(self._engine, self._settings, names, text)
+                self._groupless.keep_only_covered(now)
+            elif text is None:
+                self._engine.core.subscribe(names, now)
+            else:
+                self._engine.core.subscribe_pattern(text, now)
+            self._wish = wish
+            self._engine.pump.drain()
+            if self._settings.group_id is not None:
+                self._begin_membership()
+
+    def assign(self, partitions: Iterable[Any]) -> None:
+        """Read these partitions, whoever else does; an empty list is `unsubscribe`.
+
+        Partitions that stay keep their position. IllegalStateError after `subscribe`.
+        """
+        wanted = arguments.assignable(partitions)
+        with self._engine.guard:
+            if not wanted:
+                self._unsubscribe()
+                return
+            self._need_free_for("partitions")
+            self._drop_batch()
+            self._engine.core.assign(wanted, self._engine.pump.now_ms())
+            self._wish = "partitions"
+            self._engine.pump.drain()
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group."""
+        with self._engine.guard:
+            self._unsubscribe()
+
+    def _unsubscribe(self) -> None:
+        self._drop_batch()
+        self._groupless = None
+        self._engine.core.unsubscribe(self._engine.pump.now_ms())
+        self._wish = None
+        self._engine.pump.drain()
+        self._engine.collect()
+        self._bridge.serve()
+        self._bridge.retire()
+
+    def _need_free_for(self, wish: str) -> None:
+        if self._wish not in (None, wish):
+            raise IllegalStateError(
+                f"{self._wish} are in use: subscribing to topics, to a pattern and assigning "
+                "partitions exclude each other until unsubscribe()"
+            )
+
+    def subscription(self) -> set[str] | None:
+        """The topics subscribed to, or matched by the pattern now; None without a subscription."""
+        if self._wish not in ("topics", "pattern"):
+            return None
+        if self._groupless is not None:
+            return set(self._groupless.topics)
+        topics: set[str] = _steady(self._engine.core.subscription)
+        return topics
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions read now."""
+        return _steady(self._engine.core.assignment)
+
+    # Positions -------------------------------------------------------------------------------
+
+    def seek(self, partition: Any, offset: int) -> None:
+        """Go on at `offset`; what was fetched before is dropped."""
+        tp = arguments.partition_of(partition)
+        at = arguments.offset_of(offset)
+        with self._engine.guard:
+            self._need_assigned([tp])
+            self._cut_batch([tp], go_back=False)
+            self._engine.core.seek(tp, at, self._engine.pump.now_ms())
+            self._engine.pump.drain()
+
+    def _seek_to(self, partitions: tuple[Any, ...], verb: str) -> None:
+        wanted = arguments.partitions_of(partitions)
+        with self._engine.guard:
+            wanted = wanted or sorted(self.assignment())
+            if not wanted:
+                raise UnassignedPartitionError("no partitions are assigned")
+            self._need_assigned(wanted)
+            self._cut_batch(wanted, go_back=False)
+            getattr(self._engine.core, verb)(wanted, self._engine.pump.now_ms())
+            self._engine.pump.drain()
+
+    def _is_placed(self, tp: TopicPartition) -> bool:
+        """Whether a wait for its position is over."""
+        core = self._engine.core
+        return tp not in core.assignment() or core.position(tp) is not None
+
+    def _found_position(self, tp: TopicPartition, limit: float, *, needed: bool) -> int | None:
+        """Its position after a wait; UnassignedPartitionError, KafkaTimeoutError if `needed`."""
+        self._need_assigned([tp])
+        core = self._engine.core
+        found: int | None = core.position(tp)
+        if found is None and needed:
+            raise KafkaTimeoutError(
+                f"the position of {tp.topic}-{tp.partition} is still unknown after "
+                f"{limit:.0f} ms: {core.health().get(tp, '')}",
+                timeout_ms=limit,
+            )
+        return found
+
+    def pause(self, *partitions: Any) -> None:
+        """Return nothing of these until `resume`; what is buffered stays. No rebalance follows."""
+        wanted = arguments.partitions_of(partitions)
+        with self._engine.guard:
+            self._need_assigned(wanted)
+            self._cut_batch(wanted, go_back=True)
+            self._engine.core.pause(wanted)
+            self._engine.pump.drain()
+
+    def resume(self, *partitions: Any) -> None:
+        """Undo `pause`."""
+        wanted = arguments.partitions_of(partitions)
+        with self._engine.guard:
+            self._need_assigned(wanted)
+            self._engine.core.resume(wanted, self._engine.pump.now_ms())
+            self._engine.pump.drain()
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions paused."""
+        return _steady(self._engine.core.paused)
+
+    def highwater(self, partition: Any) -> int | None:
+        """The offset behind the last record readable, as last told; None before the first fetch."""
+        tp = arguments.partition_of(partition)
+        self._need_assigned([tp])
+        found: int | None = self._engine.core.highwater(tp)
+        return found
+
+    def last_stable_offset(self, partition: Any) -> int | None:
+        """The end of what read_committed may read, as last told; None before the first fetch."""
+        tp = arguments.partition_of(partition)
+        self._need_assigned([tp])
+        found: int | None = self._engine.core.last_stable_offset(tp)
+        return found
+
+    def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
+        assigned = self.assignment()
+        for tp in partitions:
+            if tp not in assigned:
+                raise UnassignedPartitionError(
+                    f"{tp.topic}-{tp.partition} is not assigned to this consumer", partition=tp
+                )
+
+    # Looking ---------------------------------------------------------------------------------
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who this consumer is in its group now; unjoined without one."""
+        if self._settings.group_id is None:
+            return ConsumerGroupMetadata()
+        found: ConsumerGroupMetadata = self._engine.core.group_metadata()
+        return found
+
+    def _need_group(self, verb: str) -> None:
+        if self._settings.group_id is None:
+            raise NoGroupIdError(f"{verb} needs a group_id: offsets are kept for a group")
+
+    def health(self) -> dict[TopicPartition, str]:
+        """Why each assigned partition is or is not being fetched, in a few words."""
+        return _steady(self._engine.core.health)
+
+    def observe(self, observer: Callable[[Event], object] | None) -> None:
+        """Have `observer` called with every event of the core (see kcore.events); None: no more.
+
+        It runs in whichever thread drives the consumer, must be quick, and must not call it.
+        """
+        self._engine.observer = observer
+
+    def __reduce__(self) -> NoReturn:
+        kind = type(self).__name__
+        raise TypeError(
+            f"a {kind} cannot be pickled: it holds connections; pickle its options instead"
+        )
+
+
+def _steady(read: Callable[[], T]) -> T:
+    """Read a collection of the core's without the lock; again if it changes under our hands."""
+    while True:
+        try:
+            return read()
+        except RuntimeError as error:
+            if "changed size" not in str(error):
+                raise
