@@ -6,32 +6,22 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kcore.clients import arguments
-from kcore.clients.engine import Engine
 from kcore.clients.futures import OperationFuture
-from kcore.clients.groupless import is_internal
 from kcore.clients.iteration import Batch
-from kcore.clients.opening import nobody_answered
-from kcore.consumer.config import ConsumerConfig
+from kcore.clients.questions import EARLIEST, LATEST, Question, Questions
 from kcore.errors import KafkaTimeoutError
-from kcore.structs import (
-    OffsetAndMetadata,
-    OffsetAndTimestamp,
-    TopicPartition,
-)
-
-_EARLIEST, _LATEST = -2, -1
+from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 
-class Calls:
-    """The part of Consumer that asks. The attributes are the consumer's.
+class Calls(Questions):
+    """The part of Consumer that asks, and steps until the answer is there."""
 
-    config: every option by kafka-python's name; `api_version` is the release found.
-    """
-
-    config: dict[str, object]
-    _settings: ConsumerConfig
-    _engine: Engine
     _batch: Batch | None
+
+    def _answer(self, question: Question) -> Any:
+        begin, limit_ms, read = question
+        with self._engine.guard:
+            return read({} if begin is None else self._engine.run(begin, limit_ms))
 
     # Commits ---------------------------------------------------------------------------------
 
@@ -45,16 +35,12 @@ class Calls:
         Retried until `timeout_ms` (default_api_timeout_ms). CommitFailedError: the group has moved
         on. RebalanceInProgressError: poll first. KafkaTimeoutError. NoGroupIdError.
         """
-        self._need_group("commit")
-        given = None if offsets is None else arguments.offsets_of(offsets)
-        limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
+        question = self._ask_commit(offsets, timeout_ms)
         with self._engine.guard:
-            engine = self._engine
-            wanted = self._consumed() if given is None else given
             try:
-                engine.run(lambda now: engine.core.commit(wanted, now, int(limit)), limit)
+                self._answer(question)
             finally:
-                engine.run_callbacks()
+                self._engine.run_callbacks()
 
     def commit_async(
         self,
@@ -94,12 +80,8 @@ class Calls:
 
         metadata: return the OffsetAndMetadata.
         """
-        self._need_group("committed")
         tp = arguments.partition_of(partition)
-        limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
-        with self._engine.guard:
-            engine = self._engine
-            found = engine.run(lambda now: engine.core.committed([tp], now, int(limit)), limit)
+        found = self._answer(self._ask_committed([tp], timeout_ms))
         offset: OffsetAndMetadata | None = found.get(tp)
         return offset if metadata or offset is None else offset.offset
 
@@ -107,80 +89,58 @@ class Calls:
 
     def topics(self) -> set[str]:
         """All topics this client may see, asked anew; Kafka's own are left out."""
-        found = self._lookup(None)
-        return {topic for topic in found if not is_internal(topic)}
+        found: set[str] = self._answer(self._ask_topics())
+        return found
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         """Partition numbers of a topic; an empty set if it does not exist."""
         name = arguments.topic_name(topic)
         with self._engine.guard:
             known = self._engine.core.cluster.partitions(name)
-        return set(known or self._lookup([name]).get(name, ()))
+        return set(known or self.fetch_partitions([name]).get(name, ()))
 
     def fetch_partitions(self, topics: Iterable[str]) -> dict[str, set[int]]:
         """Partition numbers of topics as they are now, whatever is known already; one question for
         all. Those that do not exist are left out.
         """
-        found = self._lookup([arguments.topic_name(topic) for topic in topics])
-        return {topic: set(numbers) for topic, numbers in found.items() if numbers}
+        names = [arguments.topic_name(topic) for topic in topics]
 
-    def _lookup(self, topics: list[str] | None) -> dict[str, list[int]]:
-        limit = self._settings.default_api_timeout_ms
-        with self._engine.guard:
-            engine = self._engine
-            found: dict[str, list[int]] = engine.run(
-                lambda now: engine.core.fetch_metadata(topics, now, limit), limit
-            )
-            return found
+        def read(answer: dict[str, list[int]]) -> dict[str, set[int]]:
+            return {topic: set(numbers) for topic, numbers in answer.items() if numbers}
+
+        found: dict[str, set[int]] = self._answer(self._ask_metadata(names, read))
+        return found
 
     def beginning_offsets(
         self, partitions: Iterable[Any], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset of each; they need not be assigned."""
-        wanted = dict.fromkeys(arguments.partitions_of(partitions), _EARLIEST)
-        return self._ends(wanted, timeout_ms)
+        return self._ends(partitions, EARLIEST, timeout_ms)
 
     def end_offsets(
         self, partitions: Iterable[Any], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset behind the last record of each (with read_committed: the last stable one)."""
-        wanted = dict.fromkeys(arguments.partitions_of(partitions), _LATEST)
-        return self._ends(wanted, timeout_ms)
+        return self._ends(partitions, LATEST, timeout_ms)
 
     def offsets_for_times(
         self, timestamps: Mapping[Any, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """For each the first offset whose time is at or after the given one (ms), else None."""
-        return self._list_offsets(arguments.timestamps_of(timestamps), timeout_ms)
+        found: dict[TopicPartition, OffsetAndTimestamp | None]
+        found = self._answer(self._ask_times(timestamps, timeout_ms))
+        return found
 
     def _ends(
-        self, wanted: dict[TopicPartition, int], timeout_ms: float | None
+        self, partitions: Iterable[Any], end: int, timeout_ms: float | None
     ) -> dict[TopicPartition, int]:
-        found = self._list_offsets(wanted, timeout_ms)
-        return {tp: answer.offset for tp, answer in found.items() if answer is not None}
-
-    def _list_offsets(
-        self, wanted: dict[TopicPartition, int], timeout_ms: float | None
-    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
-        with self._engine.guard:
-            if not wanted:
-                return {}
-            engine = self._engine
-            found: dict[TopicPartition, OffsetAndTimestamp | None] = engine.run(
-                lambda now: engine.core.list_offsets(wanted, now, int(limit)), limit
-            )
-            return found
+        found: dict[TopicPartition, int] = self._answer(self._ask_ends(partitions, end, timeout_ms))
+        return found
 
     def _find_release(self, timeout_ms: float) -> None:
         """Ask any broker for anything, and keep the release found."""
-        engine = self._engine
         try:
-            engine.run(lambda now: engine.core.fetch_metadata((), now, int(timeout_ms)), timeout_ms)
+            self._answer(self._ask_release(timeout_ms))
         except KafkaTimeoutError as error:
-            raise nobody_answered(
-                self._settings.bootstrap_servers, engine.reporter.attempts, timeout_ms
-            ) from error
-        release = engine.core.broker_api_version()
-        if release is not None and self._settings.api_version is None:
-            self.config["api_version"] = release
+            raise self._nobody_answered(timeout_ms) from error
+        self._note_release()

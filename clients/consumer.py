@@ -23,7 +23,6 @@ from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import open_tls, open_transport
 from kcore.clients.rebalance import Bridge
 from kcore.clients.reporting import Reporter
-from kcore.clients.verbs import Verbs
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import IllegalStateError
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -39,7 +38,7 @@ _READ_EVERY_MS = 5
 T = TypeVar("T")
 
 
-class Consumer(Verbs, Calls, Batches):
+class Consumer(Calls, Batches):
     """Reads topics of a Kafka cluster, alone or as a member of a group.
 
     Topics to subscribe to are positional; options are keywords under kafka-python's names (Java's
@@ -373,4 +372,3 @@ class Consumer(Verbs, Calls, Batches):
                 if go_back:
                     self._go_back(tp, ahead[tp])
         self._records = batch.records
-

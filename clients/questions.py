@@ -1,0 +1,118 @@
+"""What consumers ask the cluster: arguments checked, the operation of the core that asks, and what
+is made of its result. How the answer is waited for is the consumer's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kcore.clients import arguments
+from kcore.clients.groupless import is_internal
+from kcore.clients.opening import nobody_answered
+from kcore.clients.verbs import Verbs
+from kcore.errors import NoBrokersAvailable
+from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+
+EARLIEST, LATEST = -2, -1
+
+
+def _as_it_is(result: Any) -> Any:
+    return result
+
+
+class Question(NamedTuple):
+    """begin(now_ms): start the operation, its number; None: nothing is asked, the result is {}.
+
+    limit_ms: how long it may take. read: what the caller gets, of the operation's result.
+    """
+
+    begin: Callable[[int], int] | None
+    limit_ms: float
+    read: Callable[[Any], Any] = _as_it_is
+
+
+class Questions(Verbs):
+    """The part of a consumer that knows what to ask."""
+
+    def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:
+        """What a commit without offsets commits; None: the core knows best."""
+        return None
+
+    def _limit(self, timeout_ms: float | None) -> float:
+        return arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
+
+    def _ask_commit(
+        self, offsets: Mapping[Any, Any] | None, timeout_ms: float | None = None
+    ) -> Question:
+        self._need_group("commit")
+        given = None if offsets is None else arguments.offsets_of(offsets)
+        limit = self._limit(timeout_ms)
+
+        def begin(now_ms: int) -> int:
+            wanted = self._consumed() if given is None else given
+            return int(self._engine.core.commit(wanted, now_ms, int(limit)))
+
+        return Question(begin, limit)
+
+    def _ask_committed(
+        self, partitions: Iterable[Any], timeout_ms: float | None = None
+    ) -> Question:
+        """Result: {partition: OffsetAndMetadata or None}."""
+        self._need_group("committed")
+        wanted = arguments.partitions_of(partitions)
+        core, limit = self._engine.core, self._limit(timeout_ms)
+        return Question(lambda now_ms: int(core.committed(wanted, now_ms, int(limit))), limit)
+
+    def _ask_metadata(
+        self,
+        topics: Iterable[str] | None,
+        read: Callable[[dict[str, list[int]]], Any],
+        timeout_ms: float | None = None,
+    ) -> Question:
+        core, limit = self._engine.core, self._limit(timeout_ms)
+        return Question(lambda now: int(core.fetch_metadata(topics, now, int(limit))), limit, read)
+
+    def _ask_topics(self) -> Question:
+        """Result: names, without Kafka's own."""
+        return self._ask_metadata(
+            None, lambda found: {topic for topic in found if not is_internal(topic)}
+        )
+
+    def _ask_ends(
+        self, partitions: Iterable[Any], end: int, timeout_ms: float | None = None
+    ) -> Question:
+        """Result: {partition: offset}. end: EARLIEST or LATEST."""
+
+        def read(found: dict[TopicPartition, OffsetAndTimestamp | None]) -> dict[Any, int]:
+            return {tp: answer.offset for tp, answer in found.items() if answer is not None}
+
+        wanted = dict.fromkeys(arguments.partitions_of(partitions), end)
+        return self._ask_offsets(wanted, timeout_ms)._replace(read=read)
+
+    def _ask_times(
+        self, timestamps: Mapping[Any, int], timeout_ms: float | None = None
+    ) -> Question:
+        """Result: {partition: OffsetAndTimestamp or None}."""
+        return self._ask_offsets(arguments.timestamps_of(timestamps), timeout_ms)
+
+    def _ask_offsets(self, wanted: dict[TopicPartition, int], timeout_ms: float | None) -> Question:
+        core, limit = self._engine.core, self._limit(timeout_ms)
+        if not wanted:
+            return Question(None, limit)
+        return Question(lambda now_ms: int(core.list_offsets(wanted, now_ms, int(limit))), limit)
+
+    # Which release the brokers are --------------------------------------------------------------
+
+    def _ask_release(self, timeout_ms: float) -> Question:
+        """Ask any broker for anything; `_note_release` then."""
+        return self._ask_metadata((), _as_it_is, timeout_ms)
+
+    def _note_release(self) -> None:
+        release = self._engine.core.broker_api_version()
+        if release is not None and self._settings.api_version is None:
+            self.config["api_version"] = release
+
+    def _nobody_answered(self, timeout_ms: float) -> NoBrokersAvailable:
+        servers, attempts = self._settings.bootstrap_servers, self._engine.reporter.attempts
+        return nobody_answered(servers, attempts, timeout_ms)
