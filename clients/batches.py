@@ -3,20 +3,77 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
 from kcore.consumer.deserializers import normal_form
+from kcore.values import Value
 
 if TYPE_CHECKING:
     from kcore.consumer.config import ConsumerConfig
     from kcore.records.arrow import ArrowBatch
     from kcore.records.batch import PartitionBatch
     from kcore.records.columns import Columns
+    from kcore.structs import TopicPartition
 
 T = TypeVar("T")
+
+
+class ArrowWish(Value):
+    """What `poll_arrow` and its like are asked for. names: of the columns."""
+
+    rows: int | None
+    size: int | None
+    views: bool
+    headers: bool
+    dictionary: bool
+    names: frozenset[str]
+
+    @classmethod
+    def of(
+        cls,
+        max_rows: int | None,
+        max_bytes: int | None,
+        *,
+        views: bool,
+        include_headers: bool,
+        dictionary: bool,
+        columns: Iterable[str] | None,
+    ) -> ArrowWish:
+        """The arguments, checked. TypeError, IllegalArgumentError."""
+        from kcore.records.arrow import FIELD_NAMES  # noqa: PLC0415 - for those who use it
+
+        names = arguments.column_names(columns, FIELD_NAMES, headers=include_headers)
+        rows = None if max_rows is None else arguments.record_count(max_rows, "max_rows")
+        size = None if max_bytes is None else arguments.record_count(max_bytes, "max_bytes")
+        return cls(rows, size, views, "headers" in names, dictionary, names)
+
+    def take(
+        self, engine: Engine, now_ms: int, only: Collection[TopicPartition] | None = None
+    ) -> Columns:
+        """What is at hand of it."""
+        taken: Columns = engine.core.take_columns(
+            self.rows,
+            self.size,
+            now_ms,
+            views=self.views,
+            with_headers=self.headers,
+            with_keys="key" in self.names,
+            with_values="value" in self.names,
+            **({} if only is None else {"only": only}),
+        )
+        return taken
+
+    def batch(self, taken: Columns | None) -> ArrowBatch:
+        """What was taken, or nothing, as Arrow."""
+        from kcore.records.arrow import ArrowBatch  # noqa: PLC0415 - for those who use it
+        from kcore.records.columns import Columns  # noqa: PLC0415
+
+        if taken is None:
+            taken = Columns(views=self.views, with_headers=self.headers)
+        return ArrowBatch(taken, dictionary=self.dictionary, only=self.names)
 
 
 class Batches(ABC):
@@ -45,7 +102,14 @@ class Batches(ABC):
         """
         from kcore.records.batch import batches_of  # noqa: PLC0415 - for those who use it
 
-        columns = self._poll_columns(timeout_ms, max_records, None, views=True, headers=True)
+        rows = None if max_records is None else arguments.record_count(max_records)
+        wait_ms = arguments.timeout(timeout_ms, 0)
+        core = self._engine.core
+        with self._engine.guard:
+            columns: Columns | None = self._poll(
+                wait_ms,
+                lambda now: core.take_columns(rows, None, now, views=True, with_headers=True),
+            )
         if columns is None:
             return []
         settings = self._settings
@@ -85,52 +149,15 @@ class Batches(ABC):
         Raises what `poll` raises. IllegalArgumentError (a ValueError): a column that there is not,
         or none at all.
         """
-        from kcore.records.arrow import FIELD_NAMES, ArrowBatch  # noqa: PLC0415 - for users
-        from kcore.records.columns import Columns  # noqa: PLC0415
-
-        wanted = arguments.column_names(columns, FIELD_NAMES, headers=include_headers)
-        headers = "headers" in wanted
-        taken = self._poll_columns(
-            timeout_ms,
+        wish = ArrowWish.of(
             max_rows,
             max_bytes,
             views=views,
-            headers=headers,
-            keys="key" in wanted,
-            values="value" in wanted,
-            name="max_rows",
+            include_headers=include_headers,
+            dictionary=dictionary,
+            columns=columns,
         )
-        if taken is None:
-            taken = Columns(views=views, with_headers=headers)
-        return ArrowBatch(taken, dictionary=dictionary, only=wanted)
-
-    def _poll_columns(
-        self,
-        timeout_ms: float,
-        max_rows: int | None,
-        max_bytes: int | None,
-        *,
-        views: bool,
-        headers: bool,
-        keys: bool = True,
-        values: bool = True,
-        name: str = "max_records",
-    ) -> Columns | None:
-        rows = None if max_rows is None else arguments.record_count(max_rows, name)
-        size = None if max_bytes is None else arguments.record_count(max_bytes, "max_bytes")
         wait_ms = arguments.timeout(timeout_ms, 0)
-        with self._engine.guard:
-            core = self._engine.core
-            taken: Columns | None = self._poll(
-                wait_ms,
-                lambda now: core.take_columns(
-                    rows,
-                    size,
-                    now,
-                    views=views,
-                    with_headers=headers,
-                    with_keys=keys,
-                    with_values=values,
-                ),
-            )
-            return taken
+        engine = self._engine
+        with engine.guard:
+            return wish.batch(self._poll(wait_ms, lambda now: wish.take(engine, now)))

@@ -39,13 +39,18 @@ def close_engine(
             autocommit = False
         _close_core(engine, bridge, until, autocommit=autocommit)
     finally:
-        engine.guard.bar()
-        engine.pump.close()
-        engine.rebalances.clear()
-        for deserializer in (settings.key_deserializer, settings.value_deserializer):
-            close = getattr(deserializer, "close", None)
-            if callable(close):
-                close()
+        release(engine, settings)
+
+
+def release(engine: Engine, settings: ConsumerConfig) -> None:
+    """Refuse all calls, close all sockets, then the user's deserializers."""
+    engine.guard.bar()
+    engine.pump.close()
+    engine.rebalances.clear()
+    for deserializer in (settings.key_deserializer, settings.value_deserializer):
+        close = getattr(deserializer, "close", None)
+        if callable(close):
+            close()
 
 
 def _commit(

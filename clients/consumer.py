@@ -52,6 +52,8 @@ class Consumer(Calls, Batches):
     KafkaConfigurationError: options. NoBrokersAvailable: nobody answers.
     """
 
+    _bridge: Bridge
+
     def __init__(self, *topics: str, **options: Any) -> None:
         names = arguments.topic_names(topics)
         self._settings = ConsumerConfig.from_options(options, await_acknowledgement=True)
@@ -252,12 +254,8 @@ class Consumer(Calls, Batches):
         looked = False  # at the sockets, in this call
         while True:
             engine.raise_pending()
-            core.poll(now)
-            engine.collect()
-            if (engine.rebalances or engine.calls) and not self._call_back():
+            if not self._live(now):
                 return None
-            if self._groupless is not None:
-                self._groupless.tick(now)
             at_hand = core.has_records
             if at_hand:
                 looked |= now - engine.stepped_at >= _READ_EVERY_MS
@@ -273,12 +271,6 @@ class Consumer(Calls, Batches):
             if outcome is Step.IDLE and now >= until and not core.has_records:
                 engine.raise_pending()
                 return None  # nothing has come that another turn could make something of
-
-    def _call_back(self) -> bool:
-        """Tell listeners and callbacks; False if one of them has closed the consumer."""
-        self._bridge.serve()
-        self._engine.run_callbacks()
-        return not self._engine.guard.closed
 
     def _take(self, take: Callable[[int], T], now: int) -> T:
         engine = self._engine

@@ -32,7 +32,7 @@ from kcore.events import (
 from kcore.transports import Step
 
 # The core ends its operations itself; this much later its silence is taken for a failure.
-_GRACE_MS = 2_000
+GRACE_MS = 2_000
 # A wait of the pump is cut here, so that what depends on wall time in a call is looked at.
 STEP_MAX_MS = 1_000
 # Errors that nobody fetched by polling; more would all say the same.
@@ -67,7 +67,8 @@ class Engine:
     core: a ConsumerCore. stepped_at: when the sockets were last looked at (pump ms).
     due_at: when the core wanted to be called next, by then.
     polled_at: when a poll last got as far as taking records, if no event has come since.
-    rebalances: what the listener has not been told yet. calls: callbacks that wait for the user's
+    rebalances: what the listener has not been told yet. assigned: the group has given partitions
+    (or none) at least once. calls: callbacks that wait for the user's
     thread. closing: the Closed event once it came. woken: `wakeup` was called, and nobody told.
     """
 
@@ -78,6 +79,7 @@ class Engine:
         self.reporter = reporter
         self.has_listener = False
         self.rebalances: deque[Rebalance] = deque()
+        self.assigned = False
         self.closing: Closed | None = None
         self.auto_committed: CommitCallback | None = None
         self.stepped_at = pump.now_ms()
@@ -122,6 +124,7 @@ class Engine:
             case OperationCompleted():
                 self._complete(event)
             case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
+                self.assigned |= isinstance(event, PartitionsAssigned)
                 if self.has_listener:
                     self.rebalances.append(event)
                 else:  # nobody to be told: also while the keeper drives
@@ -161,7 +164,7 @@ class Engine:
         operation = begin(now)
         self._expected.add(operation)
         try:
-            if not self.wait(lambda: operation in self._results, timeout_ms + _GRACE_MS):
+            if not self.wait(lambda: operation in self._results, timeout_ms + GRACE_MS):
                 raise KafkaTimeoutError(f"no answer in {timeout_ms:.0f} ms", timeout_ms=timeout_ms)
             completed = self._results[operation]
         finally:

@@ -25,13 +25,15 @@ def is_internal(topic: str) -> bool:
 class AllPartitions:
     """A wish for topics (names, or a pattern) and the partitions it comes to.
 
-    topics: the names wished for, or those the pattern matched last.
+    topics: the names wished for, or those the pattern matched last. answered: the cluster has said
+    what there is of them.
     """
 
     def __init__(
         self, engine: Engine, config: ConsumerConfig, topics: frozenset[str], pattern: str | None
     ) -> None:
         self.topics = topics
+        self.answered = False
         self._engine = engine
         self._config = config
         self._pattern = None if pattern is None else re.compile(pattern)
@@ -61,6 +63,7 @@ class AllPartitions:
             raise asked.exception
 
     def _take(self, answer: dict[str, list[int]], now_ms: int) -> None:
+        self.answered = True
         if self._pattern is not None:
             self.topics = frozenset(filter(self.covers, answer))
         found = {

@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     import ssl
 
 
+def socket_options(settings: ClientConfig) -> transports.SocketOptions:
+    """How sockets are to be set up."""
+    return transports.SocketOptions(
+        settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
+    )
+
+
 def open_transport(
     settings: ClientConfig, wanted: str | transports.Transport
 ) -> transports.Transport:
     """The transport that is wanted, by name or itself. KafkaConfigurationError."""
-    sockets = transports.SocketOptions(
-        settings.send_buffer_bytes, settings.receive_buffer_bytes, settings.socket_options
-    )
+    sockets = socket_options(settings) if isinstance(wanted, str) else None
     try:
-        return transports.create(wanted, sockets if isinstance(wanted, str) else None)
+        return transports.create(wanted, sockets)
     except UsageError as error:
         raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
 

@@ -95,7 +95,8 @@ class Bridge:
             while engine.rebalances:
                 event = engine.rebalances.popleft()
                 try:
-                    self._call(event)
+                    if self._listener is not None:
+                        call_listener(self._listener, event)
                 except Exception as error:  # noqa: BLE001 - raised below, when all steps are done
                     first = first or error
                 finally:
@@ -120,14 +121,12 @@ class Bridge:
         engine.pump.drain()
         engine.collect()
 
-    def _call(self, event: Rebalance) -> None:
-        listener = self._listener
-        if listener is None:
-            return
-        if isinstance(event, PartitionsAssigned):
-            listener.on_partitions_assigned(set(event.added))
-        elif isinstance(event, PartitionsRevoked):
-            listener.on_partitions_revoked(set(event.partitions))
-        else:
-            lost = getattr(listener, "on_partitions_lost", listener.on_partitions_revoked)
-            lost(set(event.partitions))
+
+def call_listener(listener: Any, event: Rebalance) -> Any:
+    """Tell it of one step; what its method returns."""
+    if isinstance(event, PartitionsAssigned):
+        return listener.on_partitions_assigned(set(event.added))
+    if isinstance(event, PartitionsRevoked):
+        return listener.on_partitions_revoked(set(event.partitions))
+    lost = getattr(listener, "on_partitions_lost", listener.on_partitions_revoked)
+    return lost(set(event.partitions))

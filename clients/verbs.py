@@ -161,6 +161,24 @@ class Verbs:
         """The partitions read now."""
         return _steady(self._engine.core.assignment)
 
+    # Living ----------------------------------------------------------------------------------
+
+    def _live(self, now_ms: int) -> bool:
+        """What a poll does before it takes records: the group hears of it, listeners and callbacks
+        are told. False if one of them has closed the consumer.
+        """
+        engine = self._engine
+        engine.core.poll(now_ms)
+        engine.collect()
+        if engine.rebalances or engine.calls:
+            self._bridge.serve()
+            engine.run_callbacks()
+            if engine.guard.closed:
+                return False
+        if self._groupless is not None:
+            self._groupless.tick(now_ms)
+        return True
+
     # Positions -------------------------------------------------------------------------------
 
     def seek(self, partition: Any, offset: int) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kcore.clients.async_consumer import AsyncConsumer as AsyncConsumer
     from kcore.clients.consumer import Consumer as Consumer
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "ArrowBatch": "kcore.records.arrow",
+    "AsyncConsumer": "kcore.clients.async_consumer",
     "Consumer": "kcore.clients.consumer",
     "ConsumerConfig": "kcore.consumer.config",
     "ConsumerCore": "kcore.consumer.core",
@@ -47,6 +49,7 @@ _HOMES = {
 
 __all__ = [
     "ArrowBatch",
+    "AsyncConsumer",
     "Consumer",
     "ConsumerConfig",
     "ConsumerCore",

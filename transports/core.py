@@ -95,9 +95,12 @@ class Transport(Protocol):
     name: str
     io_flags: int
 
-    def resolve(self, host: str, port: int) -> Sequence[Address]:
+    def resolve(self, host: str, port: int) -> Sequence[Address] | None:
         """The addresses of a name, in the resolver's order, at least one. May wait. OSError,
         ValueError.
+
+        None: a transport that may not wait has begun to find out. It is asked again in each step of
+        the pump, and has one made when it knows.
         """
 
     def connect(self, address: Address) -> socket.socket:

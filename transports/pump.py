@@ -8,7 +8,7 @@ Rules:
   link.
 * Data comes before deadlines: an answer that has arrived is not timed out because the application
   was away.
-* A link gets at most READS_PER_STEP reads in a step, so a busy one starves neither others nor
+* A link gets at most `reads_per_step` reads in a step, so a busy one starves neither others nor
   deadlines.
 * An exception that is not the socket's (Ctrl-C most of all) may strike anywhere between the kernel
   and the core. The link being served then has an unknown number of bytes behind it, so it is closed
@@ -106,7 +106,8 @@ class Pump:
     """Drives one core over one transport. It has no lock: one thread (or greenlet) at a time, save
     for `wakeup`.
 
-    tls: what every connection is encrypted with; None: nothing.
+    tls: what every connection is encrypted with; None: nothing. reads_per_step: of one link, before
+    the others have their turn.
     Events are left in the core for the application: pop `core.next_event()` after each step.
     """
 
@@ -117,6 +118,7 @@ class Pump:
         clock: Callable[[], int] = monotonic_ms,
         *,
         tls: ssl.SSLContext | None = None,
+        reads_per_step: int = READS_PER_STEP,
     ) -> None:
         self.core = core
         self.transport = transport
@@ -127,7 +129,9 @@ class Pump:
         self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
         self._tls = tls
         self._names: dict[tuple[str, int], list[Address]] = {}
+        self._resolving: dict[int, Connect] = {}  # by link number: their addresses are not there
         self._io_flags = transport.io_flags
+        self._reads_per_step = reads_per_step
         self._round = 0
         self._waker = Waker()
         self._woken = False  # `wakeup` was called, and the step that it ends goes on
@@ -150,6 +154,8 @@ class Pump:
         now = self.now_ms()
         until = NEVER if timeout_ms is None else now + max(timeout_ms, 0)
         self._obey()
+        if self._resolving:
+            self._connect_resolved()
         fed = bool(self._inputs) and self._feed_inputs(now)
         deadline = core.deadline()
         while True:
@@ -174,6 +180,11 @@ class Pump:
                 return Step.IDLE
             if deadline <= now:
                 deadline = core.deadline()  # it moves by being fed, or by passing
+
+    @property
+    def restless(self) -> bool:
+        """Whether the next step has something to do that no socket and no deadline will bring."""
+        return bool(self._unread or self._inputs)
 
     def drain(self) -> None:
         """Obey the core and return at once: no wait, nothing is read. For what a verb has made due.
@@ -234,6 +245,7 @@ class Pump:
         self._links.clear()
         self._by_fd.clear()
         self._unread.clear()
+        self._resolving.clear()
         self._inputs.clear()
         self._waker.close()
 
@@ -260,6 +272,7 @@ class Pump:
         """An exception struck while `action` was obeyed: nobody knows how far, so the link is
         ended.
         """
+        self._resolving.pop(action.link, None)
         link = self._links.get(action.link)
         if link is not None:
             self._drop(link, "interrupted")
@@ -270,6 +283,9 @@ class Pump:
         more = False
         try:
             found = self._resolve(action)
+            if found is None:
+                self._resolving[action.link] = action
+                return
             index = action.address_index % len(found)
             more = action.address_index + 1 < len(found)
             sock = self.transport.connect(found[index])
@@ -280,14 +296,23 @@ class Pump:
         self._links[link.number] = self._by_fd[link.fd] = link
         self.transport.watch(link.fd, WRITABLE)
 
-    def _resolve(self, action: Connect) -> list[Address]:
+    def _connect_resolved(self) -> None:
+        """Try again where the transport did not know the addresses yet."""
+        for action in [*self._resolving.values()]:
+            del self._resolving[action.link]
+            self._connect(action)
+
+    def _resolve(self, action: Connect) -> list[Address] | None:
         """The addresses of a name: asked anew for the first one, remembered for the rest of the
-        walk.
+        walk. None: not yet.
         """
         name = (action.host, action.port)
         found = self._names.get(name) if action.address_index else None
         if found is None:
-            found = list(self.transport.resolve(action.host, action.port))
+            answer = self.transport.resolve(action.host, action.port)
+            if answer is None:
+                return None
+            found = list(answer)
             if len(self._names) >= NAMES_MAX:
                 self._names.clear()
             self._names[name] = found
@@ -297,6 +322,8 @@ class Pump:
         link = self._links.get(action.link)
         if link is not None:
             self._forget(link)
+        else:
+            self._resolving.pop(action.link, None)
 
     def _send(self, action: Send) -> None:
         link = self._links.get(action.link)
@@ -406,7 +433,7 @@ class Pump:
         """
         core, number, flags = self.core, link.number, self._io_flags
         fed = False
-        for _ in range(READS_PER_STEP):
+        for _ in range(self._reads_per_step):
             if link.number not in self._links:
                 break  # the core, or a failed write, ended it
             try:

@@ -10,7 +10,7 @@ the contract and ARCHITECTURE.md for the rooms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from kcore import limits
 from kcore.cluster.client import ClientCore
@@ -38,6 +38,7 @@ class ConsumerCore(ClientCore):
 
     take_inside: `take_records(1)` where that leaves nothing else to do, not even to ask for more;
     None where it does, and nothing has changed. For who takes record by record.
+    take_inside_record: the same, and of what it gives the record alone.
     """
 
     def __init__(self, config: ConsumerConfig, rng: Rng, now_ms: int) -> None:
@@ -48,6 +49,7 @@ class ConsumerCore(ClientCore):
         self._positions = Positions(config.auto_offset_reset)
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
         self.take_inside = self._fetcher.take_inside
+        self.take_inside_record = self._fetcher.take_inside_record
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
         self._group: GroupMember | None = None
         if config.group_id is not None:
@@ -177,9 +179,13 @@ class ConsumerCore(ClientCore):
         return self._fetcher.has_records
 
     def take_records(
-        self, max_records: int | None, now_ms: int
+        self,
+        max_records: int | None,
+        now_ms: int,
+        only: Container[TopicPartition] | None = None,
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Hand over up to `max_records` (None: `max_poll_records`); positions move past them.
+        """Hand over up to `max_records` (None: `max_poll_records`), of these partitions if any are
+        named; positions move past them.
 
         Raises what is wrong with a partition (corrupt data, an offset out of range, no offset to
         start from), once all records before it were handed over.
@@ -187,8 +193,8 @@ class ConsumerCore(ClientCore):
         count = self.config.max_poll_records if max_records is None else max_records
         fetcher = self._fetcher
         try:
-            one = fetcher.take_next() if count == 1 else None
-            return fetcher.take_records(count, now_ms) if one is None else one
+            one = fetcher.take_next() if count == 1 and only is None else None
+            return fetcher.take_records(count, now_ms, only) if one is None else one
         finally:
             if fetcher.restless:
                 self._settle(now_ms)  # the next fetch goes out before the records are looked at
@@ -203,6 +209,7 @@ class ConsumerCore(ClientCore):
         with_headers: bool = False,
         with_keys: bool = True,
         with_values: bool = True,
+        only: Container[TopicPartition] | None = None,
     ) -> Columns:
         """`take_records` as columns: up to `max_rows` records with up to `max_bytes` on the wire.
 
@@ -220,7 +227,7 @@ class ConsumerCore(ClientCore):
             with_values=with_values,
         )
         try:
-            self._fetcher.take_columns(columns, now_ms)
+            self._fetcher.take_columns(columns, now_ms, only)
         finally:
             if self._fetcher.restless:
                 self._settle(now_ms)
@@ -247,6 +254,13 @@ class ConsumerCore(ClientCore):
         self._need_assigned(wanted)
         for tp in wanted:
             self._positions.reset(tp, strategy)
+        self._settle(now_ms)
+
+    def want(self, partitions: Container[TopicPartition] | None, now_ms: int) -> None:
+        """Whoever takes records waits for these alone: what is buffered of others stays, and they
+        are not fetched, so that they are not in the way. None: for all, as from the beginning.
+        """
+        self._positions.want(partitions)
         self._settle(now_ms)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:

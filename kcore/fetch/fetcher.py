@@ -7,7 +7,7 @@ and `take_columns`, a partition at a time, and only that moves positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
@@ -77,6 +77,7 @@ class Fetcher:
         self._single = OneByOne(self._errors, positions.undecided)
         self._shelf.turned = self._single.forget
         self.take_inside = self._single.take
+        self.take_inside_record = self._single.take_record
         positions.watcher = self
         for partition in positions:
             self.moved(partition)
@@ -152,7 +153,7 @@ class Fetcher:
         return self._shelf.held_bytes
 
     def take_records(
-        self, max_records: int, now_ms: int
+        self, max_records: int, now_ms: int, only: Container[TopicPartition] | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Hand over up to `max_records`, or TAKE_BYTES, and move the positions past them (F7-F11).
 
@@ -160,14 +161,15 @@ class Fetcher:
         KafkaError, or whatever a deserializer raised. With records in hand the error waits for the
         next call, and after it other partitions have their turn first. An empty answer is no sign
         that nothing moved: aborted and control records are passed over.
+        only: nothing of other partitions, nor what is wrong with them.
         """
         if self._errors or self._positions.undecided:
-            self._raise_pending()
+            self._raise_pending(only)
         out: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = max_records
         bytes_left = TAKE_BYTES
         while left > 0 and bytes_left > 0:
-            partition = self._next_turn(now_ms, alone=not out)
+            partition = self._next_turn(now_ms, only, alone=not out)
             if partition is None:
                 break
             try:
@@ -211,12 +213,14 @@ class Fetcher:
             self._single.follow(partition, reader)
         return {partition.tp: records} if records else None
 
-    def take_columns(self, columns: Columns, now_ms: int) -> None:
+    def take_columns(
+        self, columns: Columns, now_ms: int, only: Container[TopicPartition] | None = None
+    ) -> None:
         """Hand over until `columns` are full or nothing waits; `take_records` in all else."""
         if self._errors or self._positions.undecided:
-            self._raise_pending()
+            self._raise_pending(only)
         while not columns.full:
-            partition = self._next_turn(now_ms, alone=not columns.rows)
+            partition = self._next_turn(now_ms, only, alone=not columns.rows)
             if partition is None:
                 break
             try:
@@ -228,9 +232,11 @@ class Fetcher:
                 raise
             self._follow(partition)
 
-    def _next_turn(self, now_ms: int, *, alone: bool) -> Partition | None:
+    def _next_turn(
+        self, now_ms: int, only: Container[TopicPartition] | None, *, alone: bool
+    ) -> Partition | None:
         """Whose records come next; an error that comes first waits unless `alone`."""
-        while (partition := self._shelf.head()) is not None:
+        while (partition := self._shelf.head(only)) is not None:
             entry = partition.entries[0]
             if entry.reader is not None:
                 return partition
@@ -302,14 +308,21 @@ class Fetcher:
     def _raise_for(self, error: KafkaError, partition: Partition) -> None:
         self._errors[partition] = error
 
-    def _raise_pending(self) -> None:
-        if self._errors:
-            raise self._errors.pop(next(iter(self._errors)))
+    def _raise_pending(self, only: Container[TopicPartition] | None) -> None:
+        for place in self._errors:
+            if only is None or isinstance(place, str) or place.tp in only:
+                raise self._errors.pop(place)
         # It stays until the application seeks: raised by every other call, so that the others flow.
+        partitions = frozenset(
+            partition.tp
+            for partition in self._positions.undecided
+            if only is None or partition.tp in only
+        )
+        if not partitions:
+            return
         self._said_undecided = not self._said_undecided
         if self._said_undecided or not self._shelf:
             self._said_undecided = True
-            partitions = frozenset(partition.tp for partition in self._positions.undecided)
             names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(partitions))
             raise NoOffsetForPartitionError(
                 f"nothing is committed for {names}, and there is no reset policy; seek to begin",

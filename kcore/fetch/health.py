@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcore.fetch.partition import HELD, PAUSED, SUSPENDED, Partition
+from kcore.fetch.partition import ASIDE, HELD, PAUSED, SUSPENDED, Partition
 from kcore.fetch.planner import Planner
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
@@ -20,6 +20,8 @@ def describe(positions: Positions, planner: Planner, tp: TopicPartition) -> str:
         return "waiting for the application to take note of the assignment"
     if partition.flags & PAUSED:
         return "paused"
+    if partition.flags & ASIDE:
+        return "left aside: whoever reads asks for other partitions"
     if partition.state is not PartitionState.FETCHING:
         return _without_position(partition)
     return _with_position(partition, planner)

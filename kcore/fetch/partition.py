@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PAUSED: Final = 1  # by the application
 SUSPENDED: Final = 2  # about to be given up in a rebalance (pending revocation)
 HELD: Final = 4  # just assigned, and the application has not been told yet (pending callback)
+ASIDE: Final = 8  # the application waits for others, and for nothing of this one
 
 
 class Position(NamedTuple):

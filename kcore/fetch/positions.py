@@ -6,12 +6,12 @@ watches the positions, because a seek, a reset or a lost partition makes what is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from kcore.errors import IllegalArgumentError, IllegalStateError
 from kcore.fetch.config import ResetStrategy
-from kcore.fetch.partition import HELD, PAUSED, SUSPENDED, Partition, Position
+from kcore.fetch.partition import ASIDE, HELD, PAUSED, SUSPENDED, Partition, Position
 from kcore.fetch.states import TRANSITIONS, WITH_POSITION, PartitionState, PositionInput
 from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
 
@@ -244,6 +244,14 @@ class Positions:
             partition = self._all.get(tp)
             if partition is not None:
                 self._unflag(partition, HELD)
+
+    def want(self, partitions: Container[TopicPartition] | None) -> None:
+        """Fetch and hand over nothing but these, until the next such word; None: all."""
+        for tp, partition in self._all.items():
+            if partitions is None or tp in partitions:
+                self._unflag(partition, ASIDE)
+            else:
+                self._flag(partition, ASIDE)
 
     def _flag_assigned(self, partitions: Iterable[TopicPartition], flag: int) -> None:
         for tp in partitions:

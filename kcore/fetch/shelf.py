@@ -13,12 +13,13 @@ are left of a frame, and they are its smaller part, they get a copy of their own
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from kcore.errors import KafkaError
 from kcore.fetch.config import ENTRY_OVERHEAD_BYTES
 from kcore.fetch.partition import Partition
+from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kcore.fetch.planner import NodePlan
@@ -116,10 +117,11 @@ class Shelf:
         """Whether something can be handed over (or raised) now."""
         return bool(self.ring)
 
-    def head(self) -> Partition | None:
-        """Whose turn it is."""
+    def head(self, only: Container[TopicPartition] | None = None) -> Partition | None:
+        """Whose turn it is (of these)."""
         for partition in self.ring:
-            return partition
+            if only is None or partition.tp in only:
+                return partition
         return None
 
     # -- in ----------------------------------------------------------------------------------------

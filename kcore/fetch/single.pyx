@@ -59,3 +59,13 @@ cdef class OneByOne:
         self.partition.offset = record.offset + 1
         records[0] = record
         return found
+
+    def take_record(self):
+        """`take`, and of that the record alone."""
+        cdef ConsumerRecord record
+        if self.reader is None or self.errors or self.undecided:
+            return None
+        record = self.reader.take_inside()
+        if record is not None:
+            self.partition.offset = record.offset + 1
+        return record

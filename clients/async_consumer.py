@@ -1,0 +1,328 @@
+"""`AsyncConsumer`: aiokafka's AIOKafkaConsumer over the sans-IO core, driven by the running loop.
+
+Everything happens in the loop's own thread: sockets are its readers and writers, deadlines its
+timers (`looping.py`). A call that asks the cluster begins an operation and awaits its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import warnings
+import weakref
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from kcore.clients import arguments
+from kcore.clients.async_reading import AsyncReading
+from kcore.clients.async_rebalance import AsyncBridge
+from kcore.clients.closing import release
+from kcore.clients.engine import GRACE_MS, Engine
+from kcore.clients.log import Log
+from kcore.clients.looping import READS_PER_TURN, LoopDriver, LoopGuard, running
+from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.questions import EARLIEST, LATEST, Question
+from kcore.clients.reporting import Reporter
+from kcore.consumer.config import ConsumerConfig
+from kcore.errors import (
+    ConcurrentUseError,
+    ConsumerStoppedError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+)
+from kcore.structs import OffsetAndTimestamp, TopicPartition
+from kcore.transports import Pump, monotonic_ms
+from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.forking import release_in_child
+
+log = Log("kcore.consumer")
+
+
+class AsyncConsumer(AsyncReading):
+    """Reads topics of a Kafka cluster, alone or as a member of a group, in an asyncio program.
+
+    Topics to subscribe to are positional; options are keywords, those of `Consumer` (kafka-python's
+    names, Java's dotted ones in a mapping) and under aiokafka's names where these differ. It may be
+    made anywhere; it belongs to the loop that runs `start`.
+
+    Several tasks may call it. A call from another loop or thread is a ConcurrentUseError.
+    KafkaConfigurationError: options.
+    """
+
+    def __init__(self, *topics: str, **options: Any) -> None:
+        super().__init__()
+        names = arguments.topic_names(topics)
+        loop = options.pop("loop", None)
+        self._settings = ConsumerConfig.from_options(_ours(options), await_acknowledgement=True)
+        self._engine = self._connect(self._settings)
+        self._driver.engine = self._engine
+        self._engine.auto_committed = self._settings.default_offset_commit_callback
+        self._bridge = AsyncBridge(self._engine, self._driver)
+        self.config = self._settings.as_mapping()
+        self._wanted_loop: asyncio.AbstractEventLoop | None = loop
+        self._wish = None
+        self._groupless = None
+        self._started = False
+        release_in_child(self)
+        if names:
+            self.subscribe(names)
+
+    def _connect(self, settings: ConsumerConfig) -> Engine:
+        """Core, transport and pump for these options; tests hang their own in here."""
+        from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
+
+        transport = AsyncioTransport(socket_options(settings))
+        core = ConsumerCore(settings, random.SystemRandom(), monotonic_ms())
+        pump = Pump(core, transport, tls=open_tls(settings), reads_per_step=READS_PER_TURN)
+        self._driver = LoopDriver(pump, transport)
+        name = settings.client_id if settings.group_id is None else settings.group_id
+        self._guard = LoopGuard()
+        return Engine(core, self._driver, self._guard, Reporter(name))
+
+    # Life --------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect; with a subscription, wait for the first assignment (default_api_timeout_ms).
+
+        NoBrokersAvailable, a KafkaConnectionError: nobody answered within bootstrap_timeout_ms; it
+        can be tried again. IllegalStateError: started already. What is wrong with the group or its
+        topics is raised, too.
+        """
+        self._guard.enter()
+        if self._started:
+            raise IllegalStateError("the consumer is started already")
+        self._bind(asyncio.get_running_loop())
+        limit = self._settings.bootstrap_timeout_ms
+        try:
+            await self._answer(self._ask_release(limit))
+        except KafkaTimeoutError as error:
+            raise self._nobody_answered(limit) from error
+        self._note_release()
+        self._started = True
+        if self._wish in ("topics", "pattern"):
+            await self._assigned(self._settings.default_api_timeout_ms)
+
+    def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._wanted_loop not in (None, loop):
+            raise ConcurrentUseError("the consumer was given another event loop than the running")
+        if self._driver.loop is None:
+            self._called_at = self._driver.now_ms()
+            self._guard.bind(loop)
+            self._driver.bind(loop, weakref.WeakMethod(self._attend))
+
+    async def _assigned(self, limit_ms: float) -> None:
+        """Wait until there is an assignment and the listener knows it."""
+        engine = self._engine
+
+        def done() -> bool:
+            engine.raise_pending()
+            groupless = self._groupless
+            there = engine.assigned if groupless is None else groupless.answered
+            return self._stopping or self._wish is None or (there and not self._bridge.busy)
+
+        self._attend()
+        await self._driver.until(done, limit_ms)
+
+    async def stop(self) -> None:
+        """Commit (if auto commit is on), leave the group, close all connections. Twice is harmless.
+
+        Tasks that wait for records get a ConsumerStoppedError, loops over the consumer end. It
+        takes at most request_timeout_ms; what goes wrong is logged. Cancelled, it closes at once.
+        """
+        await self._stop(autocommit=True)
+
+    async def _stop(self, *, autocommit: bool) -> None:
+        guard, driver = self._guard, self._driver
+        if not guard.usable or self._stopping:
+            return
+        loop = driver.loop
+        if loop is not None and not loop.is_closed():
+            guard.check_place()
+        self._stopping = True
+        driver.burst = 0
+        try:
+            if loop is running():
+                driver.wake()  # whoever reads has nothing to wait for
+                await self._close_core(autocommit=autocommit and self._settings.enable_auto_commit)
+        finally:
+            self._bridge.abandon()
+            release(self._engine, self._settings)
+
+    async def _close_core(self, *, autocommit: bool) -> None:
+        engine, limit = self._engine, self._settings.request_timeout_ms
+        if self._bridge.inside:
+            self._bridge.abandon()
+            self._bridge.acknowledge()
+        engine.core.close(engine.pump.now_ms(), limit, autocommit=autocommit)
+        engine.pump.drain()
+        engine.collect()
+        self._bridge.serve()
+        await self._driver.until(lambda: engine.closing is not None, limit)
+        engine.pump.drain()  # the last words: leaving the group, closing fetch sessions
+        engine.run_callbacks()
+        try:
+            engine.raise_pending()
+        except KafkaError as error:
+            log.warning("while stopping: %s", error)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self._stop(autocommit=False)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stop(autocommit=kind is None)
+
+    def __del__(self) -> None:
+        driver = getattr(self, "_driver", None)
+        if driver is None or driver.closed:
+            return
+        if driver.loop is not None and self._guard.usable:
+            warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
+        driver.abandon()
+
+    def forked(self) -> None:
+        """In the child of a fork (called by itself): every later call raises ForkedError."""
+        self._guard.forked()
+
+    def _begin_membership(self) -> None:
+        self._called_at = self._driver.now_ms()
+
+    # Questions ---------------------------------------------------------------------------------
+
+    async def _answer(self, question: Question) -> Any:
+        begin, limit_ms, read = question
+        engine, driver = self._engine, self._driver
+        with self._guard:
+            if driver.loop is None:
+                raise IllegalStateError("the consumer is not started: `await consumer.start()`")
+            if begin is None:
+                return read({})
+            future = engine.later(begin(driver.now_ms()))
+        if not await driver.until(lambda: future.is_done, limit_ms + GRACE_MS):
+            if driver.closed:
+                raise ConsumerStoppedError("the consumer was stopped before the answer came")
+            raise KafkaTimeoutError(f"no answer in {limit_ms:.0f} ms", timeout_ms=limit_ms)
+        if future.exception is not None:
+            raise future.exception
+        return read(future.value)
+
+    async def commit(self, offsets: Mapping[Any, Any] | None = None) -> None:
+        """Commit these, or the position of everything returned so far, and wait for the answer.
+
+        offsets: {TopicPartition: offset, (offset, metadata) or OffsetAndMetadata}, the offset being
+        the next one to read. Cancelled, the commit may still be made. CommitFailedError: the group
+        has moved on. RebalanceInProgressError: read first. KafkaTimeoutError. NoGroupIdError.
+        """
+        given = offsets
+        if isinstance(offsets, Mapping):
+            given = {tp: (at, "") if type(at) is int else at for tp, at in offsets.items()}
+        await self._answer(self._ask_commit(given))
+
+    async def committed(self, partition: Any) -> int | None:
+        """The offset the group has committed for any partition, None if there is none."""
+        tp = arguments.partition_of(partition)
+        found = (await self._answer(self._ask_committed([tp]))).get(tp)
+        return None if found is None else int(found.offset)
+
+    async def topics(self) -> set[str]:
+        """All topics this client may see, asked anew; Kafka's own are left out."""
+        found: set[str] = await self._answer(self._ask_topics())
+        return found
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """Partition numbers of a topic, as far as is known; None: nothing is known of it."""
+        known = self._engine.core.cluster.partitions(arguments.topic_name(topic))
+        return set(known) if known else None
+
+    async def beginning_offsets(self, partitions: Iterable[Any]) -> dict[TopicPartition, int]:
+        """The first offset of each; they need not be assigned."""
+        found: dict[TopicPartition, int] = await self._answer(self._ask_ends(partitions, EARLIEST))
+        return found
+
+    async def end_offsets(self, partitions: Iterable[Any]) -> dict[TopicPartition, int]:
+        """The offset behind the last record of each (with read_committed: the last stable one)."""
+        found: dict[TopicPartition, int] = await self._answer(self._ask_ends(partitions, LATEST))
+        return found
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[Any, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each the first offset whose time is at or after the given one (ms), else None."""
+        found: dict[TopicPartition, OffsetAndTimestamp | None]
+        found = await self._answer(self._ask_times(timestamps))
+        return found
+
+    # Positions ---------------------------------------------------------------------------------
+
+    async def position(self, partition: Any) -> int:
+        """The offset of the next record to be handed over; waits until it is known.
+
+        UnassignedPartitionError. KafkaTimeoutError after default_api_timeout_ms.
+        """
+        tp = arguments.partition_of(partition)
+        self._guard.enter()
+        self._need_assigned([tp])
+        limit = self._settings.default_api_timeout_ms
+        await self._driver.until(lambda: self._is_placed(tp), limit)
+        found = self._found_position(tp, limit, needed=True)
+        assert found is not None
+        return found
+
+    async def seek_to_beginning(self, *partitions: Any) -> bool:
+        """Go on at the first offset there is; of all assigned partitions if none is named.
+
+        Waits until the new positions are known: whether they are, within request_timeout_ms.
+        """
+        return await self._seek_and_wait(partitions, "seek_to_beginning")
+
+    async def seek_to_end(self, *partitions: Any) -> bool:
+        """Go on behind the last record, else as `seek_to_beginning`."""
+        return await self._seek_and_wait(partitions, "seek_to_end")
+
+    async def _seek_and_wait(self, partitions: tuple[Any, ...], verb: str) -> bool:
+        self._seek_to(partitions, verb)
+        wanted = arguments.partitions_of(partitions) or self.assignment()
+        return await self._driver.until(
+            lambda: all(map(self._is_placed, wanted)), self._settings.request_timeout_ms
+        )
+
+    async def seek_to_committed(self, *partitions: Any) -> dict[TopicPartition, int | None]:
+        """Go on where the group has committed; partitions without a commit stay where they are.
+
+        What was committed, None for nothing; of all assigned partitions if none is named.
+        """
+        wanted = arguments.partitions_of(partitions) or sorted(self.assignment())
+        self._need_assigned(wanted)
+        found = await self._answer(self._ask_committed(wanted))
+        mine = self.assignment()  # some may have gone meanwhile
+        for tp in wanted:
+            if found.get(tp) is not None and tp in mine:
+                self.seek(tp, found[tp].offset)
+        return {tp: None if found.get(tp) is None else found[tp].offset for tp in wanted}
+
+
+def _ours(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of aiokafka as ConsumerConfig knows them. KafkaConfigurationError."""
+    ours = dict(options)
+    if ours.pop("transport", None) is not None:
+        raise KafkaConfigurationError(
+            "transport: an AsyncConsumer is driven by the running event loop", option="transport"
+        )
+    # None is aiokafka's word for the default; the wait of its background task has nothing to say.
+    for name in ("max_poll_records", "rebalance_timeout_ms"):
+        if ours.get(name, ...) is None:
+            del ours[name]
+    ours.pop("consumer_timeout_ms", None)
+    return ours

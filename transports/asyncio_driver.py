@@ -1,0 +1,137 @@
+"""Readiness from an asyncio loop, by its public methods alone, so that any such loop will do.
+
+The loop calls back when a socket is ready; that is noted, and whoever drives the pump is told
+(`ring`) and makes a step of it, at once: the step then finds what was noted and waits for nothing.
+So no turn of the loop is spent on handing on the news.
+
+Names are looked up by the loop's own resolver (for asyncio's, a thread of its executor); addresses
+need none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from kcore.transports.core import READABLE, WRITABLE, Address
+from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
+
+Answer = list[Address] | OSError | ValueError
+_Name = tuple[str, int]
+
+
+class AsyncioTransport:
+    """Without a loop until `bind`: what is watched before is watched from then on."""
+
+    name = "asyncio"
+    io_flags = 0
+
+    def __init__(self, options: SocketOptions | None = None) -> None:
+        self._options = options or SocketOptions()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ring: Callable[[], None] = lambda: None
+        self._watched: dict[int, int] = {}  # fd -> bits
+        self._ready: dict[int, int] = {}
+        self._asking: dict[_Name, asyncio.Task[None]] = {}
+        self._answers: dict[_Name, Answer] = {}
+
+    def bind(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        """Use this loop; call `ring()`, from the loop, whenever a step is to be made."""
+        self._loop, self._ring = loop, ring
+        watched, self._watched = self._watched, {}
+        for fd, events in watched.items():
+            self.watch(fd, events)
+
+    def resolve(self, host: str, port: int) -> Sequence[Address] | None:
+        """At once for addresses; for names when the loop's resolver has answered."""
+        name = (host, port)
+        answer = self._answers.pop(name, None)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            return answer
+        with suppress(socket.gaierror):
+            numeric = socket.AI_NUMERICHOST
+            return addresses(
+                socket.getaddrinfo(as_ascii(host), port, type=socket.SOCK_STREAM, flags=numeric)
+            )
+        if name not in self._asking and self._loop is not None:
+            self._asking[name] = self._loop.create_task(self._ask(self._loop, name))
+        return None
+
+    async def _ask(self, loop: asyncio.AbstractEventLoop, name: _Name) -> None:
+        try:
+            found = await loop.getaddrinfo(*name, type=socket.SOCK_STREAM)
+            answer: Answer = addresses(found)
+        except (OSError, ValueError) as error:
+            answer = error
+        self._asking.pop(name, None)
+        self._answers[name] = answer
+        self._ring()
+        self._answers.pop(name, None)  # whoever asked has given up
+
+    def connect(self, address: Address) -> socket.socket:
+        """A non-blocking socket on its way."""
+        return start_connect(socket.socket, address, self._options)
+
+    def established(self, sock: socket.socket, _host: str, /) -> socket.socket:
+        """As it is."""
+        return sock
+
+    def watch(self, fd: int, events: int) -> None:
+        """Tell the loop what has changed."""
+        known, self._watched[fd] = self._watched.get(fd, 0), events
+        loop = self._loop
+        if loop is None or known == events:
+            return
+        changed = known ^ events
+        if changed & READABLE:
+            if events & READABLE:
+                loop.add_reader(fd, self._fired, fd, READABLE)
+            else:
+                loop.remove_reader(fd)
+        if changed & WRITABLE:
+            if events & WRITABLE:
+                loop.add_writer(fd, self._fired, fd, WRITABLE)
+            else:
+                loop.remove_writer(fd)
+
+    def unwatch(self, fd: int) -> None:
+        """Take it out of the loop, which may be closed by now."""
+        events, loop = self._watched.pop(fd, 0), self._loop
+        self._ready.pop(fd, None)
+        if loop is None or loop.is_closed():
+            return
+        if events & READABLE:
+            loop.remove_reader(fd)
+        if events & WRITABLE:
+            loop.remove_writer(fd)
+
+    def _fired(self, fd: int, events: int) -> None:
+        self._ready[fd] = self._ready.get(fd, 0) | events
+        self._ring()
+
+    def wait(self, _timeout_ms: int | None) -> Sequence[tuple[int, int]]:
+        """What the loop has said since the last time: waiting is the loop's."""
+        if not self._ready:
+            return ()
+        ready, self._ready = self._ready, {}
+        return [*ready.items()]
+
+    def close(self) -> None:
+        """Let go of the loop. Idempotent."""
+        for fd in list(self._watched):
+            self.unwatch(fd)
+        if self._loop is not None and not self._loop.is_closed():
+            for task in self._asking.values():
+                task.cancel()
+        self._asking.clear()
+        self._ring = lambda: None
+
+    def abandon(self) -> None:
+        """The loop's own set of descriptors is shared with the parent: it is left alone."""
+        self._watched.clear()
+        self._ready.clear()
+        self._loop = None
