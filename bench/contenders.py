@@ -95,6 +95,8 @@ CONTENDERS = {
     "probe-views": Contender(_python("probe_views.py"), codecs=frozenset({"none"})),
     "kcore": Contender(_python("readers/kcore_poll.py")),
     "kcore-iterate": Contender(_python("readers/kcore_iterate.py")),
+    "kcore-async": Contender(_python("readers/kcore_async_getmany.py")),
+    "kcore-async-for": Contender(_python("readers/kcore_async_iterate.py")),
     "kcore-arrow": Contender(_python("readers/kcore_arrow.py")),
     "kcore-arrow-3": Contender(_python("readers/kcore_arrow.py", "--columns", "three")),
     "kcore-views": Contender(_python("readers/kcore_views.py")),

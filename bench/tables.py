@@ -21,6 +21,8 @@ NAMES = {
     "probe-views": "ceiling: views",
     "kcore": "kcore `poll()`",
     "kcore-iterate": "kcore iteration",
+    "kcore-async": "kcore asyncio, `getmany()`",
+    "kcore-async-for": "kcore asyncio, `async for`",
     "kcore-arrow": "kcore `poll_arrow()`",
     "kcore-arrow-3": "kcore `poll_arrow()`, three columns",
     "kcore-views": "kcore `poll_arrow(views)`",

@@ -59,6 +59,7 @@ class AsyncConsumer(AsyncReading):
         self._settings = ConsumerConfig.from_options(_ours(options), await_acknowledgement=True)
         self._engine = self._connect(self._settings)
         self._driver.engine = self._engine
+        self._take_inside = self._engine.core.inside.take_record
         self._engine.auto_committed = self._settings.default_offset_commit_callback
         self._bridge = AsyncBridge(self._engine, self._driver)
         self.config = self._settings.as_mapping()
@@ -110,6 +111,7 @@ class AsyncConsumer(AsyncReading):
             raise ConcurrentUseError("the consumer was given another event loop than the running")
         if self._driver.loop is None:
             self._called_at = self._driver.now_ms()
+            self._loop = loop
             self._guard.bind(loop)
             self._driver.bind(loop, weakref.WeakMethod(self._attend))
 
@@ -142,7 +144,7 @@ class AsyncConsumer(AsyncReading):
         if loop is not None and not loop.is_closed():
             guard.check_place()
         self._stopping = True
-        driver.burst = 0
+        driver.stay()
         try:
             if loop is running():
                 driver.wake()  # whoever reads has nothing to wait for

@@ -7,6 +7,7 @@ passed, the loop has its turn.
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -40,8 +41,10 @@ class AsyncReading(Questions):
     _bridge: AsyncBridge
     _driver: LoopDriver
     _guard: LoopGuard
+    _take_inside: Callable[[], ConsumerRecord | None]
 
     def __init__(self) -> None:
+        self._loop: AbstractEventLoop | None = None
         self._stopping = False
         self._in_hand = False
         self._called_at = 0
@@ -56,12 +59,11 @@ class AsyncReading(Questions):
         Cancelled, it has taken nothing. ConsumerStoppedError once `stop` was called, and whatever
         `Consumer.poll` raises.
         """
-        if partitions:
-            return await self._read_one(_only(partitions))
-        record: ConsumerRecord | None
-        if (record := self._next_inside()) is not None:
-            return record
-        return await self._read_one(None)
+        if not partitions and get_running_loop() is self._loop:
+            record = self._take_inside()
+            if record is not None:
+                return record
+        return await self._read_one(_only(partitions))
 
     async def getmany(
         self, *partitions: Any, timeout_ms: float = 0, max_records: int | None = None
@@ -126,25 +128,14 @@ class AsyncReading(Questions):
         return self
 
     async def __anext__(self) -> ConsumerRecord:
-        record: ConsumerRecord | None
-        if (record := self._next_inside()) is not None:
-            return record
+        if get_running_loop() is self._loop:  # else the rest of it says what is wrong
+            record = self._take_inside()
+            if record is not None:
+                return record
         try:
             return await self._read_one(None)
         except ConsumerStoppedError:
             raise StopAsyncIteration from None
-
-    # One by one --------------------------------------------------------------------------------
-
-    def _next_inside(self) -> ConsumerRecord | None:
-        """The next record where nothing else is to be looked at; None: read as usual."""
-        driver = self._driver
-        if driver.burst <= 0:
-            return None
-        self._guard.check_place()
-        driver.burst -= 1
-        record: ConsumerRecord | None = self._engine.core.take_inside_record()
-        return record
 
     async def _read_one(self, only: Only) -> ConsumerRecord:
         core, driver = self._engine.core, self._driver

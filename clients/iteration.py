@@ -92,10 +92,12 @@ class Batch:
             next(self.records)
 
 
-def next_size(size: int, took_ms: int, maximum: int) -> int:
+def next_size(
+    size: int, took_ms: int, maximum: int, quick_ms: int = _QUICK_MS, slow_ms: int = _SLOW_MS
+) -> int:
     """How many records to take next, from how long the last `size` took to handle."""
-    if took_ms < _QUICK_MS:
+    if took_ms < quick_ms:
         size *= 2
-    elif took_ms > _SLOW_MS:
+    elif took_ms > slow_ms:
         size //= 2
     return max(1, min(size, maximum))

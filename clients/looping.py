@@ -15,6 +15,7 @@ from typing import Any
 
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
+from kcore.clients.iteration import next_size
 from kcore.clients.log import Log
 from kcore.errors import ConcurrentUseError, KafkaError
 from kcore.timers import NEVER
@@ -24,8 +25,9 @@ from kcore.transports.asyncio_driver import AsyncioTransport
 # Handed over without a turn of the loop between, at most; or for so long (5 ms are noticed).
 RECORDS_PER_TURN = 500
 TURN_MS = 4
-# Records one by one, from one look at the clock to the next.
-BURST = 63
+# Records one by one, from one look at everything else to the next: as many as take a moment.
+BURST_MAX = 250
+BURST_QUICK_MS = 1
 # Reads of one link in a turn: the loop comes back by itself while there is more.
 READS_PER_TURN = 2
 # A wait ends after so long, so that the group hears that the application is there.
@@ -89,7 +91,6 @@ class LoopDriver:
     """The engine's driver. It does nothing before `bind`.
 
     pump: over `transport`. engine: set by whoever makes one of this. loop: bound to it.
-    burst: records that may be handed over before anything else is looked at.
     """
 
     engine: Engine
@@ -100,7 +101,8 @@ class LoopDriver:
         self.now_ms = pump.now_ms
         self.loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
-        self.burst = 0
+        self._burst = 1
+        self._granted_at = 0
         self._attend: Callable[[], Callable[[], None] | None] = lambda: None
         self._handed = 0  # records, since the loop had its turn
         self._turned_at = 0
@@ -125,7 +127,7 @@ class LoopDriver:
 
     def drain(self) -> None:
         """Obey the core; what is left to be done is the next turn's."""
-        self.burst = 0
+        self.stay()
         if self.loop is not None and not self.closed:
             self._pump.drain()
             self._settle()
@@ -136,7 +138,7 @@ class LoopDriver:
     def close(self) -> None:
         """Close all sockets, let go of the loop; who waits is woken."""
         self.closed = True
-        self.burst = 0
+        self.stay()
         for handle in (self._alarm, self._soon):
             if handle is not None:
                 handle.cancel()
@@ -163,7 +165,8 @@ class LoopDriver:
         if self.closed:
             return
         engine, fed = self.engine, True
-        self.burst = self._handed = 0
+        self.stay()
+        self._handed = 0
         try:
             fed = engine.step(0) is not Step.IDLE
             engine.run_callbacks()
@@ -241,8 +244,15 @@ class LoopDriver:
         """Let the next few records be handed over one by one without a look at anything else; how
         many records that makes, with the one in hand.
         """
-        self.burst = BURST
-        return BURST + 1
+        now = self.now_ms()
+        took_ms, self._granted_at = now - self._granted_at, now
+        self._burst = next_size(self._burst, took_ms, BURST_MAX, BURST_QUICK_MS, TURN_MS)
+        self.engine.core.inside.burst = self._burst - 1
+        return self._burst
+
+    def stay(self) -> None:
+        """Take that back: the next read looks at everything."""
+        self.engine.core.inside.burst = 0
 
     def handed(self, records: int) -> None:
         """So many records were handed over."""

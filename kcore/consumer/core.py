@@ -38,7 +38,7 @@ class ConsumerCore(ClientCore):
 
     take_inside: `take_records(1)` where that leaves nothing else to do, not even to ask for more;
     None where it does, and nothing has changed. For who takes record by record.
-    take_inside_record: the same, and of what it gives the record alone.
+    inside: the same for bursts of records (see `kcore.fetch.single`).
     """
 
     def __init__(self, config: ConsumerConfig, rng: Rng, now_ms: int) -> None:
@@ -49,7 +49,7 @@ class ConsumerCore(ClientCore):
         self._positions = Positions(config.auto_offset_reset)
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
         self.take_inside = self._fetcher.take_inside
-        self.take_inside_record = self._fetcher.take_inside_record
+        self.inside = self._fetcher.single
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
         self._group: GroupMember | None = None
         if config.group_id is not None:

@@ -74,10 +74,9 @@ class Fetcher:
         self._errors: dict[Partition | str, KafkaError] = {}
         self._said_undecided = False
         self._plain = config.key_deserializer is None and config.value_deserializer is None
-        self._single = OneByOne(self._errors, positions.undecided)
-        self._shelf.turned = self._single.forget
-        self.take_inside = self._single.take
-        self.take_inside_record = self._single.take_record
+        self.single = OneByOne(self._errors, positions.undecided)
+        self._shelf.turned = self.single.forget
+        self.take_inside = self.single.take
         positions.watcher = self
         for partition in positions:
             self.moved(partition)
@@ -86,7 +85,7 @@ class Fetcher:
 
     def moved(self, partition: Partition) -> None:
         """The position was set or taken away: nothing fetched before is worth anything."""
-        self._single.forget()
+        self.single.forget()
         self._errors.pop(partition, None)
         self._shelf.drop(partition)
         self._planner.touch(partition)
@@ -95,7 +94,7 @@ class Fetcher:
 
     def changed(self, partition: Partition) -> None:
         """Whether it may be fetched and handed over may have changed."""
-        self._single.forget()
+        self.single.forget()
         self._shelf.sort(partition)
         self._planner.touch(partition)
 
@@ -210,7 +209,7 @@ class Fetcher:
         onward = self._plain and not reader.exhausted
         self._follow(partition)
         if onward:
-            self._single.follow(partition, reader)
+            self.single.follow(partition, reader)
         return {partition.tp: records} if records else None
 
     def take_columns(

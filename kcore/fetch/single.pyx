@@ -17,9 +17,11 @@ from kcore.records.record cimport ConsumerRecord
 cdef class OneByOne:
     """See the module's text. With any error, or a partition without a position, it gives nothing.
 
-    errors, undecided: the fetcher's and the positions' own dictionaries.
+    errors, undecided: the fetcher's and the positions' own dictionaries. burst: how many records
+    `take_record` may give before it is to be said anew.
     """
 
+    cdef public Py_ssize_t burst
     cdef dict errors
     cdef dict undecided
     cdef RecordReader reader  # None: nobody is followed
@@ -61,10 +63,11 @@ cdef class OneByOne:
         return found
 
     def take_record(self):
-        """`take`, and of that the record alone."""
+        """`take`, and of that the record alone; None, too, when `burst` is used up."""
         cdef ConsumerRecord record
-        if self.reader is None or self.errors or self.undecided:
+        if self.burst <= 0 or self.reader is None or self.errors or self.undecided:
             return None
+        self.burst -= 1
         record = self.reader.take_inside()
         if record is not None:
             self.partition.offset = record.offset + 1

@@ -150,7 +150,6 @@ class Stubborn:
     def __init__(self, errors: Any, undecided: Any) -> None:
         self.single = OneByOne(errors, undecided)
         self.take, self.follow = self.single.take, self.single.follow
-        self.take_record = self.single.take_record
 
     def forget(self) -> None:
         """Not at all."""

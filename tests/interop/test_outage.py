@@ -18,9 +18,7 @@ LOG_LINES_MAX = 10
     ],
 )
 @pytest.mark.timeout(150)
-def test_all_brokers_gone_for_seconds(
-    kafka, names, group_on, records, how, outage_s, request
-):
+def test_all_brokers_gone_for_seconds(kafka, names, group_on, records, how, outage_s, request):
     kafka.create_topic(names.topic, 2)
     kafka.produce(names.topic, records(1_000))
     before = kafka.end_offsets(names.topic)

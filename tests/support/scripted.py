@@ -344,9 +344,9 @@ class ScriptedCluster:
             for p in t.partitions:
                 log = self.logs.get((t.topic, p.partition), [])
                 end = self.end(t.topic, p.partition)
-                records = b"".join(
-                    b for _, last, b in log if last >= p.fetch_offset
-                )[: max(p.partition_max_bytes, 1 << 16)]
+                records = b"".join(b for _, last, b in log if last >= p.fetch_offset)[
+                    : max(p.partition_max_bytes, 1 << 16)
+                ]
                 outside = p.fetch_offset > end or (bool(log) and p.fetch_offset < log[0][0])
                 data = data or bool(records)
                 parts.append(
