@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping
@@ -83,7 +84,7 @@ class AsyncConsumer(AsyncReading):
         self._guard = LoopGuard()
         return Engine(core, self._driver, self._guard, Reporter(name))
 
-    # Life --------------------------------------------------------------------------------------
+    # Life ---------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Connect; with a subscription, wait for the first assignment (default_api_timeout_ms).
@@ -111,7 +112,7 @@ class AsyncConsumer(AsyncReading):
             raise ConcurrentUseError("the consumer was given another event loop than the running")
         if self._driver.loop is None:
             self._called_at = self._driver.now_ms()
-            self._loop = loop
+            self._thread = threading.get_ident()
             self._guard.bind(loop)
             self._driver.bind(loop, weakref.WeakMethod(self._attend))
 
@@ -201,17 +202,15 @@ class AsyncConsumer(AsyncReading):
     def _begin_membership(self) -> None:
         self._called_at = self._driver.now_ms()
 
-    # Questions ---------------------------------------------------------------------------------
+    # Questions ----------------------------------------------------------------------------------
 
     async def _answer(self, question: Question) -> Any:
         begin, limit_ms, read = question
         engine, driver = self._engine, self._driver
-        with self._guard:
-            if driver.loop is None:
-                raise IllegalStateError("the consumer is not started: `await consumer.start()`")
-            if begin is None:
-                return read({})
-            future = engine.later(begin(driver.now_ms()))
+        self._need_started()
+        if begin is None:
+            return read({})
+        future = engine.later(begin(driver.now_ms()))
         if not await driver.until(lambda: future.is_done, limit_ms + GRACE_MS):
             if driver.closed:
                 raise ConsumerStoppedError("the consumer was stopped before the answer came")
@@ -266,7 +265,7 @@ class AsyncConsumer(AsyncReading):
         found = await self._answer(self._ask_times(timestamps))
         return found
 
-    # Positions ---------------------------------------------------------------------------------
+    # Positions ----------------------------------------------------------------------------------
 
     async def position(self, partition: Any) -> int:
         """The offset of the next record to be handed over; waits until it is known.
@@ -274,7 +273,7 @@ class AsyncConsumer(AsyncReading):
         UnassignedPartitionError. KafkaTimeoutError after default_api_timeout_ms.
         """
         tp = arguments.partition_of(partition)
-        self._guard.enter()
+        self._need_started()
         self._need_assigned([tp])
         limit = self._settings.default_api_timeout_ms
         await self._driver.until(lambda: self._is_placed(tp), limit)
@@ -294,6 +293,7 @@ class AsyncConsumer(AsyncReading):
         return await self._seek_and_wait(partitions, "seek_to_end")
 
     async def _seek_and_wait(self, partitions: tuple[Any, ...], verb: str) -> bool:
+        self._need_started()
         self._seek_to(partitions, verb)
         wanted = arguments.partitions_of(partitions) or self.assignment()
         return await self._driver.until(
@@ -323,8 +323,13 @@ def _ours(options: Mapping[str, Any]) -> dict[str, Any]:
             "transport: an AsyncConsumer is driven by the running event loop", option="transport"
         )
     # None is aiokafka's word for the default; the wait of its background task has nothing to say.
-    for name in ("max_poll_records", "rebalance_timeout_ms"):
+    for name in ("max_poll_records", "client_rack"):
         if ours.get(name, ...) is None:
             del ours[name]
+    if ours.pop("rebalance_timeout_ms", None) is not None:
+        raise KafkaConfigurationError(
+            "rebalance_timeout_ms: give max_poll_interval_ms, which is what a rebalance waits for",
+            option="rebalance_timeout_ms",
+        )
     ours.pop("consumer_timeout_ms", None)
     return ours

@@ -7,13 +7,14 @@ passed, the loop has its turn.
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Callable, Collection, Iterable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.batches import ArrowWish
+from kcore.clients.guard import CLOSED
 from kcore.clients.looping import RECORDS_PER_TURN, LoopDriver, LoopGuard
 from kcore.clients.questions import Questions
 from kcore.errors import ConsumerStoppedError, IllegalStateError, KafkaError
@@ -44,14 +45,14 @@ class AsyncReading(Questions):
     _take_inside: Callable[[], ConsumerRecord | None]
 
     def __init__(self) -> None:
-        self._loop: AbstractEventLoop | None = None
+        self._thread = 0
         self._stopping = False
         self._in_hand = False
         self._called_at = 0
         self._waiting: list[Only] = []  # what each task that reads now wants
         self._wanted: Only = None  # what the core was told of it
 
-    # The verbs ---------------------------------------------------------------------------------
+    # The verbs ----------------------------------------------------------------------------------
 
     async def getone(self, *partitions: Any) -> ConsumerRecord:
         """The next record (of these partitions, if any are named), as soon as there is one.
@@ -59,7 +60,7 @@ class AsyncReading(Questions):
         Cancelled, it has taken nothing. ConsumerStoppedError once `stop` was called, and whatever
         `Consumer.poll` raises.
         """
-        if not partitions and get_running_loop() is self._loop:
+        if not partitions and get_ident() == self._thread:
             record = self._take_inside()
             if record is not None:
                 return record
@@ -128,7 +129,7 @@ class AsyncReading(Questions):
         return self
 
     async def __anext__(self) -> ConsumerRecord:
-        if get_running_loop() is self._loop:  # else the rest of it says what is wrong
+        if get_ident() == self._thread:  # else `_read` says what is wrong
             record = self._take_inside()
             if record is not None:
                 return record
@@ -153,7 +154,7 @@ class AsyncReading(Questions):
                 driver.handed(driver.grant())
                 return found[0]
 
-    # Reading -----------------------------------------------------------------------------------
+    # Reading ------------------------------------------------------------------------------------
 
     async def _read(self, take: Callable[[int], T], wait_ms: float, only: Only) -> T | None:
         """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`."""
@@ -199,10 +200,15 @@ class AsyncReading(Questions):
                 engine.pump.drain()  # the next fetch leaves before these records are looked at
 
     def _want(self) -> bool:
-        """Tell the core for which partitions tasks wait; whether that is news to it."""
+        """Tell the core for which partitions tasks wait; whether that is news to it.
+
+        Others are left aside only where what is buffered of them may be in the way.
+        """
         wanted: Only = frozenset()
         for only in self._waiting:
             wanted = None if only is None or wanted is None else wanted | only
+        if wanted is not None and not self._engine.core.has_records:
+            wanted = None if self._wanted is None else wanted | self._wanted
         if wanted == self._wanted:
             return False
         self._wanted = wanted
@@ -212,14 +218,17 @@ class AsyncReading(Questions):
     def _may_read(self) -> None:
         """ConsumerStoppedError; IllegalStateError: not started, or nothing is to be read."""
         if self._stopping:
-            self._guard.refuse()
-        self._guard.enter()
-        if self._driver.loop is None:
-            raise IllegalStateError("the consumer is not started: `await consumer.start()` first")
+            raise ConsumerStoppedError(CLOSED)
+        self._need_started()
         if self._wish is None:
             raise IllegalStateError("nothing is subscribed or assigned: there is nothing to read")
 
-    # While nobody reads ------------------------------------------------------------------------
+    def _need_started(self) -> None:
+        self._guard.enter()
+        if self._driver.loop is None:
+            raise IllegalStateError("the consumer is not started: `await consumer.start()` first")
+
+    # While nobody reads -------------------------------------------------------------------------
 
     def _attend(self) -> None:
         """A turn has brought something. Tasks that read see to it; where there is none, and the

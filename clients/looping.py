@@ -241,13 +241,15 @@ class LoopDriver:
     # The others' turn ---------------------------------------------------------------------------
 
     def grant(self) -> int:
-        """Let the next few records be handed over one by one without a look at anything else; how
-        many records that makes, with the one in hand.
+        """Let the next few records be handed over one by one without a look at anything else, in
+        this turn of the loop; how many records that makes, with the one in hand.
         """
         now = self.now_ms()
         took_ms, self._granted_at = now - self._granted_at, now
         self._burst = next_size(self._burst, took_ms, BURST_MAX, BURST_QUICK_MS, TURN_MS)
+        assert self.loop is not None
         self.engine.core.inside.burst = self._burst - 1
+        self.loop.call_soon(self.stay)  # by then others had their turn, or the loop has ended
         return self._burst
 
     def stay(self) -> None:

@@ -199,8 +199,14 @@ class UnassignedPartitionError(IllegalStateError, ValueError):
     partition: TopicPartition | None = None
 
 
-class NoGroupIdError(IllegalStateError, InvalidGroupIdError):
-    """The call needs a group_id (IllegalStateError in kafka-python, InvalidGroupId in Java)."""
+class IllegalOperation(UsageError):
+    """The call makes no sense as the consumer is configured (a commit without a group id, ...)."""
+
+
+class NoGroupIdError(IllegalStateError, IllegalOperation, InvalidGroupIdError):
+    """The call needs a group_id (IllegalStateError in kafka-python, IllegalOperation in aiokafka,
+    InvalidGroupId in Java).
+    """
 
 
 class ConcurrentUseError(IllegalStateError):
@@ -213,10 +219,6 @@ class ForkedError(IllegalStateError):
 
 class ConsumerStoppedError(IllegalStateError):
     """The consumer is closed."""
-
-
-class IllegalOperation(UsageError):
-    """The call makes no sense as the consumer is configured (a commit without a group id, ...)."""
 
 
 class ProducerClosed(IllegalStateError):

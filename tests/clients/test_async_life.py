@@ -1,0 +1,613 @@
+"""AsyncConsumer's life: beginning and end, cancellation, other loops, groups, outages, garbage."""
+
+import asyncio
+import gc
+import os
+import random
+import threading
+import warnings
+
+import pytest
+from async_consumers import Seen, consumer, fill, run, ticking
+
+from kcore import AsyncConsumer, TopicPartition, errors
+from kcore.embedded import EmbeddedBroker
+from kcore.events import HeartbeatAnswered as Beat
+
+PARTITIONS, EACH = 2, 300
+ALL = PARTITIONS * EACH
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as embedded:
+        fill(embedded, "t", PARTITIONS, EACH)
+        yield embedded
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+# Beginning and end --------------------------------------------------------------------------------
+
+
+def test_before_the_start(broker):
+    async def main():
+        reader = consumer(broker, "t", group_id="early")
+        for call in (reader.getone(), reader.getmany(), reader.commit(), reader.position(T0)):
+            with pytest.raises(errors.IllegalStateError, match="not started"):
+                await call
+        reader.subscribe(["t"])
+        assert reader.assignment() == set()
+        await reader.start()
+        with pytest.raises(errors.IllegalStateError, match="already"):
+            await reader.start()
+        assert reader.assignment() == {T0, T1}
+        await reader.stop()
+        await reader.stop()
+
+    run(main())
+
+
+def test_after_the_end(broker):
+    async def main():
+        reader = consumer(broker, "t", group_id="late")
+        await reader.start()
+        await reader.stop()
+        for call in (reader.getone(), reader.getmany(), reader.commit(), reader.start()):
+            with pytest.raises(errors.ConsumerStoppedError):
+                await call
+        with pytest.raises(errors.ConsumerStoppedError):
+            reader.subscribe(["t"])
+        with pytest.raises(errors.ConsumerStoppedError):
+            aiter(reader)
+
+    run(main())
+
+
+def test_nothing_to_read(broker):
+    async def main():
+        async with consumer(broker) as reader:
+            with pytest.raises(errors.IllegalStateError, match="nothing is subscribed"):
+                await reader.getone()
+
+    run(main())
+
+
+def test_never_started_it_is_stopped_in_silence(broker):
+    before = descriptors()
+    reader = consumer(broker, "t")
+    asyncio.run(reader.stop())
+    assert descriptors() == before
+    reader = consumer(broker, "t")
+    del reader
+    gc.collect()
+    assert descriptors() == before
+
+
+def test_nobody_there_and_then_somebody():
+    with EmbeddedBroker() as broker:
+        fill(broker, "t", 1, 3)
+
+        async def main():
+            broker.kill(1)
+            reader = consumer(broker, "t", bootstrap_timeout_ms=300, reconnect_backoff_max_ms=100)
+            with pytest.raises(errors.NoBrokersAvailable):
+                await reader.start()
+            broker.revive(1)
+            while True:
+                try:
+                    await reader.start()
+                    break
+                except errors.KafkaConnectionError:
+                    pass
+            assert (await reader.getone()).offset == 0
+            await reader.stop()
+
+        run(main())
+
+
+def test_a_start_that_fails_in_a_with_leaves_nothing():
+    before = descriptors()
+
+    async def main():
+        reader = AsyncConsumer("t", bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=100)
+        with pytest.raises(errors.NoBrokersAvailable):
+            async with reader:
+                pass
+
+    run(main())
+    assert descriptors() <= before
+
+
+def test_stop_ends_whoever_waits(broker):
+    async def main():
+        reader = consumer(broker)
+        await reader.start()
+        reader.assign([T0])
+        reader.seek(T0, EACH)
+
+        async def loop():
+            return [record async for record in reader]
+
+        waits = [
+            asyncio.create_task(call)
+            for call in (reader.getone(), reader.getmany(timeout_ms=60_000), loop())
+        ]
+        await asyncio.sleep(0.05)
+        await reader.stop()
+        one, many, looped = await asyncio.gather(*waits, return_exceptions=True)
+        assert isinstance(one, errors.ConsumerStoppedError)
+        assert isinstance(many, errors.ConsumerStoppedError)
+        assert looped == []
+
+    run(main())
+
+
+def test_a_stop_that_is_cancelled_closes_all_the_same(broker):
+    before = descriptors()
+
+    async def main():
+        reader = consumer(broker, "t", group_id="cancelled-stop")
+        await reader.start()
+        broker.delay("LeaveGroup", 5_000)
+        task = asyncio.create_task(reader.stop())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(errors.ConsumerStoppedError):
+            await reader.getone()
+        broker.no_mishaps()
+
+    run(main())
+    assert descriptors() <= before
+
+
+# Cancellation -------------------------------------------------------------------------------------
+
+
+def one_of(reader):
+    return reader.getone(random.choice([T0, T1]))
+
+
+CALLS = {
+    "getone": AsyncConsumer.getone,
+    "getone-of": one_of,
+    "anext": anext,
+    "getmany": lambda reader: reader.getmany(timeout_ms=1_000, max_records=3),
+    "getmany-now": lambda reader: reader.getmany(max_records=3),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_cancelled_anywhere_it_loses_nothing_and_doubles_nothing(broker, name):
+    """Every number of turns of the loop after which the call may be broken off."""
+
+    async def main():
+        seen, cancelled, turns = Seen(), 0, 0
+        async with consumer(broker, "t", group_id=f"cancel-{name}") as reader:
+
+            async def call():
+                return await CALLS[name](reader)
+
+            while seen.total() < ALL:
+                task = asyncio.create_task(call())
+                for _ in range(turns % 7):
+                    await asyncio.sleep(0)
+                turns += 1
+                if turns % 50 == 0:
+                    await asyncio.sleep(0.002)
+                task.cancel()
+                try:
+                    found = await task
+                except asyncio.CancelledError:
+                    cancelled += 1
+                    if turns > 200 and not seen.total():
+                        await asyncio.sleep(0.01)
+                    if name == "getone-of" and turns % 3 == 0:
+                        for tp, records in (await reader.getmany(max_records=1)).items():
+                            seen.take_all({tp: records})
+                    continue
+                seen.take_all(found if isinstance(found, dict) else {T0: [found]})
+        seen.check(PARTITIONS, EACH)
+        assert cancelled > 20
+
+    run(main())
+
+
+def test_wait_for_around_a_read(broker):
+    async def main():
+        seen = Seen()
+        async with consumer(broker, "t") as reader:
+            while seen.total() < ALL:
+                try:
+                    seen.take(await asyncio.wait_for(reader.getone(), 0.0005))
+                except TimeoutError:
+                    pass
+        seen.check(PARTITIONS, EACH)
+
+    run(main())
+
+
+def test_a_cancelled_commit_harms_nothing(broker):
+    async def main():
+        async with consumer(broker, "t", group_id="cancel-commit") as reader:
+            for at in range(1, 30):
+                task = asyncio.create_task(reader.commit({T0: at}))
+                for _ in range(at % 6):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+            await reader.commit({T0: 99})
+            assert await reader.committed(T0) == 99
+
+    run(main())
+
+
+# Other places -------------------------------------------------------------------------------------
+
+
+def test_another_loop_or_thread_is_refused(broker):
+    reader = consumer(broker, "t", group_id="places")
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(reader.start())
+    assert loop.run_until_complete(reader.getone()).value
+    for call in (reader.getone, reader.getmany, reader.commit, reader.stop):
+        with pytest.raises(errors.ConcurrentUseError, match="event loop"):
+            asyncio.run(call())
+    reader.pause(T0)  # between two runs of its loop, in the same thread
+    refused = []
+
+    def elsewhere():
+        for call in (lambda: reader.resume(T0), lambda: asyncio.run(reader.getone())):
+            try:
+                call()
+            except errors.ConcurrentUseError as error:
+                refused.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert len(refused) == 2
+    loop.run_until_complete(reader.stop())
+    loop.close()
+
+
+def test_its_loop_is_closed(broker):
+    before = descriptors()
+    reader = consumer(broker, "t", group_id="closed-loop")
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(reader.start())
+    loop.close()
+    with pytest.raises(errors.ConcurrentUseError, match="closed"):
+        reader.pause(T0)
+    with pytest.raises(errors.ConcurrentUseError, match="closed"):
+        asyncio.run(reader.getone())
+    asyncio.run(reader.stop())
+    assert descriptors() <= before
+
+
+def test_another_loop_than_the_one_given(broker):
+    other = asyncio.new_event_loop()
+
+    async def main():
+        reader = consumer(broker, "t", loop=other)
+        with pytest.raises(errors.ConcurrentUseError):
+            await reader.start()
+
+    run(main())
+    other.close()
+
+
+# Garbage ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", [None, "garbage"])
+def test_dropped_without_stop_it_warns_and_frees_its_sockets(broker, group):
+    before = descriptors()
+
+    async def main():
+        reader = consumer(broker, "t", group_id=group)
+        await reader.start()
+        await reader.getone()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            del reader
+            gc.collect()
+        assert [str(one.message)[-17:] for one in said] == ["was never stopped"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            await asyncio.sleep(0.05)
+        selector = asyncio.get_running_loop()._selector
+        assert len(selector.get_map()) == 1  # the loop's own
+
+    run(main())
+    assert descriptors() <= before
+
+
+def test_dropped_in_another_thread(broker):
+    async def main():
+        readers = [consumer(broker, "t")]
+        await readers[0].start()
+        fds = descriptors()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            await asyncio.to_thread(readers.clear)
+            gc.collect()
+        assert [one.category for one in said] == [ResourceWarning]
+        await asyncio.sleep(0.05)
+        assert descriptors() < fds
+
+    run(main())
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+class Listener:
+    """Commits what it gives up, by the consumer itself; counts what it is told."""
+
+    def __init__(self, reader=None):
+        self.reader = reader
+        self.told = []
+
+    async def on_partitions_revoked(self, revoked):
+        if self.reader is not None and revoked:
+            await asyncio.sleep(0.01)
+            await self.reader.commit()
+        self.told.append(("revoked", revoked))
+
+    async def on_partitions_assigned(self, assigned):
+        await asyncio.sleep(0.01)
+        self.told.append(("assigned", assigned))
+
+
+class PlainListener:
+    """The same without a coroutine."""
+
+    def __init__(self):
+        self.told = []
+
+    def on_partitions_revoked(self, revoked):
+        self.told.append(("revoked", revoked))
+
+    def on_partitions_assigned(self, assigned):
+        self.told.append(("assigned", assigned))
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_members_come_and_go_and_listeners_commit(broker, strategy):
+    async def main():
+        seen = Seen()
+
+        async def member(stop_at):
+            reader = consumer(
+                broker, group_id=f"come-{strategy}", partition_assignment_strategy=strategy
+            )
+            listener = Listener(reader)
+            reader.subscribe(["t"], listener=listener)
+            async with reader:
+                while seen.total() < stop_at:
+                    seen.take_all(await reader.getmany(timeout_ms=50, max_records=5))
+                    await asyncio.sleep(0.002)
+            return listener.told
+
+        first = asyncio.create_task(member(ALL // 2))
+        await asyncio.sleep(0.1)
+        second = asyncio.create_task(member(ALL))
+        told, others = await asyncio.gather(first, second)
+        assert told[0][0] == "assigned"
+        assert told[0][1] == {T0, T1}
+        assert told[-1][0] == "revoked"
+        assert {T0, T1} == set().union(*(tps for what, tps in others if what == "assigned"))
+        seen.check(PARTITIONS, EACH)
+
+    run(main())
+
+
+def test_members_started_one_after_the_other_while_nobody_reads(broker):
+    """The first one makes room without being asked for records: it has none in hand."""
+
+    async def main():
+        listeners = [PlainListener(), Listener(), None]
+        readers = []
+        for listener in listeners:
+            reader = consumer(broker, group_id="one-by-one")
+            reader.subscribe(["t"], listener=listener)
+            await reader.start()
+            readers.append(reader)
+        while sum(len(reader.assignment()) for reader in readers) != PARTITIONS:
+            await asyncio.sleep(0.01)
+        for reader in readers:
+            await reader.stop()
+        assert listeners[0].told[0] == ("assigned", {T0, T1})
+
+    run(main())
+
+
+def test_records_in_hand_hold_a_rebalance_up(broker):
+    async def main():
+        async with consumer(broker, "t", group_id="in-hand") as one:
+            await one.getone()
+            other = consumer(broker, "t", group_id="in-hand")
+            joins = asyncio.create_task(other.start())
+            await asyncio.sleep(0.5)
+            assert not joins.done()
+            assert one.assignment() == {T0, T1}
+            while not joins.done():
+                await one.getmany(timeout_ms=20)
+            await other.stop()
+
+    run(main())
+
+
+def test_a_read_that_is_cancelled_leaves_the_listener_to_its_work(broker):
+    async def main():
+        done = []
+
+        class Slow(Listener):
+            async def on_partitions_assigned(self, assigned):
+                await asyncio.sleep(0.2)
+                done.append(assigned)
+
+        reader = consumer(broker, group_id="slow-listener")
+        await reader.start()
+        reader.subscribe(["t"], listener=Slow())
+        while not done:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.getone(TopicPartition("t", 77)), 0.03)
+        assert done == [{T0, T1}]
+        await reader.stop()
+
+    run(main())
+
+
+def test_what_a_listener_raises_comes_out_of_the_next_read(broker):
+    async def main():
+        class Failing(Listener):
+            async def on_partitions_assigned(self, assigned):
+                raise ZeroDivisionError
+
+        reader = consumer(broker, group_id="failing-listener")
+        await reader.start()
+        reader.subscribe(["t"], listener=Failing())
+        with pytest.raises(errors.KafkaError, match="listener") as caught:
+            await reader.getone()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert (await reader.getone()).offset == 0
+        await reader.stop()
+
+    run(main())
+
+
+def test_a_listener_may_stop_the_consumer(broker):
+    async def main():
+        reader = consumer(broker, group_id="stopping-listener")
+
+        class Stopping(Listener):
+            async def on_partitions_assigned(self, assigned):
+                await reader.stop()
+
+        await reader.start()
+        reader.subscribe(["t"], listener=Stopping())
+        assert [record async for record in reader] == []
+
+    run(main())
+
+
+def test_unsubscribed_its_listener_is_told(broker):
+    async def main():
+        reader = consumer(broker, group_id="unsubscribes")
+        listener = Listener()
+        reader.subscribe(["t"], listener=listener)
+        async with reader:
+            reader.unsubscribe()
+            while len(listener.told) < 2:
+                await asyncio.sleep(0.01)
+            assert listener.told[1] == ("revoked", {T0, T1})
+            other = Listener()
+            reader.subscribe(pattern="t.*", listener=other)
+            await reader.getone()
+            assert other.told == [("assigned", {T0, T1})]
+            assert reader.subscription() == {"t"}
+
+    run(main())
+
+
+# Outages ------------------------------------------------------------------------------------------
+
+
+def test_a_broker_goes_and_comes_back():
+    with EmbeddedBroker(nodes=2) as cluster:
+        fill(cluster, "t", PARTITIONS, EACH)
+
+        async def main():
+            seen = Seen()
+            async with consumer(cluster, "t", group_id="outage") as reader:
+                while seen.total() < ALL // 2:
+                    seen.take_all(await reader.getmany(timeout_ms=100, max_records=20))
+                for node in (1, 2):
+                    await asyncio.to_thread(cluster.kill, node)
+                seen.take_all(await reader.getmany(timeout_ms=200))
+                for node in (1, 2):
+                    await asyncio.to_thread(cluster.revive, node)
+                while seen.total() < ALL:
+                    seen.take_all(await reader.getmany(timeout_ms=100))
+                seen.check(PARTITIONS, EACH)
+                await reader.commit()
+
+        run(main())
+
+
+def test_heartbeats_go_on_while_a_task_is_busy_elsewhere(broker):
+    async def main():
+        async with consumer(broker, "t", group_id="beats", heartbeat_interval_ms=50) as reader:
+            await reader.getone()
+            beats = []
+            reader.observe(lambda event: beats.append(event) if type(event) is Beat else None)
+            await asyncio.sleep(0.5)
+            assert len(beats) >= 3
+            reader.observe(None)
+
+    run(main())
+
+
+# Names --------------------------------------------------------------------------------------------
+
+
+def test_names_are_resolved_beside_the_loop(broker):
+    port = broker.bootstrap.rpartition(":")[2]
+    asked = []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        resolve = loop.getaddrinfo
+
+        async def slow(host, *args, **more):
+            asked.append(host)
+            await asyncio.sleep(0.2)
+            return await resolve("127.0.0.1", *args, **more)
+
+        loop.getaddrinfo = slow
+        options = {"bootstrap_servers": f"kafka.example:{port}", "auto_offset_reset": "earliest"}
+        async with ticking() as turns, AsyncConsumer("t", **options) as reader:
+            assert turns[0] > 100
+            assert await reader.getone()
+
+    run(main())
+    assert asked == ["kafka.example"]
+
+
+def test_a_name_that_there_is_not():
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        async def no_such_name(*_args, **_more):
+            await asyncio.sleep(0)
+            raise OSError("no such name")
+
+        loop.getaddrinfo = no_such_name
+        reader = AsyncConsumer("t", bootstrap_servers="nowhere:9092", bootstrap_timeout_ms=200)
+        with pytest.raises(errors.NoBrokersAvailable, match="no such name"):
+            async with reader:
+                pass
+
+    run(main())
+
+
+@pytest.mark.slow
+def test_a_thousand_on_one_loop(broker):
+    """Groups of their own, so that each has its coordinator's link and its heartbeats."""
+
+    async def main():
+        readers = [consumer(broker, "t", session_timeout_ms=30_000) for _ in range(1_000)]
+        for start in range(0, 1_000, 50):
+            await asyncio.gather(*(reader.start() for reader in readers[start : start + 50]))
+        first = await asyncio.gather(*(reader.getone(T0) for reader in readers))
+        assert {record.offset for record in first} == {0}
+        await asyncio.gather(*(reader.stop() for reader in readers))
+
+    run(main())
