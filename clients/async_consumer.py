@@ -155,15 +155,20 @@ class AsyncConsumer(AsyncReading):
             release(self._engine, self._settings)
 
     async def _close_core(self, *, autocommit: bool) -> None:
-        engine, limit = self._engine, self._settings.request_timeout_ms
-        if self._bridge.inside:
-            self._bridge.abandon()
-            self._bridge.acknowledge()
-        engine.core.close(engine.pump.now_ms(), limit, autocommit=autocommit)
-        engine.pump.drain()
+        engine, driver, bridge = self._engine, self._driver, self._bridge
+        until = driver.now_ms() + self._settings.request_timeout_ms
+        if bridge.inside:
+            bridge.abandon()
+            bridge.acknowledge()
+        else:  # else the core would take a listener that is at work to have heard what follows
+            bridge.serve()
+            await driver.until(lambda: not bridge.busy, until - driver.now_ms())
+        left = max(until - driver.now_ms(), 0)
+        engine.core.close(driver.now_ms(), left, autocommit=autocommit)
+        driver.drain()
         engine.collect()
-        self._bridge.serve()
-        await self._driver.until(lambda: engine.closing is not None, limit)
+        bridge.serve()
+        await driver.until(lambda: engine.closing is not None, left)
         engine.pump.drain()  # the last words: leaving the group, closing fetch sessions
         engine.run_callbacks()
         try:

@@ -27,6 +27,7 @@ def broker():
 
 
 def descriptors():
+    gc.collect()
     return len(os.listdir("/proc/self/fd"))
 
 
@@ -383,21 +384,25 @@ def test_members_come_and_go_and_listeners_commit(broker, strategy):
     async def main():
         seen = Seen()
 
-        async def member(stop_at):
+        async def member(goes_on):
             reader = consumer(
                 broker, group_id=f"come-{strategy}", partition_assignment_strategy=strategy
             )
             listener = Listener(reader)
             reader.subscribe(["t"], listener=listener)
             async with reader:
-                while seen.total() < stop_at:
+                held.append(reader.assignment)
+                while goes_on():
                     seen.take_all(await reader.getmany(timeout_ms=50, max_records=5))
                     await asyncio.sleep(0.002)
             return listener.told
 
-        first = asyncio.create_task(member(ALL // 2))
-        await asyncio.sleep(0.1)
-        second = asyncio.create_task(member(ALL))
+        # The one until the other has its share, the other until it has all and has read it.
+        held = []
+        first = asyncio.create_task(member(lambda: len(held) < 2 or not held[1]()))
+        while not held:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(member(lambda: seen.total() < ALL or held[1]() != {T0, T1}))
         told, others = await asyncio.gather(first, second)
         assert told[0][0] == "assigned"
         assert told[0][1] == {T0, T1}
