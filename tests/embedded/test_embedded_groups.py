@@ -88,17 +88,19 @@ def test_a_static_member_comes_back_to_what_it_had(make, broker):
 
 
 def test_clients_of_every_make_form_one_group(broker):
-    members = [make(broker, "g") for make in MEMBERS.values()]
+    count = len(MEMBERS)
+    broker.create_topic("shared", count)
+    members = [make(broker, "g", topic="shared") for make in MEMBERS.values()]
     step = stepping(*members)
-    until(lambda: [len(each.owned()) for each in members] == [1, 1, 1, 1], step)
-    produce(broker, 400)
-    until(lambda: sum(len(each.values) for each in members) == 400, step)
+    until(lambda: [len(each.owned()) for each in members] == [1] * count, step)
+    broker.produce("shared", [(None, b"%d" % number) for number in range(100 * count)])
+    until(lambda: sum(len(each.values) for each in members) == 100 * count, step)
     for each in members:
         each.commit()
         assert len(each.values) == 100
     while len(members) > 1:
         members.pop(0).close()
-        until(lambda: sum(len(each.owned()) for each in members) == 4, stepping(*members))
+        until(lambda: sum(len(each.owned()) for each in members) == count, stepping(*members))
     members[0].close()
 
 

@@ -156,6 +156,10 @@ class AiokafkaMember:
     calls wait for a rebalance that the others have to take part in.
     """
 
+    name = "aiokafka"
+    maker = aiokafka.AIOKafkaConsumer
+    assignors = (RangePartitionAssignor,)
+
     def __init__(self, broker, group, instance=None, topic="t"):
         self.values = []
         self._consumer = None
@@ -169,17 +173,17 @@ class AiokafkaMember:
     async def _read(self, broker, group, instance, topic):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            consumer = aiokafka.AIOKafkaConsumer(
+            consumer = self.maker(
                 topic,
                 bootstrap_servers=broker.bootstrap,
-                client_id="aiokafka",
+                client_id=self.name,
                 group_id=group,
                 group_instance_id=instance,
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
                 heartbeat_interval_ms=HEARTBEAT_MS,
                 session_timeout_ms=SESSION_MS,
-                partition_assignment_strategy=(RangePartitionAssignor,),
+                partition_assignment_strategy=self.assignors,
             )
             try:
                 await consumer.start()
@@ -215,9 +219,18 @@ class AiokafkaMember:
                 task.cancel()
 
 
+class AsyncMember(AiokafkaMember):
+    """Ours, which has the methods of aiokafka's."""
+
+    name = "kcore-async"
+    maker = kcore.AsyncConsumer
+    assignors = ("range",)
+
+
 MEMBERS = {
     "confluent": ConfluentMember,
     "kafka-python": KafkaPythonMember,
     "aiokafka": AiokafkaMember,
     "kcore": KcoreMember,
+    "kcore-async": AsyncMember,
 }
