@@ -2,6 +2,7 @@
 
 import asyncio
 
+import aiokafka
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as Range
@@ -159,30 +160,6 @@ def numbered(count):
     return [(b"%d" % number, b"%d" % number) for number in range(count)]
 
 
-def test_the_only_broker_goes_and_comes_back(kafka, names, topic, records, request):
-    kafka.produce(topic, records(SOME))
-    request.addfinalizer(kafka.start)
-
-    async def main():
-        seen = Seen()
-        async with consumer(
-            kafka, topic, group_id=names.group, session_timeout_ms=45_000
-        ) as reader:
-            while seen.total() < SOME // 2:
-                seen.take_all(await reader.getmany(timeout_ms=100, max_records=100))
-            await asyncio.to_thread(kafka.kill, 0)
-            for _ in range(5):
-                seen.take_all(await reader.getmany(timeout_ms=200, max_records=10))
-            await asyncio.to_thread(kafka.restart, 0)
-            await produce(kafka, topic, records(SOME))
-            while len(seen) < 2 * SOME:
-                seen.take_all(await reader.getmany(timeout_ms=100))
-            await reader.commit()
-        assert seen.total() == 2 * SOME
-
-    run(main())
-
-
 @pytest.mark.parametrize("make", [AIOKafkaConsumer, AsyncConsumer], ids=["aiokafka", "kcore"])
 def test_a_program_written_for_aiokafka(kafka, names, topic, records, make):
     """State beside the offsets: a listener saves it and seeks back, batches are committed by hand.
@@ -193,7 +170,7 @@ def test_a_program_written_for_aiokafka(kafka, names, topic, records, make):
     ends = kafka.end_offsets(topic)
     saved = {}
 
-    class Saves(ConsumerRebalanceListener):
+    class Saves(aiokafka.ConsumerRebalanceListener):
         def __init__(self, reader, counts):
             self.reader, self.counts = reader, counts
 
@@ -235,5 +212,30 @@ def test_a_program_written_for_aiokafka(kafka, names, topic, records, make):
         await life(SOME)
         assert {number: at for number, (_, at) in saved.items()} == ends
         assert sum(count for count, _ in saved.values()) == SOME
+
+    run(main())
+
+
+@pytest.mark.slow
+def test_the_only_broker_goes_and_comes_back(kafka, names, topic, records, request):
+    kafka.produce(topic, records(SOME))
+    request.addfinalizer(kafka.start)
+
+    async def main():
+        seen = Seen()
+        async with consumer(
+            kafka, topic, group_id=names.group, session_timeout_ms=45_000
+        ) as reader:
+            while seen.total() < SOME // 2:
+                seen.take_all(await reader.getmany(timeout_ms=100, max_records=100))
+            await asyncio.to_thread(kafka.kill, 0)
+            for _ in range(5):
+                seen.take_all(await reader.getmany(timeout_ms=200, max_records=10))
+            await asyncio.to_thread(kafka.restart, 0)
+            await produce(kafka, topic, records(SOME))
+            while len(seen) < 2 * SOME:
+                seen.take_all(await reader.getmany(timeout_ms=100))
+            await reader.commit()
+        assert seen.total() == 2 * SOME
 
     run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
 
@@ -9,7 +10,7 @@ import pytest
 from certificates import missing
 from secure_kafka import MECHANISMS, PASSWORD, SESSION_MS, UNPREPARED, USER, SecureKafka
 
-from kcore import Consumer, TopicPartition
+from kcore import AsyncConsumer, Consumer, TopicPartition
 from kcore.errors import (
     AuthenticationMethodNotSupported,
     IllegalSaslStateError,
@@ -104,6 +105,63 @@ def test_tls_with_a_client_certificate(kafka):
         "ssl_keyfile": str(kafka.certificates.key("client")),
     }
     assert read_all(kafka, "MTLS", **tls(kafka, **own)) == ALL
+
+
+ASYNC = {
+    "SASL": lambda _kafka: sasl("SCRAM-SHA-512"),
+    "TLS": tls,
+    "SASLTLS": lambda kafka: tls(kafka, **sasl("PLAIN", protocol="SASL_SSL")),
+}
+
+
+@pytest.mark.parametrize("listener", ASYNC)
+def test_on_an_event_loop(kafka, listener):
+    async def main():
+        values = []
+        async with AsyncConsumer(
+            "t",
+            bootstrap_servers=kafka.address(listener),
+            group_id=f"g-{time.monotonic_ns()}",
+            auto_offset_reset="earliest",
+            **ASYNC[listener](kafka),
+        ) as reader:
+            async for record in reader:
+                values.append(record.value)
+                if len(values) == RECORDS:
+                    break
+            await reader.commit()
+            assert await reader.committed(TopicPartition("t", 0)) == RECORDS
+        return values
+
+    assert asyncio.run(asyncio.wait_for(main(), LIMIT_S)) == ALL
+
+
+def test_refused_on_an_event_loop(kafka):
+    async def start(listener, **options):
+        async with AsyncConsumer("t", bootstrap_servers=kafka.address(listener), **options):
+            pass
+
+    with pytest.raises(SaslAuthenticationFailedError):
+        asyncio.run(start("SASL", **sasl(password="wrong")))
+    with pytest.raises(SslAuthenticationError, match="certificate is not trusted"):
+        asyncio.run(start("TLS", **tls(kafka, "stranger")))
+
+
+def test_large_answers_over_tls_on_an_event_loop(kafka):
+    """Decrypted bytes that wait without the kernel's knowing are not forgotten."""
+    value = bytes(range(256)) * 2_000
+    kafka.create_topic("large-async")
+    kafka.produce("large-async", [(None, value)] * 30)
+
+    async def main():
+        async with AsyncConsumer(
+            bootstrap_servers=kafka.address("TLS"), auto_offset_reset="earliest", **tls(kafka)
+        ) as reader:
+            reader.assign([TopicPartition("large-async", 0)])
+            for _ in range(30):
+                assert (await reader.getone()).value == value
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
 
 
 def test_large_answers_over_tls(kafka):
