@@ -1,0 +1,194 @@
+"""AsyncConsumers in groups: who has what, listeners that are coroutines, and who waits for whom."""
+
+import asyncio
+
+import pytest
+from async_consumers import Seen, consumer, fill, run
+
+from kcore import TopicPartition, errors
+from kcore.embedded import EmbeddedBroker
+
+PARTITIONS, EACH = 2, 300
+ALL = PARTITIONS * EACH
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as embedded:
+        fill(embedded, "t", PARTITIONS, EACH)
+        yield embedded
+
+
+class Listener:
+    """Commits what it gives up, by the consumer itself; counts what it is told."""
+
+    def __init__(self, reader=None):
+        self.reader = reader
+        self.told = []
+
+    async def on_partitions_revoked(self, revoked):
+        if self.reader is not None and revoked:
+            await asyncio.sleep(0.01)
+            await self.reader.commit()
+        self.told.append(("revoked", revoked))
+
+    async def on_partitions_assigned(self, assigned):
+        await asyncio.sleep(0.01)
+        self.told.append(("assigned", assigned))
+
+
+class PlainListener:
+    """The same without a coroutine."""
+
+    def __init__(self):
+        self.told = []
+
+    def on_partitions_revoked(self, revoked):
+        self.told.append(("revoked", revoked))
+
+    def on_partitions_assigned(self, assigned):
+        self.told.append(("assigned", assigned))
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_members_come_and_go_and_listeners_commit(broker, strategy):
+    async def main():
+        seen = Seen()
+
+        async def member(goes_on):
+            reader = consumer(
+                broker, group_id=f"come-{strategy}", partition_assignment_strategy=strategy
+            )
+            listener = Listener(reader)
+            reader.subscribe(["t"], listener=listener)
+            async with reader:
+                held.append(reader.assignment)
+                while goes_on():
+                    seen.take_all(await reader.getmany(timeout_ms=50, max_records=5))
+                    await asyncio.sleep(0.002)
+            return listener.told
+
+        # The one until the other has its share, the other until it has all and has read it.
+        held = []
+        first = asyncio.create_task(member(lambda: len(held) < 2 or not held[1]()))
+        while not held:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(member(lambda: seen.total() < ALL or held[1]() != {T0, T1}))
+        told, others = await asyncio.gather(first, second)
+        assert told[0][0] == "assigned"
+        assert told[0][1] == {T0, T1}
+        assert told[-1][0] == "revoked"
+        assert {T0, T1} == set().union(*(tps for what, tps in others if what == "assigned"))
+        seen.check(PARTITIONS, EACH)
+
+    run(main())
+
+
+def test_members_started_one_after_the_other_while_nobody_reads(broker):
+    """The first one makes room without being asked for records: it has none in hand."""
+
+    async def main():
+        listeners = [PlainListener(), Listener(), None]
+        readers = []
+        for listener in listeners:
+            reader = consumer(broker, group_id="one-by-one")
+            reader.subscribe(["t"], listener=listener)
+            await reader.start()
+            readers.append(reader)
+        while sum(len(reader.assignment()) for reader in readers) != PARTITIONS:
+            await asyncio.sleep(0.01)
+        for reader in readers:
+            await reader.stop()
+        assert listeners[0].told[0] == ("assigned", {T0, T1})
+
+    run(main())
+
+
+def test_records_in_hand_hold_a_rebalance_up(broker):
+    async def main():
+        async with consumer(broker, "t", group_id="in-hand") as one:
+            await one.getone()
+            other = consumer(broker, "t", group_id="in-hand")
+            joins = asyncio.create_task(other.start())
+            await asyncio.sleep(0.5)
+            assert not joins.done()
+            assert one.assignment() == {T0, T1}
+            while not joins.done():
+                await one.getmany(timeout_ms=20)
+            await other.stop()
+
+    run(main())
+
+
+def test_a_read_that_is_cancelled_leaves_the_listener_to_its_work(broker):
+    async def main():
+        done = []
+
+        class Slow(Listener):
+            async def on_partitions_assigned(self, assigned):
+                await asyncio.sleep(0.2)
+                done.append(assigned)
+
+        reader = consumer(broker, group_id="slow-listener")
+        await reader.start()
+        reader.subscribe(["t"], listener=Slow())
+        while not done:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.getone(TopicPartition("t", 77)), 0.03)
+        assert done == [{T0, T1}]
+        await reader.stop()
+
+    run(main())
+
+
+def test_what_a_listener_raises_comes_out_of_the_next_read(broker):
+    async def main():
+        class Failing(Listener):
+            async def on_partitions_assigned(self, assigned):
+                raise ZeroDivisionError
+
+        reader = consumer(broker, group_id="failing-listener")
+        await reader.start()
+        reader.subscribe(["t"], listener=Failing())
+        with pytest.raises(errors.KafkaError, match="listener") as caught:
+            await reader.getone()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert (await reader.getone()).offset == 0
+        await reader.stop()
+
+    run(main())
+
+
+def test_a_listener_may_stop_the_consumer(broker):
+    async def main():
+        reader = consumer(broker, group_id="stopping-listener")
+
+        class Stopping(Listener):
+            async def on_partitions_assigned(self, assigned):
+                await reader.stop()
+
+        await reader.start()
+        reader.subscribe(["t"], listener=Stopping())
+        assert [record async for record in reader] == []
+
+    run(main())
+
+
+def test_unsubscribed_its_listener_is_told(broker):
+    async def main():
+        reader = consumer(broker, group_id="unsubscribes")
+        listener = Listener()
+        reader.subscribe(["t"], listener=listener)
+        async with reader:
+            reader.unsubscribe()
+            while len(listener.told) < 2:
+                await asyncio.sleep(0.01)
+            assert listener.told[1] == ("revoked", {T0, T1})
+            other = Listener()
+            reader.subscribe(pattern="t.*", listener=other)
+            await reader.getone()
+            assert other.told == [("assigned", {T0, T1})]
+            assert reader.subscription() == {"t"}
+
+    run(main())
