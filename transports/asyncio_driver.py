@@ -68,9 +68,8 @@ class AsyncioTransport:
         except (OSError, ValueError) as error:
             answer = error
         self._asking.pop(name, None)
-        self._answers[name] = answer
+        self._answers[name] = answer  # for who asks next, should nobody wait for it any more
         self._ring()
-        self._answers.pop(name, None)  # whoever asked has given up
 
     def connect(self, address: Address) -> socket.socket:
         """A non-blocking socket on its way."""

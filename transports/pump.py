@@ -59,6 +59,9 @@ _NOT_WRITABLE: Final = ~WRITABLE
 _NOT_READABLE: Final = ~READABLE
 
 
+_Out = deque[bytes | memoryview]
+
+
 class _Link:
     """A connection of the core: its socket and what is not written yet."""
 
@@ -85,7 +88,7 @@ class _Link:
         self.connected = False
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
-        self.out: deque[bytes | memoryview] = deque()
+        self.out: _Out = deque()
 
     @property
     def unsent(self) -> bool:
@@ -129,7 +132,8 @@ class Pump:
         self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
         self._tls = tls
         self._names: dict[tuple[str, int], list[Address]] = {}
-        self._resolving: dict[int, Connect] = {}  # by link number: their addresses are not there
+        # By link number: those whose addresses are not there yet, and what is to be sent.
+        self._resolving: dict[int, tuple[Connect, _Out]] = {}
         self._io_flags = transport.io_flags
         self._reads_per_step = reads_per_step
         self._round = 0
@@ -279,12 +283,13 @@ class Pump:
         elif not isinstance(action, Disconnect):
             self._inputs.append(_Ending(action.link, "interrupted"))
 
-    def _connect(self, action: Connect) -> None:
+    def _connect(self, action: Connect, out: _Out | None = None) -> None:
+        """Begin; out: what was to be sent while the addresses were not known."""
         more = False
         try:
             found = self._resolve(action)
             if found is None:
-                self._resolving[action.link] = action
+                self._resolving[action.link] = action, deque() if out is None else out
                 return
             index = action.address_index % len(found)
             more = action.address_index + 1 < len(found)
@@ -293,14 +298,16 @@ class Pump:
             self._inputs.append(_Ending(action.link, describe(error), more))
             return
         link = _Link(action, sock, more, self._round)
+        if out is not None:
+            link.out = out
         self._links[link.number] = self._by_fd[link.fd] = link
         self.transport.watch(link.fd, WRITABLE)
 
     def _connect_resolved(self) -> None:
         """Try again where the transport did not know the addresses yet."""
-        for action in [*self._resolving.values()]:
+        for action, out in [*self._resolving.values()]:
             del self._resolving[action.link]
-            self._connect(action)
+            self._connect(action, out)
 
     def _resolve(self, action: Connect) -> list[Address] | None:
         """The addresses of a name: asked anew for the first one, remembered for the rest of the
@@ -327,10 +334,13 @@ class Pump:
 
     def _send(self, action: Send) -> None:
         link = self._links.get(action.link)
+        data = action.parts if isinstance(action, SendParts) else (action.data,)
         if link is None:
-            return  # it ended a moment ago; the core has been told or is about to be
+            if action.link in self._resolving:
+                self._resolving[action.link][1].extend(data)
+            return  # or it ended a moment ago; the core has been told or is about to be
         idle = link.connected and not link.out
-        link.out.extend(action.parts if isinstance(action, SendParts) else (action.data,))
+        link.out.extend(data)
         if idle and not self._write(link):
             self.transport.watch(link.fd, READABLE | WRITABLE)
 

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from stepped_asyncio import make_transport
 from toy_core import ToyCore, echo
 
-from kcore.transports import NAMES, Pump, SocketOptions, Step, create
+from kcore.transports import NAMES, Pump, SocketOptions, Step
 
 LIMIT_S = 10.0  # no case takes this long; it only ends what would hang
 
@@ -28,7 +29,7 @@ class Rig:
     ) -> None:
         self.driver = driver
         self.core = ToyCore()
-        self.pump = Pump(self.core, create(driver, options), tls=tls)
+        self.pump = Pump(self.core, make_transport(driver, options), tls=tls)
 
     def until(self, done: Callable[[], object], limit_s: float = LIMIT_S) -> None:
         end = time.monotonic() + limit_s
@@ -83,7 +84,7 @@ class Server:
             self._handler(sock)
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[*NAMES, "asyncio"])
 def driver(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

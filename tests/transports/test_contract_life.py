@@ -12,10 +12,11 @@ import time
 
 import gevent
 import pytest
+from stepped_asyncio import make_transport
 from toy_core import frame
 
 from kcore.errors import ForkedError, IllegalStateError
-from kcore.transports import Pump, SocketOptions, Step, create
+from kcore.transports import Pump, SocketOptions, Step
 
 RESET = struct.pack("ii", 1, 0)
 
@@ -130,7 +131,7 @@ def test_close_frees_every_fd(driver, rig, serve):
     server = serve()
     rig.connect(server)  # whatever a driver makes once and keeps is there now
     before = open_fds()
-    pump = Pump(rig.core, create(driver))
+    pump = Pump(rig.core, make_transport(driver))
     links = [rig.core.connect("127.0.0.1", server.port) for _ in range(10)]
     end = time.monotonic() + 5
     while not set(links) <= set(rig.core.connected) and time.monotonic() < end:
@@ -149,7 +150,7 @@ def test_a_pump_dropped_without_close_frees_its_fds(driver, rig, serve):
     server = serve(lambda sock: sock.recv(1))
     rig.pump.step(0)
     before = open_fds()
-    pump = Pump(rig.core, create(driver))
+    pump = Pump(rig.core, make_transport(driver))
     rig.core.connect("127.0.0.1", server.port)
     end = time.monotonic() + 5
     while not rig.core.connected and time.monotonic() < end:
@@ -206,7 +207,7 @@ def test_a_forked_child_can_have_a_pump_of_its_own(rig, driver, serve):
     def child() -> bool:
         if driver == "gevent":
             gevent.reinit()
-        pump = Pump(rig.core, create(driver))
+        pump = Pump(rig.core, make_transport(driver))
         link = rig.core.connect("127.0.0.1", server.port)
         end = time.monotonic() + 5
         while link not in rig.core.connected and time.monotonic() < end:
