@@ -104,8 +104,11 @@ class LoopDriver:
         self._burst = 1
         self._granted_at = 0
         self._attend: Callable[[], Callable[[], None] | None] = lambda: None
-        self._handed = 0  # records, since the loop had its turn
-        self._turned_at = 0
+        # Since the loop had its turn: records handed over, and when that began. The mark is what
+        # the next turn takes away; None: nothing was handed over in this one.
+        self._mark: asyncio.Handle | None = None
+        self._handed = 0
+        self._began_at = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = NEVER
         self._soon: asyncio.Handle | None = None
@@ -166,7 +169,6 @@ class LoopDriver:
             return
         engine, fed = self.engine, True
         self.stay()
-        self._handed = 0
         try:
             fed = engine.step(0) is not Step.IDLE
             engine.run_callbacks()
@@ -177,7 +179,6 @@ class LoopDriver:
             wrapped = KafkaError(f"a turn of the event loop failed: {error!r}")
             wrapped.__cause__ = error
             engine.keep(wrapped)
-        self._turned_at = engine.stepped_at
         if fed and not self.closed:
             self.wake()
             attend = self._attend()
@@ -247,9 +248,7 @@ class LoopDriver:
         now = self.now_ms()
         took_ms, self._granted_at = now - self._granted_at, now
         self._burst = next_size(self._burst, took_ms, BURST_MAX, BURST_QUICK_MS, TURN_MS)
-        assert self.loop is not None
         self.engine.core.inside.burst = self._burst - 1
-        self.loop.call_soon(self.stay)  # by then others had their turn, or the loop has ended
         return self._burst
 
     def stay(self) -> None:
@@ -257,19 +256,29 @@ class LoopDriver:
         self.engine.core.inside.burst = 0
 
     def handed(self, records: int) -> None:
-        """So many records were handed over."""
+        """So many records were handed over, or are as good as that."""
+        if self._mark is None and self.loop is not None:
+            self._mark = self.loop.call_soon(self._turned)
+            self._began_at = self.now_ms()
         self._handed += records
+
+    def _turned(self) -> None:
+        """The loop has its turn, or is about to end."""
+        self._mark = None
+        self._handed = 0
+        self.stay()
 
     @property
     def spent(self) -> bool:
         """Whether the rest of the program must have its turn before more is handed over."""
-        return self._handed >= RECORDS_PER_TURN or self.now_ms() - self._turned_at >= TURN_MS
+        return self._mark is not None and (
+            self._handed >= RECORDS_PER_TURN or self.now_ms() - self._began_at >= TURN_MS
+        )
 
-    async def breathe(self) -> None:
+    @staticmethod
+    async def breathe() -> None:
         """Let the loop make a turn: sockets are read, other tasks run."""
         await asyncio.sleep(0)
-        self._handed = 0
-        self._turned_at = self.now_ms()
 
 
 def _end(waiter: asyncio.Future[None]) -> None:
