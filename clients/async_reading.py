@@ -197,7 +197,7 @@ class AsyncReading(Questions):
                 self._may_read()  # a callback may have stopped it
                 return take(now_ms) if engine.core.has_records else None
             finally:
-                engine.pump.drain()  # the next fetch leaves before these records are looked at
+                self._driver.obey()  # the next fetch leaves before these records are looked at
 
     def _want(self) -> bool:
         """Tell the core for which partitions tasks wait; whether that is news to it.
@@ -246,7 +246,7 @@ class AsyncReading(Questions):
         except KafkaError as error:
             engine.keep(error)
         if engine.guard.usable:
-            engine.pump.drain()
+            self._driver.obey()
 
 
 def _only(partitions: tuple[Any, ...]) -> Only:

@@ -129,6 +129,11 @@ class LoopDriver:
         return self._pump.step(0)
 
     def drain(self) -> None:
+        """`obey`, behind a verb: it may have made room for whoever waits."""
+        self.obey()
+        self.wake()
+
+    def obey(self) -> None:
         """Obey the core; what is left to be done is the next turn's."""
         self.stay()
         if self.loop is not None and not self.closed:

@@ -277,6 +277,44 @@ def test_reading_follows_seek_pause_and_the_like(broker):
     run(main())
 
 
+def test_a_verb_of_another_task_is_seen_at_once(broker):
+    """Records that are buffered, and paused: nothing comes from the broker when they are free."""
+
+    async def main():
+        async with consumer(broker) as reader:
+            reader.assign([T0])
+            assert (await reader.getone()).offset == 0
+            reader.pause(T0)
+            waits = asyncio.create_task(reader.getone())
+            await asyncio.sleep(0.1)
+            assert not waits.done()
+            reader.resume(T0)
+            async with ticking() as turns:
+                assert (await waits).offset == 1
+                assert turns[0] < 100
+
+    run(main())
+
+
+def test_two_that_wait_do_not_keep_each_other_awake(broker):
+    async def main():
+        async with consumer(broker) as reader:
+            reader.assign([T0])
+            reader.seek(T0, EACH)
+            tasks = [asyncio.create_task(reader.getone()) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            looks = []
+            look = reader._look
+            reader._look = lambda *given: looks.append(1) or look(*given)
+            await asyncio.sleep(0.3)
+            assert len(looks) < 20
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    run(main())
+
+
 # Asking ----------------------------------------------------------------------------------------
 
 
