@@ -163,6 +163,8 @@ class AsyncReading(Questions):
         self._in_hand = False
         self._waiting.append(only)
         try:
+            if self._wanted is not None and (only is None or not only <= self._wanted):
+                self._want()  # it was left aside for others
             looked = driver.spent
             if looked:
                 await driver.breathe()

@@ -262,7 +262,7 @@ class LoopDriver:
 
     def handed(self, records: int) -> None:
         """So many records were handed over, or are as good as that."""
-        if self._mark is None and self.loop is not None:
+        if self._mark is None and records and self.loop is not None:
             self._mark = self.loop.call_soon(self._turned)
             self._began_at = self.now_ms()
         self._handed += records

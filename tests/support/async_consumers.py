@@ -29,6 +29,7 @@ def options(broker, group=None, **more):
         "enable_auto_commit": False,
         "heartbeat_interval_ms": 100,
         "retry_backoff_ms": 20,
+        "fetch_max_wait_ms": 50,  # what else is asked waits behind a fetch
     } | more
 
 
