@@ -176,6 +176,27 @@ def test_a_stop_that_is_cancelled_closes_all_the_same(broker):
     wait_for_descriptors(before)
 
 
+def test_a_start_that_is_cancelled_anywhere(broker):
+    before = descriptors()
+
+    async def main():
+        started = 0
+        for turns in range(60):
+            reader = consumer(broker, "t", group_id="cancelled-start")
+            task = asyncio.create_task(reader.start())
+            await asyncio.sleep(turns / 3_000)
+            for _ in range(turns % 4):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            started += not task.cancelled()
+            await reader.stop()
+        assert started < 60
+
+    run(main())
+    wait_for_descriptors(before)
+
+
 # Cancellation -------------------------------------------------------------------------------------
 
 
@@ -459,7 +480,8 @@ def test_a_thousand_on_one_loop(broker):
     """Groups of their own, so that each has its coordinator's link and its heartbeats."""
 
     async def main():
-        readers = [consumer(broker, "t", session_timeout_ms=30_000) for _ in range(1_000)]
+        quiet = {"heartbeat_interval_ms": 3_000, "fetch_max_wait_ms": 500}
+        readers = [consumer(broker, "t", group_id=f"crowd-{n}", **quiet) for n in range(1_000)]
         for start in range(0, 1_000, 50):
             await asyncio.gather(*(reader.start() for reader in readers[start : start + 50]))
         first = await asyncio.gather(*(reader.getone(T0) for reader in readers))
