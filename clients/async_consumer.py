@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping
@@ -269,6 +270,17 @@ class AsyncConsumer(AsyncReading):
         found: dict[TopicPartition, OffsetAndTimestamp | None]
         found = await self._answer(self._ask_times(timestamps))
         return found
+
+    def last_poll_timestamp(self, partition: Any) -> int | None:
+        """When a broker last told of the partition, which it does when there is news (ms since
+        1970); None before the first fetch.
+        """
+        tp = arguments.partition_of(partition)
+        self._need_assigned([tp])
+        told_at: int | None = self._engine.core.told_at(tp)
+        if told_at is None:
+            return None
+        return int(time.time() * 1000) - (self._driver.now_ms() - told_at)
 
     # Positions ----------------------------------------------------------------------------------
 

@@ -392,6 +392,10 @@ class ConsumerCore(ClientCore):
         """The end of what read_committed may read, as last told; None before the first fetch."""
         return self._positions.last_stable_offset(tp)
 
+    def told_at(self, tp: TopicPartition) -> int | None:
+        """When the two were last told (ms, as given to the inputs); None before the first fetch."""
+        return self._positions.told_at(tp)
+
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Generation and member id, for transactions and for looking at."""
         return self._need_group("group_metadata").metadata()

@@ -178,7 +178,7 @@ class Answers:
             self._positions.doubt(partition)
             self._validation.judge(partition, diverging.epoch, diverging.end_offset, taken.now_ms)
             return False
-        self._note_offsets(partition, data)
+        self._note_offsets(partition, data, taken.now_ms)
         redirected = self._take_preferred(partition, data.preferred_read_replica, taken)
         if not data.records:
             if not redirected:
@@ -218,7 +218,10 @@ class Answers:
             return entry.with_error(unreadable.stale(found, offset), standing=True)
         return None
 
-    def _note_offsets(self, partition: Partition, data: FetchResponse.PartitionData) -> None:
+    def _note_offsets(
+        self, partition: Partition, data: FetchResponse.PartitionData, now_ms: int
+    ) -> None:
+        partition.told_at = now_ms
         if data.high_watermark >= 0:
             partition.high_watermark = data.high_watermark
         if data.last_stable_offset >= 0:

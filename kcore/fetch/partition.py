@@ -59,6 +59,7 @@ class Partition:
         "state",
         "strategy",
         "stuck",
+        "told_at",
         "topic_id",
         "tp",
         "undecided",
@@ -93,6 +94,7 @@ class Partition:
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start = -1
+        self.told_at = -1  # when that was
 
     @property
     def deliverable(self) -> bool:

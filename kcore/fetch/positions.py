@@ -283,6 +283,10 @@ class Positions:
         """The first offset of the log, as last told; None before."""
         return _told(self._need(tp).log_start)
 
+    def told_at(self, tp: TopicPartition) -> int | None:
+        """When a fetch answer last named the partition; None before."""
+        return _told(self._need(tp).told_at)
+
     # -- looking -----------------------------------------------------------------------------------
 
     def in_state(self, state: PartitionState) -> Mapping[Partition, None]:

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import ssl
+import time
 
 import aiokafka
 import pyarrow
@@ -18,8 +19,6 @@ pytestmark = COLLECTED
 PARTITIONS, EACH = 4, 500
 ALL = PARTITIONS * EACH
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-# What of aiokafka's face is not there.
-MISSING = {"last_poll_timestamp"}
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +38,10 @@ def test_the_face_is_aiokafkas():
         if inspect.isfunction(method) and (name[0] != "_" or name in ("__aiter__", "__anext__"))
     }
     assert len(theirs) > 25
-    for name in theirs.keys() - MISSING:
+    for name, method in theirs.items():
         ours = getattr(AsyncConsumer, name)
-        assert inspect.iscoroutinefunction(ours) is inspect.iscoroutinefunction(theirs[name]), name
-        wanted = inspect.signature(theirs[name]).parameters.values()
+        assert inspect.iscoroutinefunction(ours) is inspect.iscoroutinefunction(method), name
+        wanted = inspect.signature(method).parameters.values()
         given = inspect.signature(ours).parameters
         assert [(p.name, p.kind) for p in wanted if p.kind is not p.VAR_POSITIONAL] == [
             (p.name, p.kind) for p in given.values() if p.kind is not p.VAR_POSITIONAL
@@ -270,6 +269,7 @@ def test_reading_follows_seek_pause_and_the_like(broker):
             assert (await reader.getone(T1)).offset == 0
             assert reader.highwater(T1) == EACH
             assert reader.last_stable_offset(T1) == EACH
+            assert abs(reader.last_poll_timestamp(T1) / 1000 - time.time()) < 10
             assert set(reader.health()) == {T0, T1}
             with pytest.raises(errors.UnassignedPartitionError):
                 reader.seek(TopicPartition("t", 3), 0)
