@@ -231,6 +231,7 @@ class KafkaCluster:
             "group.consumer.min.session.timeout.ms": "1000",
             "group.consumer.heartbeat.interval.ms": "500",
             "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.consumer.assignment.interval.ms": "0",
             "offsets.topic.num.partitions": "4",
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.num.partitions": "4",

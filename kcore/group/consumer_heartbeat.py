@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from kcore.connection.calls import Answer, Message
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined, GroupLeft, HeartbeatAnswered
-from kcore.group.config import MAX_IMMEDIATE_RETRIES
+from kcore.group.config import CONSUMER, MAX_IMMEDIATE_RETRIES
 from kcore.group.consumer_membership import ConsumerMembership, Owned
 from kcore.group.consumer_states import ConsumerInput, ConsumerState
 from kcore.group.context import Context, Timer
@@ -110,8 +110,9 @@ class ConsumerHeartbeats:
         timers = self._ctx.timers
         if not self.active:
             return
-        leaving = self._membership.state is ConsumerState.PREPARE_LEAVING
-        if not leaving and self._ctx.due(Timer.POLL, now_ms):
+        if self._membership.state is ConsumerState.PREPARE_LEAVING:
+            timers.cancel(Timer.POLL)  # nobody has to poll who is on the way out
+        if self._ctx.due(Timer.POLL, now_ms):
             self._on_stalled(now_ms)
         elif self._coordinator.key is not None and not self._waits:
             if self._urgent or timers.at(Timer.HEARTBEAT) <= now_ms:
@@ -124,6 +125,8 @@ class ConsumerHeartbeats:
             return
         self._count = membership.count
         self._busy = False
+        if self._repeated.busy:
+            self._repeated = Repeated()
         self._told, self._changed = None, False
         self._failures = 0
         timers.cancel(Timer.HEARTBEAT)
@@ -215,7 +218,7 @@ class ConsumerHeartbeats:
 
         def done(answer: Answer, at_ms: int) -> None:
             if repeats:
-                self._repeated.read(good=_tells_nothing(answer, sent))
+                repeated.read(good=_tells_nothing(answer, sent))
             if count == membership.count:
                 self._busy = False
                 self._answered(answer, sent, now_ms, at_ms)
@@ -229,13 +232,14 @@ class ConsumerHeartbeats:
 
         # What says nothing is the same bytes every time, and mostly so is what it is answered with.
         repeats = not fields and membership.state is ConsumerState.STABLE
+        repeated = self._repeated
         self._busy = not repeats
         self._coordinator.ask(
             ApiKey.CONSUMER_GROUP_HEARTBEAT,
-            self._repeated.ask(sent, build, taken) if repeats else build,
+            repeated.ask(sent, build, taken) if repeats else build,
             done,
             now_ms,
-            standing=self._repeated if repeats else None,
+            standing=repeated if repeats else None,
         )
         self.on_sent()
 
@@ -268,7 +272,7 @@ class ConsumerHeartbeats:
         if joining and body.assignment is None:
             raise Unexpected("ConsumerGroupHeartbeat answered who joins without an assignment")
         if joining:
-            assignor = ctx.config.remote_assignor or ""
+            assignor = ctx.config.remote_assignor or CONSUMER
             ctx.emit(GroupJoined(body.member_epoch, member_id, "", assignor, False, 0))
             membership.loss = None
         self._interval_ms = body.heartbeat_interval_ms
