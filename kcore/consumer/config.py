@@ -42,12 +42,10 @@ FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576
 
 # Refused with group_protocol="consumer", as Java does: there it is the coordinator's business.
-_BROKERS: Final = "leave it out; the brokers' group.consumer.{} (or the group's consumer.{}) decides"
 _CLASSIC_ONLY: Final = {
-    "partition_assignment_strategy": "leave it out; the coordinator assigns, group_remote_assignor"
-    " names one of its assignors",
-    "session_timeout_ms": _BROKERS.format("session.timeout.ms", "session.timeout.ms"),
-    "heartbeat_interval_ms": _BROKERS.format("heartbeat.interval.ms", "heartbeat.interval.ms"),
+    "partition_assignment_strategy": "group_remote_assignor names an assignor of the brokers",
+    "session_timeout_ms": "the brokers' group.consumer.session.timeout.ms decides",
+    "heartbeat_interval_ms": "the brokers' group.consumer.heartbeat.interval.ms decides",
 }
 
 
@@ -191,8 +189,7 @@ def _contradictions(
         (
             c.group_remote_assignor is not None and c.group_protocol == CLASSIC,
             "group_remote_assignor",
-            "needs group_protocol='consumer'; with 'classic' members assign, see"
-            " partition_assignment_strategy",
+            "needs group_protocol='consumer'; 'classic' has partition_assignment_strategy",
         ),
         (
             bool(missing),
@@ -221,7 +218,8 @@ def _contradictions(
     if c.group_protocol == CONSUMER:
         for option, instead in _CLASSIC_ONLY.items():
             if option in given:
-                yield option, f"{option} means nothing with group_protocol='consumer': {instead}"
+                why = f"{option} means nothing with group_protocol='consumer'; leave it out: "
+                yield option, why + instead
     for broken, option, why in rules:
         if broken:
             yield option, f"{option}={getattr(c, option)!r} {why}"

@@ -34,7 +34,7 @@ class ClassicMembership(Membership):
         return self._machine.state
 
     @property
-    def public_state(self) -> PublicState:
+    def public_state(self) -> str:
         """See Membership."""
         return _PUBLIC_STATES[self.state]
 

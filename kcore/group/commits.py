@@ -40,7 +40,11 @@ TOPIC_ID_VERSION: Final = (
 )
 _INSTANCE_ID_VERSION: Final = 7
 _FENCING: Final = (
-    Effect.FENCED, Effect.FORGET, Effect.OUTDATED, Effect.STALE, Effect.UNOWNED,
+    Effect.FENCED,
+    Effect.FORGET,
+    Effect.OUTDATED,
+    Effect.STALE,
+    Effect.UNOWNED,
 )
 _RETRY_WITH_METADATA = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 

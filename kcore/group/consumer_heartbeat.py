@@ -15,7 +15,7 @@ from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined, GroupLeft, HeartbeatAnswered
 from kcore.group.config import CONSUMER, MAX_IMMEDIATE_RETRIES
 from kcore.group.consumer_membership import ConsumerMembership, Owned
-from kcore.group.consumer_states import ConsumerInput, ConsumerState
+from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import CONSUMER_HEARTBEAT, Effect, error_of
@@ -114,9 +114,10 @@ class ConsumerHeartbeats:
             timers.cancel(Timer.POLL)  # nobody has to poll who is on the way out
         if self._ctx.due(Timer.POLL, now_ms):
             self._on_stalled(now_ms)
-        elif self._coordinator.key is not None and not self._waits:
-            if self._urgent or timers.at(Timer.HEARTBEAT) <= now_ms:
-                self._send(now_ms)
+        elif self._waits or self._coordinator.key is None:
+            return
+        elif self._urgent or timers.at(Timer.HEARTBEAT) <= now_ms:
+            self._send(now_ms)
 
     def _follow(self, now_ms: int) -> None:
         """Another membership than when this was last looked at, or none: begin anew."""
@@ -187,21 +188,10 @@ class ConsumerHeartbeats:
     # -- one heartbeat -------------------------------------------------------------------------
 
     def _send(self, now_ms: int) -> None:
-        """N1: all fields when joining or after a failure, else those that changed."""
         ctx, membership = self._ctx, self._membership
         config, count, sent = ctx.config, membership.count, membership.generation
         joining = membership.state is ConsumerState.JOINING
-        told, now_told = self._told, _Told(self._topics(), membership.owned or frozenset())
-        fields: dict[str, Any] = {}
-        if told is None:
-            fields["rebalance_timeout_ms"] = config.max_poll_interval_ms
-            fields["server_assignor"] = config.remote_assignor
-            fields["rack_id"] = config.client_rack
-        if told is None or told.topics != now_told.topics:
-            fields["subscribed_topic_names"] = list(now_told.topics)
-        if told is None or told.owned != now_told.owned:
-            fields["topic_partitions"] = _by_topic(now_told.owned)
-        self._told, self._changed = now_told, False
+        fields = self._news()
         ctx.timers.set(Timer.HEARTBEAT, now_ms + (self._interval_ms or config.request_timeout_ms))
 
         def build(version: int) -> Message:
@@ -242,6 +232,22 @@ class ConsumerHeartbeats:
             standing=repeated if repeats else None,
         )
         self.on_sent()
+
+    def _news(self) -> dict[str, Any]:
+        """N1: all fields when joining or after a failure, else those that changed."""
+        config, owned = self._ctx.config, self._membership.owned
+        told, telling = self._told, _Told(self._topics(), owned or frozenset())
+        fields: dict[str, Any] = {}
+        if told is None:
+            fields["rebalance_timeout_ms"] = config.max_poll_interval_ms
+            fields["server_assignor"] = config.remote_assignor
+            fields["rack_id"] = config.client_rack
+        if told is None or told.topics != telling.topics:
+            fields["subscribed_topic_names"] = list(telling.topics)
+        if told is None or told.owned != telling.owned:
+            fields["topic_partitions"] = _by_topic(telling.owned)
+        self._told, self._changed = telling, False
+        return fields
 
     # -- answers -------------------------------------------------------------------------------
 

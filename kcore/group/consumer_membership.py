@@ -55,7 +55,7 @@ class ConsumerMembership(Membership):
         return self._machine.state
 
     @property
-    def public_state(self) -> PublicState:
+    def public_state(self) -> str:
         """See Membership."""
         return _PUBLIC_STATES.get(self.state, PublicState.UNJOINED)
 

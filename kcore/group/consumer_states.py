@@ -1,5 +1,5 @@
-"""The state machines of a member of the consumer protocol (KIP-848) as data; nothing else is in this
-file.
+"""The state machines of a member of the consumer protocol (KIP-848) as data; nothing else is in
+this file.
 
 `ConsumerState` is Java's MemberState of that protocol: what heartbeats say and whether there are
 any. How far this side is with what it tells the application is a `Step` here, too, by a table of
@@ -49,8 +49,8 @@ class ConsumerState(Enum):
     PREPARE_LEAVING = "prepare leaving"
 
     # The last heartbeat is on its way, with epoch -1, or -2 of a static member. RELEASED: answered,
-    # or failed, which is the same. JOIN: subscribed again meanwhile. STALLED: it was sent because no
-    # poll came in time. LEAVE changes nothing.
+    # or failed, which is the same. JOIN: subscribed again meanwhile. STALLED: it was sent because
+    # no poll came in time. LEAVE changes nothing.
     LEAVING = "leaving"
 
     # Left because no poll came within max_poll_interval_ms. Silent until one comes and tells what

@@ -11,7 +11,6 @@ from kcore.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import Context
 from kcore.group.states import MemberState
-from kcore.structs import MemberState as PublicState
 from kcore.structs import TopicPartition
 
 NO_GENERATION_ID: Final = -1
@@ -74,8 +73,8 @@ class Membership:
         raise NotImplementedError
 
     @property
-    def public_state(self) -> PublicState:
-        """The same for the application."""
+    def public_state(self) -> str:
+        """The same for the application: one of kcore.structs.MemberState."""
         raise NotImplementedError
 
     @property

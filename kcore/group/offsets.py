@@ -27,7 +27,7 @@ FetchDone = Callable[[Committed | None, KafkaError | None], None]
 _GROUPS_VERSION: Final = 8  # several groups in one request from here on (KIP-709)
 _MEMBER_VERSION: Final = 9  # who asks (KIP-848)
 _STABLE_VERSION: Final = 7  # require_stable (KIP-447)
-# The member's epoch has moved on, or it is not one any more: the same is asked under what it is then.
+# The epoch has moved on, or the membership is over: asked again under what the member is then.
 _OUTDATED = (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 _MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

@@ -1,4 +1,4 @@
-"""The two group protocols as sets of parts; `GroupMember` has the rest, which they have in common."""
+"""The two group protocols as sets of parts; `GroupMember` has what they have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A rebalance of the consumer protocol (KIP-848) as the application lives it (rules N1, N3, N4, N6).
+"""A rebalance of the consumer protocol (KIP-848) as the application lives it (rules N1, N3,
+N4, N6).
 
 The coordinator says what this member is to have (`ConsumerMembership.target`); this side gives up
 what goes, takes what is new, and then says so. Nothing else of the group waits, and what stays is

@@ -126,3 +126,9 @@ def _beat(world: World, request: Request, error: int, fields: dict[str, Any]) ->
 
 
 ANSWERS[BEAT] = _beat
+
+
+def stable(assigned: str = "t1-0 t1-1", **config: object) -> ConsumerWorld:
+    world = ConsumerWorld(config=config)
+    world.become_stable(assigned=assigned)
+    return world

@@ -1,4 +1,6 @@
-"""The tables of the consumer protocol: every (state, input) cell, and what they must be as a whole."""
+"""The tables of the consumer protocol: every (state, input) cell, and what each must be as a
+whole.
+"""
 
 from __future__ import annotations
 

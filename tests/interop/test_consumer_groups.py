@@ -2,6 +2,8 @@
 and members of the classic protocol in the same group.
 """
 
+import subprocess
+import tempfile
 import time
 
 import pytest
@@ -172,9 +174,7 @@ def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, seco
         finish(kafka, names, group)
 
 
-@pytest.mark.parametrize(
-    "transport", ["selectors", pytest.param("gevent", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("transport", ["selectors", pytest.param("gevent", marks=pytest.mark.slow)])
 def test_a_killed_members_partitions_are_taken_over(kafka, names, group_on, writer, transport):
     kafka.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka)
@@ -199,9 +199,7 @@ def test_more_members_than_partitions(kafka, names, group_on, records):
 
 
 @pytest.mark.parametrize("classic", ["kcore", pytest.param("confluent", marks=pytest.mark.slow)])
-def test_from_classic_to_consumer_and_back_without_a_stop(
-    kafka, names, group_on, writer, classic
-):
+def test_from_classic_to_consumer_and_back_without_a_stop(kafka, names, group_on, writer, classic):
     """One member after the other (KIP-848, "online upgrade"), and the way back."""
     kafka.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka)
@@ -256,13 +254,8 @@ class Beside:
         self._command = command
 
     def __enter__(self):
-        import subprocess
-        import tempfile
-
         self._out = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            self._command, stdout=self._out, stderr=subprocess.DEVNULL
-        )
+        self._process = subprocess.Popen(self._command, stdout=self._out, stderr=subprocess.DEVNULL)
         return self
 
     def lines(self):
@@ -337,7 +330,7 @@ def test_no_poll_in_time(kafka, names, records):
             other.poll(timeout_ms=500)
             assert other.assignment() == set()
             time.sleep(1.5)
-            until(lambda: other.assignment(), other)
+            until(other.assignment, other)
             with pytest.raises(CommitFailedError, match="max_poll_interval_ms"):
                 slow.commit()
         assert len(read(slow, 10)) == 10
