@@ -77,16 +77,7 @@ def test_one_member_reads_commits_and_leaves(kafka, names, records):
         found = read(consumer, 1_000)
         assert len({(record.partition, record.offset) for record in found}) == 1_000
         consumer.commit()
-        metadata = consumer.group_metadata()
-        assert metadata.generation_id > 0
-        described = kafka.tool(
-            "kafka-consumer-groups", "--describe", "--members", "--verbose", "--group", names.group
-        )
-        assert metadata.member_id in described
-        state = kafka.tool("kafka-consumer-groups", "--describe", "--state", "--group", names.group)
-        assert "uniform" in state
-    groups = kafka.tool("kafka-consumer-groups", "--list", "--state")
-    assert f"{names.group} Empty" in " ".join(groups.split())  # at once: it said that it goes
+        assert consumer.group_metadata().generation_id > 0
     with Consumer(names.topic, **options(kafka, names)) as consumer:
         until(lambda: len(consumer.assignment()) == PARTITIONS, consumer)
         ends = kafka.end_offsets(names.topic)
@@ -95,6 +86,20 @@ def test_one_member_reads_commits_and_leaves(kafka, names, records):
         assert all(consumer.position(tp) == ends[tp.partition] for tp in consumer.assignment())
 
 
+@pytest.mark.slow
+def test_what_kafkas_own_tool_says_of_it(kafka, names):
+    kafka.create_topic(names.topic, PARTITIONS)
+    with Consumer(names.topic, **options(kafka, names)) as consumer:
+        until(lambda: len(consumer.assignment()) == PARTITIONS, consumer)
+        what = ("--describe", "--group", names.group)
+        members = kafka.tool("kafka-consumer-groups", *what, "--members", "--verbose")
+        assert consumer.group_metadata().member_id in members
+        assert "uniform" in kafka.tool("kafka-consumer-groups", *what, "--state")
+    groups = kafka.tool("kafka-consumer-groups", "--list", "--state")
+    assert f"{names.group} Empty" in " ".join(groups.split())  # at once: it said that it goes
+
+
+@pytest.mark.slow
 def test_assignors_by_name(kafka, names):
     kafka.create_topic(names.topic, PARTITIONS)
     ours = options(kafka, names, group_remote_assignor="range")
@@ -135,6 +140,7 @@ def test_subscriptions_change(kafka, names, records):
         assert len(read(consumer, 10)) == 10
 
 
+@pytest.mark.slow
 def test_a_pattern_that_matches_nothing_yet(kafka, names, records):
     ours = options(kafka, names, metadata_max_age_ms=500)
     with Consumer(**ours) as consumer:
@@ -150,7 +156,12 @@ def test_a_pattern_that_matches_nothing_yet(kafka, names, records):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("kcore", "kcore"), ("kcore", "confluent"), ("confluent", "kcore")]
+    ("first", "second"),
+    [
+        ("kcore", "confluent"),
+        pytest.param("kcore", "kcore", marks=pytest.mark.slow),
+        pytest.param("confluent", "kcore", marks=pytest.mark.slow),
+    ],
 )
 def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, second):
     kafka.create_topic(names.topic, PARTITIONS)
@@ -174,7 +185,8 @@ def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, seco
         finish(kafka, names, group)
 
 
-@pytest.mark.parametrize("transport", ["selectors", pytest.param("gevent", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["selectors", "gevent"])
 def test_a_killed_members_partitions_are_taken_over(kafka, names, group_on, writer, transport):
     kafka.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka)
@@ -188,6 +200,7 @@ def test_a_killed_members_partitions_are_taken_over(kafka, names, group_on, writ
         finish(kafka, names, group)
 
 
+@pytest.mark.slow
 def test_more_members_than_partitions(kafka, names, group_on, records):
     kafka.create_topic(names.topic, 2)
     group = group_on(kafka)
@@ -198,7 +211,8 @@ def test_more_members_than_partitions(kafka, names, group_on, records):
     assert group.sessions.count() == 1_000
 
 
-@pytest.mark.parametrize("classic", ["kcore", pytest.param("confluent", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("classic", ["kcore", "confluent"])
 def test_from_classic_to_consumer_and_back_without_a_stop(kafka, names, group_on, writer, classic):
     """One member after the other (KIP-848, "online upgrade"), and the way back."""
     kafka.create_topic(names.topic, PARTITIONS)
@@ -219,6 +233,7 @@ def test_from_classic_to_consumer_and_back_without_a_stop(kafka, names, group_on
         finish(kafka, names, group)
 
 
+@pytest.mark.slow
 def test_with_javas_consumer(kafka, names, records):
     """Kafka's own console consumer as the other member: both read their half."""
     kafka.create_topic(names.topic, PARTITIONS)
@@ -271,6 +286,7 @@ class Beside:
 # -- static members ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_static_member_comes_back_to_what_it_had(kafka, names):
     kafka.create_topic(names.topic, 4)
     other = Consumer(names.topic, **options(kafka, names, group_instance_id="other"))
@@ -336,29 +352,6 @@ def test_no_poll_in_time(kafka, names, records):
         assert len(read(slow, 10)) == 10
         assert told == ["assigned", "lost", "assigned"]
         slow.commit()
-
-
-@pytest.mark.slow
-def test_the_coordinator_comes_back(kafka3, names, group_on, writer):
-    """The node that coordinates the group is killed and started again, while members read."""
-    kafka3.create_topic(names.topic, PARTITIONS)
-    group = group_on(kafka3)
-    with writer(kafka3, names.topic) as writing:
-        members = [group.add(**OURS) for _ in range(2)]
-        group.wait_shared(members, PARTITIONS)
-        group.wait(lambda: len(group.sessions.reached()) == PARTITIONS)
-        index = kafka3.index_of(kafka3.coordinator(names.group))
-        kafka3.kill(index)
-        members.append(group.add(**OURS))
-        group.wait_shared(members, PARTITIONS, timeout_s=90)
-        kafka3.restart(index)
-        group.leave(members.pop(0))
-        group.wait_shared(members, PARTITIONS, timeout_s=90)
-        writing.stop()
-        ends = kafka3.end_offsets(names.topic)
-        group.wait_read(lambda: ends, timeout_s=90)
-    group.stop()
-    group.sessions.check(ends)
 
 
 @pytest.mark.slow
