@@ -13,6 +13,7 @@ One reconciliation at a time: where the coordinator changes its mind meanwhile, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from kcore.errors import KafkaError
@@ -55,6 +56,7 @@ class Reconciliation(Steps):
         self._revoked: list[TopicPartition] = []
         self._names: dict[bytes, str] = {}  # of what is owned or being taken
         self._committing = False
+        self._begun = 0  # reconciliations that had something to commit
         self._looked: tuple[int, Owned | None] | None = None  # (metadata version, target) seen last
         self._attempts = 0  # to learn the names of topics
 
@@ -252,12 +254,20 @@ class Reconciliation(Steps):
             host.suspend(self._revoked)
             if self._autocommit.possible:
                 until_ms = now_ms + self._ctx.config.max_poll_interval_ms
-                self._committing = self._autocommit.commit(self._committed, deadline_ms=until_ms)
+                self._committing = self._autocommit.commit(self._after(), deadline_ms=until_ms)
         self._go_on(now_ms)
 
-    def _committed(self, error: KafkaError | None) -> None:
-        del error  # the event tells of it; the partitions go in any case
-        self._committing = False
+    def _after(self) -> Callable[[KafkaError | None], None]:
+        """What follows the commit of this reconciliation, unless it is over by then."""
+        self._begun += 1
+        begun = self._begun
+
+        def committed(error: KafkaError | None) -> None:
+            del error  # the event tells of it; the partitions go in any case
+            if begun == self._begun:
+                self._committing = False
+
+        return committed
 
     def _go_on(self, now_ms: int) -> None:
         """Tell what goes, or if it is nothing, what comes."""

@@ -266,6 +266,37 @@ def test_n3_fenced_while_committing() -> None:
     assert world.new_events(PartitionsRevoked, PartitionsLost) == [
         PartitionsLost(tuple(tps("t1-0 t1-1")))
     ]
+    world.poll()
+    world.take("t1-1")
+    assert world.member.stable  # nobody waits for that commit any more
+    assert world.host.owned == tps("t1-1")
+
+
+def test_n3_the_commit_of_an_earlier_reconciliation_ends_no_later_one() -> None:
+    world = stable(enable_auto_commit=True, request_timeout_ms=60_000)
+    world.host.consumed = {tp("t1-0"): OffsetAndMetadata(7), tp("t1-1"): OffsetAndMetadata(8)}
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    for request in world.open(ApiKey.OFFSET_COMMIT):
+        world.network.open.remove(request)
+    world.poll()
+    (early,) = world.open(ApiKey.OFFSET_COMMIT)
+    world.run(INTERVAL_MS)
+    world.refuse(E.FENCED_MEMBER_EPOCH)
+    world.poll()
+    world.poll()
+    world.take("t1-0 t1-1", epoch=3)
+    world.run(INTERVAL_MS - 1_000)
+    world.run(1_000)
+    world.beat("t1-1", epoch=4)
+    world.new_events()
+    world.poll()
+    assert world.member.step is Step.COMMITTING
+    world._reply(early, E.UNKNOWN_MEMBER_ID)
+    world.settle()
+    world.poll()
+    assert world.member.step is Step.COMMITTING
+    assert not world.new_events(PartitionsRevoked)
 
 
 # -- N4: fenced ------------------------------------------------------------------------------------
