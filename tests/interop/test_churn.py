@@ -22,9 +22,10 @@ SOON = {"metadata_max_age_ms": 2_000}  # new partitions are found
     ids=["classic", "consumer", "both"],
 )
 def test_nothing_is_lost_or_doubled_whatever_happens_to_members(
-    kafka, names, group_on, writer, seed, kinds
+    kafka, names, group_on, writer, quick, seed, kinds
 ):
     rng = random.Random(seed)
+    quick(kafka)
     kafka.create_topic(names.topic, PARTITIONS)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     group = group_on(kafka)

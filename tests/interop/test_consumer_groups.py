@@ -31,6 +31,11 @@ def taken_away(group, member):
     )
 
 
+@pytest.fixture(autouse=True)
+def _quick(kafka, quick):
+    quick(kafka)
+
+
 def finish(kafka, names, group):
     ends = kafka.end_offsets(names.topic)
     group.wait_read(lambda: ends)

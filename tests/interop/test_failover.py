@@ -28,7 +28,10 @@ def reached_beyond(group, marks):
 
 @PROTOCOLS
 @pytest.mark.parametrize("how", ["restart", "kill", "pause"])
-def test_the_coordinators_broker_goes_while_reading(kafka3, names, group_on, writer, how, options):
+def test_the_coordinators_broker_goes_while_reading(
+    kafka3, names, group_on, writer, quick, how, options
+):
+    quick(kafka3)
     kafka3.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka3)
     numbers = [group.add(**options) for _ in range(3)]
@@ -59,7 +62,8 @@ def test_the_coordinators_broker_goes_while_reading(kafka3, names, group_on, wri
 
 
 @PROTOCOLS
-def test_each_node_is_restarted_in_turn(kafka3, names, group_on, writer, options):
+def test_each_node_is_restarted_in_turn(kafka3, names, group_on, writer, quick, options):
+    quick(kafka3)
     kafka3.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka3)
     numbers = [group.add(**options) for _ in range(2)]
