@@ -2,11 +2,14 @@
 and members of the classic protocol in the same group.
 """
 
+import os
+import signal
 import subprocess
 import tempfile
 import time
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from leftovers import KAFKA_PYTHON
 
 import kcore
@@ -359,6 +362,75 @@ def test_no_poll_in_time(kafka, names, records):
         assert len(read(slow, 10)) == 10
         assert told == ["assigned", "lost", "assigned"]
         slow.commit()
+
+
+@pytest.mark.slow
+def test_a_member_that_stands_still_is_fenced_and_comes_back(kafka, names, group_on, writer):
+    kafka.create_topic(names.topic, PARTITIONS)
+    group = group_on(kafka)
+    with writer(kafka, names.topic) as writing:
+        members = [group.add(**OURS) for _ in range(2)]
+        group.wait_shared(members, PARTITIONS)
+        group.wait(lambda: len(group.sessions.reached()) == PARTITIONS)
+        os.kill(group.pid(members[0]), signal.SIGSTOP)
+        group.wait(lambda: len(group.sessions.held(members[1])) == PARTITIONS)
+        os.kill(group.pid(members[0]), signal.SIGCONT)
+        group.wait(lambda: lost(group, members[0]))
+        group.wait_shared(members, PARTITIONS)
+        writing.stop()
+        finish(kafka, names, group)
+
+
+def lost(group, member):
+    return [said for number, said in group.messages if number == member and said["said"] == "lost"]
+
+
+@pytest.mark.slow
+def test_a_listener_that_takes_too_long(kafka, names):
+    """Its time is that of a poll, and that for which the coordinator waits. What it was told of goes
+    through to its end; then all is lost, and had again.
+    """
+    kafka.create_topic(names.topic, 2)
+    told = []
+
+    class Slow(kcore.ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned):
+            told.append(("assigned", len(assigned)))
+
+        def on_partitions_revoked(self, revoked):
+            told.append(("revoked", len(revoked)))
+            if len(told) == 2:
+                time.sleep(2)
+
+        def on_partitions_lost(self, lost):
+            told.append(("lost", len(lost)))
+
+    with Consumer(**options(kafka, names, max_poll_interval_ms=1_000)) as slow:
+        slow.subscribe([names.topic], listener=Slow())
+        until(lambda: len(slow.assignment()) == 2, slow)
+        with Consumer(names.topic, **options(kafka, names)) as other:
+            other.poll(timeout_ms=500)
+            until(lambda: len(told) >= 4, slow)
+            until(lambda: len(slow.assignment()) == len(other.assignment()) == 1, slow, other)
+        until(lambda: len(slow.assignment()) == 2, slow)
+    assert told[:4] == [("assigned", 2), ("revoked", 1), ("assigned", 0), ("lost", 1)]
+
+
+@pytest.mark.slow
+def test_a_topic_that_is_made_anew(kafka, names, records):
+    """The same name, another id: it is read from its beginning."""
+    kafka.create_topic(names.topic, 1)
+    kafka.produce(names.topic, records(10))
+    ours = options(kafka, names, metadata_max_age_ms=500)
+    with Consumer(names.topic, **ours) as consumer:
+        read(consumer, 10)
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        admin.delete_topics([names.topic])[names.topic].result(20)
+        until(lambda: not consumer.assignment(), consumer)
+        kafka.create_topic(names.topic, 2)
+        kafka.produce(names.topic, records(10))
+        assert min(record.offset for record in read(consumer, 10)) == 0
+        until(lambda: len(consumer.assignment()) == 2, consumer)
 
 
 @pytest.mark.slow
