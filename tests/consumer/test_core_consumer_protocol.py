@@ -1,11 +1,14 @@
 """`ConsumerCore` as a member of the consumer protocol (KIP-848): real bytes, virtual time."""
 
+import random
+
 import pytest
 from scripted_coordinator import ScriptedCoordinator
 from test_core_world import FAULTS, T0, T1, drain, garbage, group_member, world_of
 
 from kcore.errors import KafkaError, UnsupportedVersionError
 from kcore.events import Closed, ErrorRaised, HeartbeatAnswered, PartitionsLost, PartitionsRevoked
+from kcore.group.consumer_heartbeat import ConsumerHeartbeats
 from kcore.wire.apis import ApiKey
 
 BEAT = ApiKey.CONSUMER_GROUP_HEARTBEAT
@@ -78,6 +81,64 @@ def test_members_that_come_and_go_read_everything_once():
     assert {tp.partition: offsets for tp, offsets in seen.items()} == {
         number: list(range(300)) for number in range(6)
     }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_to_links_and_members_everything_is_read(seed):
+    """And in the end everything is had by somebody, and nothing by two."""
+    rng = random.Random(seed)
+    world, cluster, total, group = world_with(partitions=6, batches=40, nodes=3)
+    clients = [member(world, auto_commit_interval_ms=200) for _ in range(3)]
+    seen = {}
+    for round_ in range(1_500):
+        world.run(20, polls_ms=20)
+        for client in clients:
+            for tp, records in client.take(3).items():
+                seen.setdefault(tp, set()).update(record.offset for record in records)
+        what = rng.random()
+        some = rng.choice(clients)
+        if round_ > 800:
+            continue
+        if what < 0.03 and some.links:
+            world.cut(some, rng.choice(sorted(some.links)))
+        elif what < 0.035:
+            group.members.pop(rng.choice(sorted(group.members) or [""]), None)
+            group.epoch += 1
+        elif what < 0.04:
+            cluster.coordinator = rng.choice([1, 2, 3])
+        elif what < 0.045:
+            clients.remove(some)
+            some.core.close(world.now, 2_000)
+            some.drain()
+            clients.append(member(world, auto_commit_interval_ms=200))
+    world.run(20_000, polls_ms=100)
+    owned = sorted(tp.partition for client in clients for tp in client.core.assignment())
+    assert owned == list(range(6))
+    assert {tp.partition: sorted(offsets) for tp, offsets in seen.items()} == {
+        number: list(range(200)) for number in range(6)
+    }
+
+
+def test_an_idle_members_heartbeats_are_taken_as_bytes(monkeypatch):
+    read = []
+    answered = ConsumerHeartbeats._answered
+
+    def spied(self, *args):
+        read.append(args)
+        answered(self, *args)
+
+    monkeypatch.setattr(ConsumerHeartbeats, "_answered", spied)
+    world, cluster, total, group = world_with()
+    client = member(world)
+    drain(world, [client], total)
+    world.run(60_000, polls_ms=100)
+    assert 55 <= cluster.count(BEAT) <= 70
+    assert len(client.of(HeartbeatAnswered)) == cluster.count(BEAT)
+    assert len(read) <= 4
+    # What is not the same again is read.
+    other = member(world)
+    world.run(5_000, polls_ms=100)
+    assert len(client.core.assignment()) == len(other.core.assignment()) == 1
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -387,8 +387,8 @@ def lost(group, member):
 
 @pytest.mark.slow
 def test_a_listener_that_takes_too_long(kafka, names):
-    """Its time is that of a poll, and that for which the coordinator waits. What it was told of goes
-    through to its end; then all is lost, and had again.
+    """Its time is that of a poll, and that for which the coordinator waits. What it was told of
+    goes through to its end; then all is lost, and had again.
     """
     kafka.create_topic(names.topic, 2)
     told = []
