@@ -128,6 +128,7 @@ CONSUMER_OFFSET_COMMIT: Final = Effects(
         Code.FENCED_MEMBER_EPOCH: Effect.UNOWNED,
         Code.FENCED_INSTANCE_ID: Effect.UNOWNED,
         Code.ILLEGAL_GENERATION: Effect.UNOWNED,
+        Code.GROUP_ID_NOT_FOUND: Effect.UNOWNED,
     },
     Effect.FATAL,
 )

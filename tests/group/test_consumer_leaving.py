@@ -215,7 +215,9 @@ def test_a_stale_epoch_of_one_try_can_be_tried_again_by_who_asked() -> None:
     assert world.member.stable
 
 
-@pytest.mark.parametrize("code", [E.UNKNOWN_MEMBER_ID, E.FENCED_MEMBER_EPOCH, E.FENCED_INSTANCE_ID])
+@pytest.mark.parametrize(
+    "code", [E.UNKNOWN_MEMBER_ID, E.FENCED_MEMBER_EPOCH, E.FENCED_INSTANCE_ID, E.GROUP_ID_NOT_FOUND]
+)
 def test_a_commit_that_is_refused_leaves_the_rest_to_heartbeats(code: int) -> None:
     world = stable()
     ended = commit(world, world.now + 5_000)
