@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from kcore.connection.calls import Answer, Message
+from kcore.connection.calls import Answer, Build, Message
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined, GroupLeft, HeartbeatAnswered
 from kcore.group.config import CONSUMER, MAX_IMMEDIATE_RETRIES
@@ -52,14 +52,14 @@ _TOO_OLD: Final = (
 
 
 class _Told(NamedTuple):
-    """What the coordinator was told of this member; `owned` is None before it has anything."""
+    """What the coordinator was told of this member."""
 
     topics: tuple[str, ...]
     owned: Owned
 
 
 class ConsumerHeartbeats:
-    """on_target(now_ms): the coordinator has said what this member is to have. on_sent(): what is
+    """on_target(): the coordinator has said what this member is to have. on_sent(): what is
     owned is on its way to the coordinator. on_stalled(now_ms): as of the classic protocol (B6).
     on_fenced(now_ms): the membership is refused for good.
     """
@@ -83,7 +83,8 @@ class ConsumerHeartbeats:
         self._changed = False  # the subscription is not what was told
         self._busy = False  # one is on its way
         self._count = 0  # the membership that timers and `_busy` are about
-        self._interval_ms = 0  # 0: not told yet
+        self._interval_ms = 0  # not told yet
+        self._taken_in = False  # the coordinator may count our member id in, from before
         self._failures = 0
         self._rejoins = 0  # in a row, each of which was refused
         self._repeated = Repeated()
@@ -284,7 +285,7 @@ class ConsumerHeartbeats:
         self._interval_ms = body.heartbeat_interval_ms
         ctx.timers.set(Timer.HEARTBEAT, sent_ms + self._interval_ms)
         self._good(now_ms)
-        membership.named = True
+        membership.named = self._taken_in = True
         membership.accepted(member_id, body.member_epoch)
         if body.assignment is not None and membership.state in _TAKES_TARGETS:
             membership.target = _target(body.assignment)
@@ -307,17 +308,16 @@ class ConsumerHeartbeats:
         if isinstance(error, UnsupportedVersionError):
             self._fatal(_too_old(error), now_ms)
         else:
+            self._taken_in = True  # for all we know
             self._failed(now_ms)
 
     def _refused(self, body: Any, sent: Generation, now_ms: int) -> KafkaError:
         code = body.error_code
         error: KafkaError = error_of(code, body.error_message or "the coordinator refuses")
-        effect = CONSUMER_HEARTBEAT.of(code)
-        if code == ErrorCode.GROUP_ID_NOT_FOUND and sent.valid:
-            effect = Effect.OUTDATED  # it was there; where one joins, it is of another kind
-        if effect is Effect.FATAL and error.retriable:
-            effect = Effect.RETRY
-        if effect is Effect.MOVED:
+        effect = self._effect(code, error, sent)
+        if effect is Effect.AGAIN:
+            self._reclaim(now_ms)
+        elif effect is Effect.MOVED:
             self._coordinator.lost(str(error), now_ms)
             self._told = None
             self._ctx.timers.set(Timer.HEARTBEAT, now_ms)  # as soon as there is one again
@@ -336,6 +336,25 @@ class ConsumerHeartbeats:
             self._fatal(error, now_ms)
         return error
 
+    def _effect(self, code: int, error: KafkaError, sent: Generation) -> Effect:
+        effect = CONSUMER_HEARTBEAT.of(code)
+        if code == ErrorCode.GROUP_ID_NOT_FOUND and sent.valid:
+            return Effect.OUTDATED  # it was there; where one joins, it is of another kind
+        if code == ErrorCode.UNRELEASED_INSTANCE_ID and self._taken_in:
+            return Effect.AGAIN
+        return Effect.RETRY if effect is Effect.FATAL and error.retriable else effect
+
+    def _reclaim(self, now_ms: int) -> None:
+        """The one who holds our instance id may be ourselves, from before: a join whose answer was
+        lost, or a membership that ended here alone. If so it is given up, else nothing comes of it.
+        """
+        self._taken_in = False
+        self._coordinator.ask(
+            ApiKey.CONSUMER_GROUP_HEARTBEAT, self._leaving(), lambda *_: None, now_ms
+        )
+        self._told = None
+        self._ctx.timers.set(Timer.HEARTBEAT, now_ms)  # right behind it
+
     def _fatal(self, error: KafkaError, now_ms: int) -> None:
         self._membership.fence(error, now_ms)
         self._on_fenced(now_ms)
@@ -347,15 +366,27 @@ class ConsumerHeartbeats:
     ) -> bool:
         """N6: the last heartbeat, once. See kcore.group.leaving.Leave."""
         del fresh_link  # nothing here is held by the coordinator
-        membership, config = self._membership, self._ctx.config
+        membership = self._membership
         if not membership.named:
             return False
         self._ctx.emit(GroupLeft(reason))
         if self._coordinator.key is None:
             return False
-        static = config.group_instance_id is not None
-        member_id = membership.generation.member_id
         membership.leave_sent()
+
+        def answered(answer: Answer, at_ms: int) -> None:
+            # Whatever it says, the coordinator's session timeout does the rest.
+            if answer.error is None and membership.state is ConsumerState.LEAVING:
+                self._taken_in = False
+            membership.left()
+            done(at_ms)
+
+        self._coordinator.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, self._leaving(), answered, now_ms)
+        return True
+
+    def _leaving(self) -> Build:
+        config, member_id = self._ctx.config, self._membership.generation.member_id
+        static = config.group_instance_id is not None
 
         def build(version: int) -> Message:
             del version
@@ -366,13 +397,7 @@ class ConsumerHeartbeats:
                 instance_id=config.group_instance_id,
             )
 
-        def answered(_: Answer, at_ms: int) -> None:
-            # Whatever it says, the coordinator's session timeout does the rest.
-            membership.left()
-            done(at_ms)
-
-        self._coordinator.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, build, answered, now_ms)
-        return True
+        return build
 
 
 def _too_old(error: KafkaError) -> UnsupportedVersionError:

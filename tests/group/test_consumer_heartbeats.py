@@ -225,6 +225,11 @@ FATAL = {
 def test_n5_fatal(code: E) -> None:
     world = stable(await_acknowledgement=True)
     world.next_beat()
+    if code is E.UNRELEASED_INSTANCE_ID:  # the first time it may be ourselves
+        world.refuse(code)
+        leave, _ = world.open(BEAT)
+        world._reply(leave, E.UNKNOWN_MEMBER_ID)
+        world.settle()
     world.refuse(code, message="the broker's own words")
     assert world.member.state is S.FATAL
     world.poll()
@@ -245,6 +250,53 @@ def test_n5_fatal(code: E) -> None:
     world.poll()
     world.poll()
     assert world.request(BEAT).body.member_epoch == 0
+
+
+def find_again(world: ConsumerWorld) -> None:
+    """The coordinator was lost before it had done anything: a look-up, the next heartbeat."""
+    world.run(150)
+    world.find()
+    world.run(150)
+
+
+@pytest.mark.parametrize("how", ["the answer was lost", "fenced"])
+def test_an_instance_id_that_we_hold_ourselves_is_given_up_and_had_again(how: str) -> None:
+    """A coordinator that has us in refuses a second join under the same instance id."""
+    world = ConsumerWorld(config={"group_instance_id": "i"})
+    if how == "fenced":
+        world.become_stable()
+        world.next_beat()
+        world.refuse(E.FENCED_MEMBER_EPOCH)
+        world.poll()
+        world.poll()
+    else:
+        world.start()
+        world.refuse(DisconnectedError("gone"))
+        find_again(world)
+    join = world.request(BEAT)
+    assert join.body.member_epoch == 0
+    world.refuse(E.UNRELEASED_INSTANCE_ID)
+    leave, again = world.open(BEAT)
+    assert (leave.body.member_epoch, again.body.member_epoch) == (-2, 0)
+    assert leave.body.member_id == again.body.member_id == join.body.member_id
+    assert world.said(again) == FULL
+    world._reply(leave, E.NONE)
+    world.settle()
+    world.take("t1-0")
+    assert world.member.stable
+
+
+def test_an_instance_id_that_another_one_holds_is_tried_for_once() -> None:
+    world = ConsumerWorld(config={"group_instance_id": "i"})
+    world.start()
+    world.refuse(DisconnectedError("gone"))
+    find_again(world)
+    world.refuse(E.UNRELEASED_INSTANCE_ID)
+    leave, again = world.open(BEAT)
+    world._reply(leave, E.FENCED_INSTANCE_ID)
+    world._reply(again, E.UNRELEASED_INSTANCE_ID)
+    world.settle()
+    assert world.member.state is S.FATAL
 
 
 def test_n5_fatal_where_a_group_of_another_kind_is() -> None:

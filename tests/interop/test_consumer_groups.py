@@ -328,6 +328,21 @@ def test_a_static_member_comes_back_to_what_it_had(kafka, names):
             assert other.assignment() == others
 
 
+@pytest.mark.slow
+def test_a_static_member_that_is_still_in_joins_again(kafka, names):
+    """Its membership ended on this side alone (in life: the answer to its join was lost). Kafka
+    refuses a second join under an instance id that is in; Java's consumer gives up then.
+    """
+    kafka.create_topic(names.topic, 2)
+    with Consumer(names.topic, **options(kafka, names, group_instance_id="me")) as consumer:
+        until(lambda: len(consumer.assignment()) == 2, consumer)
+        engine = consumer._engine
+        engine.core._group._membership.reset("as if", engine.pump.now_ms())
+        consumer.poll(timeout_ms=0)
+        assert consumer.assignment() == set()
+        until(lambda: len(consumer.assignment()) == 2, consumer, timeout_s=4)
+
+
 # -- losing the membership -----------------------------------------------------------------------
 
 
