@@ -334,13 +334,25 @@ def test_a_static_member_that_is_still_in_joins_again(kafka, names):
     refuses a second join under an instance id that is in; Java's consumer gives up then.
     """
     kafka.create_topic(names.topic, 2)
-    with Consumer(names.topic, **options(kafka, names, group_instance_id="me")) as consumer:
-        until(lambda: len(consumer.assignment()) == 2, consumer)
-        engine = consumer._engine
-        engine.core._group._membership.reset("as if", engine.pump.now_ms())
-        consumer.poll(timeout_ms=0)
-        assert consumer.assignment() == set()
-        until(lambda: len(consumer.assignment()) == 2, consumer, timeout_s=4)
+    told = []
+
+    class Listener(kcore.ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned):
+            told.append(len(assigned))
+
+        def on_partitions_revoked(self, revoked):
+            told.append("revoked")
+
+        def on_partitions_lost(self, lost):
+            told.append(-len(lost))
+
+    consumer = Consumer(**options(kafka, names, group_instance_id="me"))
+    consumer.subscribe([names.topic], listener=Listener())
+    until(lambda: len(consumer.assignment()) == 2, consumer)
+    engine = consumer._engine
+    engine.core._group._membership.reset("as if", engine.pump.now_ms())
+    until(lambda: told == [2, -2, 2], consumer, timeout_s=4)
+    consumer.close()
 
 
 # -- losing the membership -----------------------------------------------------------------------
