@@ -44,6 +44,9 @@ _TAKES_TARGETS: Final = (
     ConsumerState.ACKNOWLEDGING,
     ConsumerState.STABLE,
 )
+# What a join is answered where the member id, or the instance id, is in already. (A member id: not
+# by Kafka 4.3, which takes the member back in.)
+_STILL_IN: Final = (ErrorCode.UNRELEASED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
 _TOO_OLD: Final = (
     "group_protocol='consumer' needs brokers that serve it: Apache Kafka 4.0 or later, with"
     " 'consumer' among group.coordinator.rebalance.protocols; group_protocol='classic' works with"
@@ -340,13 +343,13 @@ class ConsumerHeartbeats:
         effect = CONSUMER_HEARTBEAT.of(code)
         if code == ErrorCode.GROUP_ID_NOT_FOUND and sent.valid:
             return Effect.OUTDATED  # it was there; where one joins, it is of another kind
-        if code == ErrorCode.UNRELEASED_INSTANCE_ID and self._taken_in:
+        if code in _STILL_IN and self._taken_in and not sent.valid:
             return Effect.AGAIN
         return Effect.RETRY if effect is Effect.FATAL and error.retriable else effect
 
     def _reclaim(self, now_ms: int) -> None:
-        """The one who holds our instance id may be ourselves, from before: a join whose answer was
-        lost, or a membership that ended here alone. If so it is given up, else nothing comes of it.
+        """Who is in already may be ourselves, from before: a join whose answer was lost, or a
+        membership that ended here alone. If so it is given up, else nothing comes of it.
         """
         self._taken_in = False
         self._coordinator.ask(

@@ -225,11 +225,6 @@ FATAL = {
 def test_n5_fatal(code: E) -> None:
     world = stable(await_acknowledgement=True)
     world.next_beat()
-    if code is E.UNRELEASED_INSTANCE_ID:  # the first time it may be ourselves
-        world.refuse(code)
-        leave, _ = world.open(BEAT)
-        world._reply(leave, E.UNKNOWN_MEMBER_ID)
-        world.settle()
     world.refuse(code, message="the broker's own words")
     assert world.member.state is S.FATAL
     world.poll()
@@ -284,6 +279,23 @@ def test_an_instance_id_that_we_hold_ourselves_is_given_up_and_had_again(how: st
     world.settle()
     world.take("t1-0")
     assert world.member.stable
+
+
+def test_a_member_id_that_is_still_in_is_given_up_and_had_again() -> None:
+    """Brokers that refuse epoch 0 of a member they know (C7) would do so for a whole session."""
+    world = ConsumerWorld()
+    world.become_stable()
+    world.next_beat()
+    world.refuse(E.FENCED_MEMBER_EPOCH)
+    world.poll()
+    world.poll()
+    world.refuse(E.FENCED_MEMBER_EPOCH)
+    leave, again = world.open(BEAT)
+    assert (leave.body.member_epoch, again.body.member_epoch) == (-1, 0)
+    world._reply(leave, E.NONE)
+    world.settle()
+    world.refuse(E.FENCED_MEMBER_EPOCH)  # no more than once
+    assert [it.body.member_epoch for it in world.open(BEAT)] == [0]
 
 
 def test_an_instance_id_that_another_one_holds_is_tried_for_once() -> None:
