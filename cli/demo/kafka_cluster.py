@@ -227,6 +227,7 @@ class KafkaCluster:
             "auto.create.topics.enable": "false",
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "1000",
+            "group.consumer.assignment.interval.ms": "0",
             "offsets.topic.num.partitions": "4",
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.num.partitions": "4",
@@ -242,6 +243,9 @@ class KafkaCluster:
             "controlled.shutdown.enable": "true",
             "broker.session.timeout.ms": "6000",
             "broker.heartbeat.interval.ms": "1000",
+            # How quick a group may be made; what groups are by default stays Kafka's own.
+            "group.consumer.min.session.timeout.ms": "1000",
+            "group.consumer.min.heartbeat.interval.ms": "100",
         }
         return settings | self._settings
 
