@@ -6,7 +6,7 @@ import aiokafka
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as Range
-from async_consumers import Seen, consumer, run
+from async_consumers import Seen, consumer, options, run
 from foreign_members import ConfluentMember
 from leftovers import ALSO_AIOKAFKA
 
@@ -62,15 +62,26 @@ class Commits(ConsumerRebalanceListener):
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_a_group_on_one_loop_that_commits_as_it_gives_up(kafka, names, topic, writer, strategy):
+KINDS = {
+    "range": {"partition_assignment_strategy": "range"},
+    "cooperative-sticky": {"partition_assignment_strategy": "cooperative-sticky"},
+    "consumer protocol": {"group_protocol": "consumer"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_group_on_one_loop_that_commits_as_it_gives_up(kafka, names, topic, writer, quick, kind):
     """Members come and go while somebody writes: what was committed is read by nobody else."""
+    quick(kafka)
+    wanted = options(kafka, names.group) | KINDS[kind]
+    if "group_protocol" in wanted:
+        del wanted["heartbeat_interval_ms"]  # the brokers say that
 
     async def main():
         seen, readers = Seen(), []
 
         async def member(leave):
-            reader = consumer(kafka, group_id=names.group, partition_assignment_strategy=strategy)
+            reader = AsyncConsumer(**wanted)
             reader.subscribe([topic], listener=Commits(reader))
             async with reader:
                 readers.append(reader)
