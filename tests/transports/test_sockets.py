@@ -6,8 +6,9 @@ import socket
 import sys
 
 import pytest
+from stepped_asyncio import make_transport
 
-from kcore.transports import SocketOptions, create
+from kcore.transports import SocketOptions
 from kcore.transports.core import Address
 from kcore.transports.sockets import is_loopback, start_connect, unpace
 
@@ -78,6 +79,6 @@ def test_an_address_that_may_be_anybodys(host):
 
 def test_a_real_connection(driver):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        sock = create(driver).connect(Address(socket.AF_INET, server.getsockname()))
+        sock = make_transport(driver).connect(Address(socket.AF_INET, server.getsockname()))
         with sock:
             assert not sock.getsockopt(*CONGESTION, 16).startswith(b"bbr")
