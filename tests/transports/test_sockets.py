@@ -78,7 +78,9 @@ def test_an_address_that_may_be_anybodys(host):
 
 
 def test_a_real_connection(driver):
+    transport = make_transport(driver)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        sock = make_transport(driver).connect(Address(socket.AF_INET, server.getsockname()))
+        sock = transport.connect(Address(socket.AF_INET, server.getsockname()))
         with sock:
             assert not sock.getsockopt(*CONGESTION, 16).startswith(b"bbr")
+    transport.close()
