@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from kcore.coordinator.appends import Appends
 from kcore.coordinator.cleaning import Cleaning, sweep_key
 from kcore.coordinator.commits import Commits
+from kcore.coordinator.consumer import records
+from kcore.coordinator.consumer.fencing import Fencing
+from kcore.coordinator.consumer.heartbeats import Heartbeats
 from kcore.coordinator.context import Context
 from kcore.coordinator.fetches import Fetches
 from kcore.coordinator.front import BaseShard
@@ -19,7 +22,12 @@ from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from kcore.wire.messages import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 
 class Shard(BaseShard):
@@ -42,6 +50,8 @@ class Shard(BaseShard):
         self.rebalance = Rebalance(context)
         self.joining = Joining(context, self.rebalance)
         self.membership = Membership(context, self.rebalance)
+        self.fencing = Fencing(context)
+        self.heartbeats = Heartbeats(context, self.fencing)
         self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)
         self.cleaning = Cleaning(context, self.offsets)
@@ -62,6 +72,8 @@ class Shard(BaseShard):
                 self.rebalance.renew_session(group, member, now_ms)
             if len(group.members) > self.context.config.group_max_size:
                 self.rebalance.prepare(group, now_ms)
+        for consumers in self.context.consumers.values():
+            self.fencing.load(consumers, now_ms)
 
     def resign(self, error: ErrorCode, now_ms: int) -> None:
         """U3: another node has the partition now. Whoever waits is to look for it."""
@@ -70,6 +82,9 @@ class Shard(BaseShard):
         groups, self.context.groups = self.context.groups, {}
         for group in groups.values():
             dismiss(self.context, group, error, now_ms)
+        consumers, self.context.consumers = self.context.consumers, {}
+        for group_id, one in consumers.items():
+            self.fencing.forget(group_id, list(one.members))
 
     # Replay --------------------------------------------------------------------------------------
 
@@ -87,13 +102,17 @@ class Shard(BaseShard):
             self.offsets.replay_epoch(item.producer_id, item.producer_epoch)
         if isinstance(key, OffsetCommitKey):
             tp = TopicPartition(key.topic, key.partition)
-            if value is not None and key.group not in self.groups:
+            if value is not None and self.context.kept(key.group) is None:
                 self.groups[key.group] = Group(key.group)  # somebody who only commits
             assert value is None or isinstance(value, OffsetCommitValue)
             self.offsets.replay(key.group, tp, value, item.producer_id, position)
-        else:
+        elif isinstance(key, GroupMetadataKey):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._replay_group(key.group, value, now_ms)
+        else:
+            made = records.replay(self.context.consumers, key, value)
+            if made is not None:
+                self.groups.pop(made, None)  # so far only somebody who commits
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, now_ms: int) -> None:
         group = self.groups.get(group_id)
