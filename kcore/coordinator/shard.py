@@ -9,6 +9,7 @@ from kcore.coordinator.appends import Appends
 from kcore.coordinator.cleaning import Cleaning, sweep_key
 from kcore.coordinator.commits import Commits
 from kcore.coordinator.consumer import records
+from kcore.coordinator.consumer.classic import ClassicMembers
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.heartbeats import Heartbeats
 from kcore.coordinator.context import Context
@@ -48,9 +49,10 @@ class Shard(BaseShard):
         context.appends = Appends(partition, self._replay, out, numbers, immediate=immediate)
         self.appends = context.appends
         self.rebalance = Rebalance(context)
-        self.joining = Joining(context, self.rebalance)
-        self.membership = Membership(context, self.rebalance)
         self.fencing = Fencing(context)
+        consumers = ClassicMembers(context, self.fencing)
+        self.joining = Joining(context, self.rebalance, consumers)
+        self.membership = Membership(context, self.rebalance, consumers)
         self.heartbeats = Heartbeats(context, self.fencing)
         self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)

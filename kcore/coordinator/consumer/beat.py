@@ -5,14 +5,14 @@ It reads the group and changes nothing there; that is for the entries to do once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.assignors import ASSIGNORS, Subscriber
 from kcore.coordinator.consumer.group import NO_TARGET, ConsumerGroup, Target
-from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
+from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember, TopicIdPartition
 from kcore.coordinator.consumer.reconciling import Goal, reconcile
 from kcore.coordinator.consumer.requests import RefusedError, owned_by
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
@@ -163,7 +163,7 @@ class Beat:
 
     # What it gets --------------------------------------------------------------------------------
 
-    def advance(self, request: ConsumerGroupHeartbeatRequest) -> None:
+    def advance(self, owned: Set[TopicIdPartition] | None) -> None:
         """C13, C14: a new target if there is none for this epoch, and the member's way to it."""
         group = self._group
         target_epoch, target = group.target_epoch, group.target_of(self.member)
@@ -177,7 +177,7 @@ class Beat:
             topics=ids_of(self._context.topics, group.topics_of(self.member)),
             changed=self._changed,
             is_held=group.is_held,
-            owned=owned_by(request),
+            owned=owned,
         )
         member = reconcile(self.member, goal)
         if member is None:

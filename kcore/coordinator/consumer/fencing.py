@@ -1,4 +1,4 @@
-"""How members go: they leave, are silent for too long, or do not give up what they are to.
+"""How members go: they leave, are silent for too long, or do not do what they are to in time.
 
 What a timer finds may be old news by the time it is the group's turn: it looks again then.
 """
@@ -16,54 +16,39 @@ from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.consumer.topics import metadata_hash
 from kcore.coordinator.journal import Item
 from kcore.coordinator.purgatory import Delayed, Key
+from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.coordinator.context import AnyGroup, Context
 
-_SESSION: Final = "consumer-session"
-_REVOCATION: Final = "consumer-revocation"
+# A member's timers: its session; until when it is to have given something up; and, if it speaks the
+# classic protocol, until when it is to join again, and to ask for its assignment.
+SESSION: Final = "consumer-session"
+REVOCATION: Final = "consumer-revocation"
+JOIN: Final = "consumer-join"
+SYNC: Final = "consumer-sync"
+_ALL: Final = (SESSION, REVOCATION, JOIN, SYNC)
 
 
-def session_key(group_id: str, member_id: str) -> Key:
-    """A member's session."""
-    return (_SESSION, group_id, member_id)
+def timer_key(kind: str, group_id: str, member_id: str) -> Key:
+    """A timer of a member."""
+    return (kind, group_id, member_id)
 
 
-def revocation_key(group_id: str, member_id: str) -> Key:
-    """What a member is to give up, and until when."""
-    return (_REVOCATION, group_id, member_id)
+class DelayedFence(Delayed):
+    """Waits for something a member is to do. epoch: only if it is in this one still; None: in any."""
 
+    __slots__ = ("_epoch", "_fencing", "_key")
 
-class DelayedSession(Delayed):
-    """A session: every heartbeat moves its end."""
-
-    __slots__ = ("_fencing", "_group_id", "_member_id")
-
-    def __init__(self, fencing: Fencing, group_id: str, member_id: str) -> None:
+    def __init__(self, fencing: Fencing, key: Key, epoch: int | None) -> None:
         self._fencing = fencing
-        self._group_id = group_id
-        self._member_id = member_id
-
-    def expire(self, now_ms: int) -> None:
-        """No sign of life."""
-        self._fencing.expire_session(self._group_id, self._member_id, now_ms)
-
-
-class DelayedRevocation(Delayed):
-    """Waits for a member to give up partitions, in the epoch in which it was told to."""
-
-    __slots__ = ("_epoch", "_fencing", "_group_id", "_member_id")
-
-    def __init__(self, fencing: Fencing, group_id: str, member: ConsumerMember) -> None:
-        self._fencing = fencing
-        self._group_id = group_id
-        self._member_id = member.member_id
-        self._epoch = member.epoch
+        self._key = key
+        self._epoch = epoch
 
     def expire(self, now_ms: int) -> None:
         """It has not."""
-        self._fencing.expire_revocation(self._group_id, self._member_id, self._epoch, now_ms)
+        self._fencing.expire(self._key, self._epoch, now_ms)
 
 
 class Fencing:
@@ -76,20 +61,34 @@ class Fencing:
     # Timers --------------------------------------------------------------------------------------
 
     def watch(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
-        """A member gave a sign of life, and is like this now."""
-        member_id = member.member_id
+        """A member gave a sign of life."""
         timeout_ms = self._context.config.group_consumer_session_timeout_ms
-        operation = DelayedSession(self, group_id, member_id)
-        self._purgatory.watch(session_key(group_id, member_id), operation, now_ms + timeout_ms)
+        if member.classic is not None:
+            timeout_ms = member.classic.session_timeout_ms
+        self._watch(SESSION, group_id, member.member_id, now_ms + timeout_ms)
 
     def watch_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """C16: a member has taken a step; if it is to give something up, its time runs anew."""
-        key = revocation_key(group_id, member.member_id)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
             at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
-            self._purgatory.watch(key, DelayedRevocation(self, group_id, member), at_ms)
+            self._watch(REVOCATION, group_id, member.member_id, at_ms, member.epoch)
         else:
-            self._purgatory.cancel(key)
+            self.cancel(REVOCATION, group_id, member.member_id)
+
+    def watch_join(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
+        """M4: a classic member has been told to join again; its time runs from the first time on."""
+        if self._purgatory.at(timer_key(JOIN, group_id, member.member_id)) == NEVER:
+            at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
+            self._watch(JOIN, group_id, member.member_id, at_ms)
+
+    def watch_sync(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
+        """M2: a classic member is to ask for its assignment."""
+        at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
+        self._watch(SYNC, group_id, member.member_id, at_ms)
+
+    def cancel(self, kind: str, group_id: str, member_id: str) -> None:
+        """It has done what it was to."""
+        self._purgatory.cancel(timer_key(kind, group_id, member_id))
 
     def load(self, group: ConsumerGroup, now_ms: int) -> None:
         """The members of a group that has been loaded are taken to be alive until they are not."""
@@ -100,43 +99,29 @@ class Fencing:
     def forget(self, group_id: str, member_ids: Sequence[str]) -> None:
         """Nothing of these members is to fire any more."""
         for member_id in member_ids:
-            self._purgatory.cancel(session_key(group_id, member_id))
-            self._purgatory.cancel(revocation_key(group_id, member_id))
+            for kind in _ALL:
+                self.cancel(kind, group_id, member_id)
 
-    def expire_session(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """C17: fence the member, unless it was heard of in the meantime."""
-
-        def silent(_member: ConsumerMember) -> bool:
-            return session_key(group_id, member_id) not in self._purgatory
-
-        self._expire(group_id, member_id, silent, now_ms)
-
-    def expire_revocation(self, group_id: str, member_id: str, epoch: int, now_ms: int) -> None:
-        """C16: fence the member, unless it has gone on in the meantime."""
-
-        def late(member: ConsumerMember) -> bool:
-            return (
-                member.epoch == epoch
-                and member.state is MemberState.UNREVOKED_PARTITIONS
-                and revocation_key(group_id, member_id) not in self._purgatory
-            )
-
-        self._expire(group_id, member_id, late, now_ms)
-
-    def _expire(
-        self,
-        group_id: str,
-        member_id: str,
-        due: Callable[[ConsumerMember], bool],
-        now_ms: int,
+    def _watch(
+        self, kind: str, group_id: str, member_id: str, at_ms: int, epoch: int | None = None
     ) -> None:
+        key = timer_key(kind, group_id, member_id)
+        self._purgatory.watch(key, DelayedFence(self, key, epoch), at_ms)
+
+    def expire(self, key: Key, epoch: int | None, now_ms: int) -> None:
+        """C16, C17: fence the member, unless it has done what it was to in the meantime."""
+        _, group_id, member_id = map(str, key)
+
         def run(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
-            if error or not isinstance(group, ConsumerGroup):
-                if group is not None:
-                    group.held = False
+            if group is None or error:
                 return
-            member = group.members.get(member_id)
-            if member is None or not due(member):
+            member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+            if (
+                not isinstance(group, ConsumerGroup)
+                or member is None
+                or key in self._purgatory
+                or epoch not in {None, member.epoch}
+            ):
                 group.held = False
                 return
 
@@ -163,8 +148,8 @@ class Fencing:
         group_id = group.group_id
         gone = {member.member_id for member in members}
         items: list[Item] = []
-        for member in members:
-            items += records.member_tombstones(group_id, member.member_id)
+        for member_id in gone:
+            items += records.member_tombstones(group_id, member_id)
         staying = [one for one in group.members.values() if one.member_id not in gone]
         regexes = {one.regex for one in staying}
         items += [

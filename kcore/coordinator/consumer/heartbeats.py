@@ -13,7 +13,7 @@ from kcore.coordinator.consumer.beat import Beat, check_static
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
-from kcore.coordinator.consumer.requests import RefusedError, is_full
+from kcore.coordinator.consumer.requests import RefusedError, is_full, owned_by
 from kcore.coordinator.consumer.topics import metadata_hash, resolve
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group
@@ -77,7 +77,7 @@ class Heartbeats:
         member_id = request.member_id or self._context.new_member_id("").removeprefix("-")
         beat.find(request, member_id)
         beat.merge(request, ticket.caller.client_id, ticket.caller.client_host)
-        beat.advance(request)
+        beat.advance(owned_by(request))
         response = self._response(request, beat)
         version = self._context.topics.version
         if kept is None and beat.items:

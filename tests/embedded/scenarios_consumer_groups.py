@@ -1,0 +1,233 @@
+"""Scenarios of consumer groups (KIP-848): what members say, and what others ask and try."""
+
+import time
+
+from scenarios_data import scenario
+from scenarios_groups import beating, committing, joining, leaving, ready, stable, syncing
+
+from kcore.wire import messages as m
+
+Heartbeat = m.ConsumerGroupHeartbeatRequest
+
+# Targets are made once a second at most; a Kafka resolves regular expressions on the side.
+PAUSE_S = 1.1
+
+
+def beat(group, member, epoch, topics=None, owned=None, **more):
+    """owned: {topic id: partitions}."""
+    request = Heartbeat(
+        group_id=group,
+        member_id=member,
+        member_epoch=epoch,
+        subscribed_topic_names=topics,
+        **more,
+    )
+    if owned is not None:
+        request.topic_partitions = [
+            Heartbeat.TopicPartitions(topic_id=topic_id, partitions=numbers)
+            for topic_id, numbers in owned.items()
+        ]
+    return request
+
+
+def enter(group, member, topics, **more):
+    return beat(group, member, 0, topics, {}, **{"rebalance_timeout_ms": 30_000} | more)
+
+
+def describe(peer, group, note, version=1):
+    """What is drawn by hash is left out: who of the members comes first."""
+    return peer.ask(m.ConsumerGroupDescribeRequest(group_ids=[group]), version, note=note)
+
+
+def listed(peer, group, note, **more):
+    answer = peer.link().ask(m.ListGroupsRequest(**more), 5)
+    found = [one for one in answer.groups if one.group_id == group]
+    peer.said.append((note, [peer.plain(one) for one in found]))
+
+
+def renamed(peer, base):
+    return ready(peer, peer.name(base))
+
+
+@scenario
+def consumer_heartbeats_refused(peer):
+    group, topic = renamed(peer, "g"), peer.topic()
+    topic_id = peer.id_of(topic)
+    for version in (0, 1):
+        for note, more in {
+            "no member id": {"member_id": ""},
+            "blank": {"member_id": "  "},
+            "no timeout": {"rebalance_timeout_ms": -1},
+            "no topics": {"subscribed_topic_names": None},
+            "owned": {"topic_partitions": [Heartbeat.TopicPartitions(topic_id=topic_id)]},
+            "owned null": {"topic_partitions": None},
+            "instance": {"instance_id": ""},
+            "rack": {"rack_id": ""},
+            "assignor": {"server_assignor": "mine"},
+            "epoch": {"member_epoch": -3},
+            "away": {"member_epoch": -2},
+            "no group": {"group_id": ""},
+        }.items():
+            request = enter(peer.name(f"r{version}{note}".replace(" ", "")), "m1", [topic])
+            for name, value in more.items():
+                setattr(request, name, value)
+            ready(peer, request.group_id or group)
+            peer.ask(request, version, note=f"{note} v{version}")
+    for epoch in (-1, 3):
+        peer.ask(beat(group, "m1", epoch), note="no group yet")
+        peer.ask(beat(group, "", epoch), 0, note="nobody")
+    peer.ask(enter(group, "m1", [topic]))
+    peer.ask(beat(group, "m2", 1), note="unknown")
+    peer.ask(beat(group, "m2", -1), note="unknown leaves")
+    peer.ask(beat(group, "m1", 7), note="from the future")
+    peer.ask(beat(group, "m1", 1, instance_id="i"), note="an instance that is not there")
+    peer.ask(enter(group, "m3", None, subscribed_topic_regex="("), note="no regex")
+
+
+@scenario
+def consumer_rebalance(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=4)
+    topic_id = peer.id_of(topic)
+    peer.ask(enter(group, "m1", [topic]), note="first")
+    peer.ask(beat(group, "m1", 1), note="nothing new")
+    peer.ask(beat(group, "m1", 1, [topic], {topic_id: [0, 1, 2, 3]}, rebalance_timeout_ms=30_000),
+             note="all said again")  # fmt: skip
+    describe(peer, group, "one")
+    peer.ask(enter(group, "m2", [topic]), note="second, too soon")
+    describe(peer, group, "assigning")
+    time.sleep(PAUSE_S)
+    peer.ask(beat(group, "m2", 1), note="second")
+    describe(peer, group, "reconciling", 0)
+    listed(peer, group, "listed", states_filter=["reconciling"])
+    first = peer.ask(beat(group, "m1", 1), note="to give up")
+    kept = {part.topic_id: part.partitions for part in first.assignment.topic_partitions}
+    describe(peer, group, "giving up")
+    peer.ask(beat(group, "m1", 1), note="does not say")
+    peer.ask(beat(group, "m2", 2), note="waits")
+    peer.ask(committing(group, topic, 5, 1, "m1", 0), 9, note="commits")
+    peer.ask(beat(group, "m1", 1, owned={topic_id: [0, 1, 2, 3]}), note="has not yet")
+    peer.ask(beat(group, "m1", 1, owned=kept), note="gave up")
+    peer.ask(beat(group, "m1", 1, owned=kept), note="the answer was lost")
+    peer.ask(beat(group, "m1", 1), note="an old epoch")
+    peer.ask(beat(group, "m2", 2), note="gets")
+    describe(peer, group, "stable")
+    peer.ask(beat(group, "m1", 0), 1, note="joins without saying much")
+    peer.ask(enter(group, "m1", [topic]), note="joins again")
+    peer.ask(beat(group, "m2", -1), note="leaves")
+    describe(peer, group, "left")
+    time.sleep(PAUSE_S)
+    peer.ask(beat(group, "m1", 2), note="gets it back")
+    peer.ask(beat(group, "m1", -1), note="leaves, too")
+    describe(peer, group, "empty")
+    listed(peer, group, "empty")
+
+
+@scenario
+def consumer_subscriptions(peer):
+    group, one, two = renamed(peer, "g"), peer.topic("one", 2), peer.topic("two", 2)
+    peer.ask(enter(group, "m1", []), note="nothing")
+    describe(peer, group, "nothing")
+    peer.ask(beat(group, "m1", 0, [one], {}, rebalance_timeout_ms=30_000), note="one")
+    time.sleep(PAUSE_S)
+    peer.ask(beat(group, "m1", 1, [one, two]), note="both")
+    time.sleep(PAUSE_S)
+    peer.ask(beat(group, "m1", 2, [two]), note="two")
+    describe(peer, group, "two")
+    peer.ask(beat(group, "m1", 2, owned={peer.id_of(two): [0, 1]}), note="gave up")
+    peer.ask(beat(group, "m1", 3, ["gone"]), note="a topic that is not there")
+    peer.ask(beat(group, "m1", 3, owned={}), note="has nothing")
+    describe(peer, group, "gone")
+
+
+@scenario
+def consumer_regexes(peer):
+    group, topic = renamed(peer, "g"), peer.topic("x1", 2)
+    regex = peer.name("x.*")
+    hello = {"owned": {}, "rebalance_timeout_ms": 30_000, "subscribed_topic_regex": regex}
+    peer.ask(beat(group, "m1", 0, **hello), note="joins")
+    time.sleep(PAUSE_S)
+    peer.ask(beat(group, "m1", 0, **hello), note="joins again")
+    describe(peer, group, "regex")
+    peer.ask(beat(group, "m1", 1, [topic], subscribed_topic_regex=""), note="by name")
+    peer.ask(beat(group, "m1", 1, owned={peer.id_of(topic): [0, 1]}), note="by name, again")
+    describe(peer, group, "names")
+
+
+@scenario
+def consumer_static(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    i = {"instance_id": "i"}
+    peer.ask(enter(group, "m1", [topic], **i), note="joins")
+    peer.ask(enter(group, "m2", [topic], **i), note="not released")
+    peer.ask(beat(group, "m2", 1, **i), note="fenced")
+    peer.ask(beat(group, "m2", -1, **i), note="fenced leaves")
+    peer.ask(beat(group, "m1", 1), note="without its name")
+    peer.ask(beat(group, "m1", -2, **i), note="away")
+    describe(peer, group, "away")
+    peer.ask(committing(group, topic, 5, 1, "m1", 0), 9, note="commits late")
+    peer.ask(enter(group, "m2", [topic], **i), note="back")
+    describe(peer, group, "back")
+    peer.ask(beat(group, "m1", 1, **i), note="the former one")
+    peer.ask(beat(group, "m2", 1, **i), note="goes on")
+    peer.ask(leaving(group, ("", "j"), ("m1", "i"), ("", "i")), 5, note="an administrator")
+    describe(peer, group, "empty")
+
+
+@scenario
+def consumer_offsets(peer):
+    group, topic, other = renamed(peer, "g"), peer.topic(partitions=2), peer.topic("o")
+    peer.ask(enter(group, "m1", [topic]), note="joins")
+    for version in (8, 9):
+        for epoch, member in ((1, "m1"), (2, "m1"), (0, "m1"), (1, "m2"), (-1, ""), (-1, "m1")):
+            peer.ask(committing(group, topic, 5, epoch, member), version,
+                     note=f"{epoch} {member} v{version}")  # fmt: skip
+    by_id = committing(group, "", 6, 1, "m1")
+    by_id.topics[0].topic_id = peer.id_of(topic)
+    peer.ask(by_id, 10, note="by id")
+    peer.ask(committing(group, other, 7, 1, "m1"), 9, note="a topic it has not")
+    Ask = m.OffsetFetchRequest
+    for version, epoch, member in (
+        (8, -1, None), (9, -1, None), (9, 1, "m1"), (9, 0, "m1"), (9, 2, "m1"), (9, 1, "m2"),
+        (9, -1, ""),
+    ):  # fmt: skip
+        one = Ask.OffsetFetchRequestGroup(group_id=group, member_id=member, member_epoch=epoch)
+        one.topics = [Ask.OffsetFetchRequestTopics(name=topic, partition_indexes=[0, 1])]
+        peer.ask(Ask(groups=[one]), version, note=f"fetch {epoch} {member} v{version}")
+    Delete = m.OffsetDeleteRequest
+    wanted = [
+        Delete.OffsetDeleteRequestTopic(
+            name=name,
+            partitions=[Delete.OffsetDeleteRequestPartition(partition_index=0)],
+        )
+        for name in (topic, other)
+    ]
+    peer.ask(Delete(group_id=group, topics=wanted), 0, note="deletes offsets")
+    peer.ask(m.DeleteGroupsRequest(groups_names=[group]), 2, note="not empty")
+    peer.ask(beat(group, "m1", -1), note="leaves")
+    peer.ask(committing(group, topic, 8, -1, ""), 9, note="an administrator commits")
+    peer.ask(committing(group, topic, 8, 1, "m1"), 9, note="who left commits")
+    peer.ask(m.DeleteGroupsRequest(groups_names=[group]), 2, note="empty")
+    peer.ask(beat(group, "m1", 1), note="gone")
+    describe(peer, group, "gone")
+
+
+@scenario
+def consumer_and_classic(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    peer.ask(enter(group, "m1", [topic]), note="joins")
+    peer.ask(m.DescribeGroupsRequest(groups=[group]), 5, note="classic question")
+    peer.ask(m.DescribeGroupsRequest(groups=[group]), 6, note="classic question")
+    peer.ask(beating(group, 1, "m1"), 4, note="classic heartbeat")
+    peer.ask(syncing(group, 1, "m1"), 3, note="classic sync")
+    peer.ask(joining(group, kind="other"), 3, note="another type")
+    listed(peer, group, "listed", types_filter=["consumer"])
+    listed(peer, group, "not listed", types_filter=["classic"])
+    peer.ask(leaving(group, ("m1", None)), 5, note="classic leave")
+    member, generation = stable(peer, group)
+    describe(peer, group, "classic now")
+    peer.ask(beating(group, generation, member), 4, note="classic heartbeat")
+    peer.ask(beat(group, "m1", 1), note="no consumer group")
+    peer.ask(beat(group, "m1", -1), note="no consumer group")
+    peer.ask(leaving(group, (member, None)), 5, note="classic leave")
+    peer.ask(enter(group, "m1", [topic]), note="a consumer group again")
+    listed(peer, group, "listed", types_filter=["consumer"])
