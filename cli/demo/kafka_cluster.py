@@ -227,6 +227,7 @@ class KafkaCluster:
             "auto.create.topics.enable": "false",
             "group.initial.rebalance.delay.ms": "0",
             "group.min.session.timeout.ms": "1000",
+            "group.consumer.assignment.interval.ms": "0",
             "offsets.topic.num.partitions": "4",
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.num.partitions": "4",

@@ -59,11 +59,11 @@ def test_k01_the_first_member_gets_everything():
     w = ConsumerWorld()
     token = w.put_beat("m1", 0, ["foo", "bar"], {}, **HELLO)
     answer = w.replies[token]
-    assert (answer.error_code, answer.member_id, answer.member_epoch) == (0, "m1", 1)
+    assert (answer.error_code, answer.member_id, answer.member_epoch) == (0, "m1", 2)
     assert answer.heartbeat_interval_ms == 5_000
-    assert w.state_of("m1") == ("STABLE", 1, {*parts(**EVERYTHING)}, set())
+    assert w.state_of("m1") == ("STABLE", 2, {*parts(**EVERYTHING)}, set())
     group = w.consumers
-    assert (group.epoch, group.target_epoch, group.state) == (1, 1, ConsumerGroupState.STABLE)
+    assert (group.epoch, group.target_epoch, group.state) == (2, 2, ConsumerGroupState.STABLE)
     kinds = [type(key).__name__ for key, _ in of_journal(w.journal)]
     assert kinds == [
         "ConsumerGroupMemberMetadataKey",
@@ -202,12 +202,12 @@ def test_k15_what_is_not_given_up_in_time_costs_the_membership(two_at_ten):
 
 def test_k16_groups_that_are_not_there_and_groups_that_are_full():
     w = ConsumerWorld(group_consumer_max_size=1)
-    assert w.beat("m1", 5) == ErrorCode.GROUP_ID_NOT_FOUND
+    assert w.beat("m1", 6) == ErrorCode.GROUP_ID_NOT_FOUND
     assert w.beat("m1", -1) == ErrorCode.GROUP_ID_NOT_FOUND
     assert w.coordinator.consumer_group("g") is None
-    assert w.enter("m1")[0] == 1
+    assert w.enter("m1")[0] == 2
     assert w.enter("m2") == ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert w.enter("m1")[0] == 1
+    assert w.enter("m1")[0] == 2
 
 
 INVALID = {
@@ -238,21 +238,21 @@ def test_k17_requests_that_make_no_sense(name):
 def test_c2_before_version_1_the_coordinator_makes_ids():
     w = ConsumerWorld()
     answer = w.replies[w.put_beat("", 0, ["foo"], {}, version=0, **HELLO)]
-    assert answer.member_epoch == 1
-    assert w.beat(answer.member_id, 1) == (1, None)
+    assert answer.member_epoch == 2
+    assert w.beat(answer.member_id, 2) == (2, None)
     assert len(answer.member_id) == 36
 
 
 def test_c2_a_member_may_want_nothing():
     w = ConsumerWorld()
-    assert w.enter("m1", []) == (0, {})
+    assert w.enter("m1", []) == (1, {})
     assert w.consumers.state is ConsumerGroupState.STABLE
 
 
 def test_c3_an_assignor_that_is_not_known():
     w = ConsumerWorld()
     assert w.enter("m1", server_assignor="mine") == ErrorCode.UNSUPPORTED_ASSIGNOR
-    assert w.enter("m1", server_assignor="range")[0] == 1
+    assert w.enter("m1", server_assignor="range")[0] == 2
     only = ConsumerWorld(group_consumer_assignors=("range",))
     assert only.enter("m1", server_assignor="uniform") == ErrorCode.UNSUPPORTED_ASSIGNOR
 
@@ -261,29 +261,29 @@ def test_c11_another_subscription_is_another_epoch():
     w = ConsumerWorld()
     w.enter("m1")
     length = len(w.journal)
-    assert w.beat("m1", 1, ["bar", "foo"]) == (1, None)
+    assert w.beat("m1", 2, ["bar", "foo"]) == (2, None)
     assert len(w.journal) == length
     # What is not wanted any more goes at once, in the epoch it was in.
-    assert w.beat("m1", 1, ["foo"]) == (1, {"foo": [0, 1, 2, 3, 4, 5]})
-    assert w.consumers.epoch == w.consumers.target_epoch == 2
-    assert w.beat("m1", 1, owned=parts(foo=range(6))) == (2, None)
+    assert w.beat("m1", 2, ["foo"]) == (2, {"foo": [0, 1, 2, 3, 4, 5]})
+    assert w.consumers.epoch == w.consumers.target_epoch == 3
+    assert w.beat("m1", 2, owned=parts(foo=range(6))) == (3, None)
     # Anything else about it is only kept.
-    assert w.beat("m1", 2, rack_id="r") == (2, None)
-    assert (w.member("m1").rack_id, w.consumers.epoch) == ("r", 2)
+    assert w.beat("m1", 3, rack_id="r") == (3, None)
+    assert (w.member("m1").rack_id, w.consumers.epoch) == ("r", 3)
 
 
 def test_c12_a_topic_that_grows_comes_or_goes_is_another_epoch():
     w = ConsumerWorld(sizes={"foo": 1})
-    assert w.enter("m1") == (1, {"foo": [0]})
+    assert w.enter("m1") == (2, {"foo": [0]})
     w.sizes.resize(other=4)
-    assert w.beat("m1", 1) == (1, None)
+    assert w.beat("m1", 2) == (2, None)
     w.sizes.resize(foo=2)
-    assert w.beat("m1", 1) == (2, {"foo": [0, 1]})
+    assert w.beat("m1", 2) == (3, {"foo": [0, 1]})
     w.sizes.resize(bar=1)
-    assert w.beat("m1", 2) == (3, {"foo": [0, 1], "bar": [0]})
+    assert w.beat("m1", 3) == (4, {"foo": [0, 1], "bar": [0]})
     w.sizes.delete("foo")
-    assert w.beat("m1", 3) == (3, {"bar": [0]})
-    assert w.beat("m1", 3, owned=parts(bar=[0])) == (4, None)
+    assert w.beat("m1", 4) == (4, {"bar": [0]})
+    assert w.beat("m1", 4, owned=parts(bar=[0])) == (5, None)
 
 
 def test_c13_who_wants_what_assignor_and_who_has_most():
@@ -298,21 +298,21 @@ def test_c13_who_wants_what_assignor_and_who_has_most():
 
 def test_kip_1263_assignments_come_no_faster_than_allowed():
     w = ConsumerWorld(group_consumer_assignment_interval_ms=1_000)
-    assert w.enter("m1")[0] == 1
+    assert w.enter("m1")[0] == 2
     w.after(999)
-    assert w.enter("m2") == (1, {})
-    assert (w.consumers.epoch, w.consumers.target_epoch) == (2, 1)
-    assert w.beat("m2", 1) == (1, None)
+    assert w.enter("m2") == (2, {})
+    assert (w.consumers.epoch, w.consumers.target_epoch) == (3, 2)
+    assert w.beat("m2", 2) == (2, None)
     w.after(1)
-    assert w.beat("m2", 1) == (2, None)
-    assert w.consumers.target_epoch == 2
+    assert w.beat("m2", 2) == (3, None)
+    assert w.consumers.target_epoch == 3
 
 
 def test_c4_a_classic_group_without_members_gives_way():
     w = ConsumerWorld()
     w.commit({("foo", 0): 5})
     assert w.coordinator.group("g") is not None
-    assert w.enter("m1")[0] == 1
+    assert w.enter("m1")[0] == 2
     assert w.coordinator.group("g") is None
     assert w.fetch(("foo", 0)) == {("foo", 0): (5, 0)}
 
@@ -320,16 +320,16 @@ def test_c4_a_classic_group_without_members_gives_way():
 def test_c4_a_classic_group_that_was_used_gives_way():
     w = ConsumerWorld(group_initial_rebalance_delay_ms=0)
     (one,) = w.form(1)
-    assert w.beat("m1", 5) == ErrorCode.GROUP_ID_NOT_FOUND
+    assert w.beat("m1", 6) == ErrorCode.GROUP_ID_NOT_FOUND
     w.leave((one, None))
-    assert w.enter("m1")[0] == 1
+    assert w.enter("m1")[0] == 2
     assert w.heartbeat(one, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_m6_a_consumer_group_without_members_gives_way():
     w = ConsumerWorld(group_initial_rebalance_delay_ms=0)
     w.enter("m1")
-    w.commit({("foo", 0): 5}, "m1", 1)
+    w.commit({("foo", 0): 5}, "m1", 2)
     assert w.beat("m1", -1) == (-1, None)
     w.form(1)
     assert w.coordinator.consumer_group("g") is None
@@ -339,7 +339,7 @@ def test_m6_a_consumer_group_without_members_gives_way():
 def test_c22_a_group_is_deleted_when_it_is_empty():
     w = ConsumerWorld()
     w.enter("m1")
-    w.commit({("foo", 0): 5}, "m1", 1)
+    w.commit({("foo", 0): 5}, "m1", 2)
 
     def delete():
         (result,) = w.ask(m.DeleteGroupsRequest(groups_names=["g"]), 2).results
@@ -362,10 +362,10 @@ def test_c22_a_group_is_deleted_when_it_is_empty():
 def test_o18_what_is_not_subscribed_expires_by_its_age():
     w = ConsumerWorld(offsets_retention_minutes=1, offsets_retention_check_interval_ms=10_000)
     w.enter("m1", ["foo"])
-    w.commit({("foo", 0): 5, ("bar", 0): 6}, "m1", 1)
+    w.commit({("foo", 0): 5, ("bar", 0): 6}, "m1", 2)
     for _ in range(7):
         w.after(10_000)
-        assert w.beat("m1", 1) == (1, None)
+        assert w.beat("m1", 2) == (2, None)
     assert w.fetch(("foo", 0), ("bar", 0)) == {("foo", 0): (5, 0), ("bar", 0): (-1, 0)}
     w.beat("m1", -1)
     w.after(60_000)
@@ -391,20 +391,20 @@ def test_a_partition_of_the_journal_that_goes_takes_its_groups_along():
     w.enter("m1")
     w.coordinator.handle_resigned(0, w.now)
     w.drain()
-    assert w.beat("m1", 1) == ErrorCode.NOT_COORDINATOR
+    assert w.beat("m1", 2) == ErrorCode.NOT_COORDINATOR
     w.lead()
-    assert w.beat("m1", 1) == (1, None)
+    assert w.beat("m1", 2) == (2, None)
 
 
 def test_heartbeats_wait_for_what_was_said_before_them():
     w = ConsumerWorld(appending=False)
     first = w.put_beat("m1", 0, ["foo"], {}, **HELLO)
     second = w.put_beat("m2", 0, ["foo"], {}, **HELLO)
-    third = w.put_beat("m1", 1)
+    third = w.put_beat("m1", 2)
     assert w.parked(first, second, third)
     while w.waiting:
         w.settle(count=1)
-    assert [w.replies[token].member_epoch for token in (first, second, third)] == [1, 2, 1]
+    assert [w.replies[token].member_epoch for token in (first, second, third)] == [2, 3, 2]
     assert w.state_of("m1")[0] == "UNREVOKED_PARTITIONS"
 
 
@@ -416,7 +416,7 @@ def test_what_could_not_be_written_never_was():
     assert w.coordinator.consumer_group("g") is None
     w.put_beat("m1", 0, ["foo"], {}, **HELLO)
     w.settle()
-    assert w.consumers.epoch == 1
+    assert w.consumers.epoch == 2
     w.after(45_000)
     w.settle(ErrorCode.NOT_ENOUGH_REPLICAS)  # the member is still there, and its session runs again
     assert set(w.consumers.members) == {"m1"}
@@ -430,18 +430,18 @@ def test_what_could_not_be_written_never_was():
 
 def test_a_regular_expression_is_resolved_behind_the_first_answer():
     w = ConsumerWorld(sizes={"foo": 2, "fox": 1, "bar": 1})
-    assert w.enter("m1", None, subscribed_topic_regex="fo.") == (0, {})
+    assert w.enter("m1", None, subscribed_topic_regex="fo.") == (1, {})
     assert w.consumers.subscribed() == {"foo", "fox"}
     hello = {"owned": {}, "subscribed_topic_regex": "fo."} | HELLO
-    assert w.beat("m1", 0, **hello) == (1, {"foo": [0, 1], "fox": [0]})
+    assert w.beat("m1", 0, **hello) == (2, {"foo": [0, 1], "fox": [0]})
     # A topic that comes is seen, but not at once: names are gone through every 10 s at most.
     w.sizes.resize(foe=1)
     w.after(10_000)
-    assert w.beat("m1", 1) == (1, None)
+    assert w.beat("m1", 2) == (2, None)
     w.after(1)
-    assert w.beat("m1", 1) == (1, None)
-    assert w.beat("m1", 1) == (2, {"foe": [0], "foo": [0, 1], "fox": [0]})
-    assert w.beat("m1", 2, subscribed_topic_regex="") == (2, {})
+    assert w.beat("m1", 2) == (2, None)
+    assert w.beat("m1", 2) == (3, {"foe": [0], "foo": [0, 1], "fox": [0]})
+    assert w.beat("m1", 3, subscribed_topic_regex="") == (3, {})
     assert w.consumers.regexes == {}
 
 

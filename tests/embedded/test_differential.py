@@ -39,6 +39,7 @@ def embedded():
         coordinator=CoordinatorConfig(
             group_initial_rebalance_delay_ms=0,
             group_min_session_timeout_ms=1_000,
+            group_consumer_assignment_interval_ms=0,
             offsets_topic_num_partitions=PARTITIONS,
         ),
     )

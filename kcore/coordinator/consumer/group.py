@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kcore.coordinator.consumer.member import ConsumerMember, Owned, TopicIdPartition
 from kcore.coordinator.consumer.states import REFUSED, ConsumerGroupState
@@ -18,6 +19,9 @@ from kcore.wire.codes import ErrorCode
 Target = frozenset[TopicIdPartition]
 
 NO_TARGET: Target = frozenset()
+
+# A group begins here, so that no member that has joined is in epoch 0, which means joining.
+FIRST_EPOCH: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,9 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = FIRST_EPOCH
         self.metadata_hash = 0  # of the topics subscribed to, when the epoch was bumped last
-        self.target_epoch = 0
+        self.target_epoch = FIRST_EPOCH
         self.target_wall_ms = 0  # when the target was made; 0: not known
         self.target: dict[str, Target] = {}
         self.members: dict[str, ConsumerMember] = {}

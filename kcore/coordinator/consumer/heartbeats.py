@@ -11,7 +11,7 @@ from kcore.coordinator.appends import answered
 from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.beat import Beat, check_static
 from kcore.coordinator.consumer.fencing import Fencing
-from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.group import FIRST_EPOCH, ConsumerGroup
 from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
 from kcore.coordinator.consumer.requests import RefusedError, is_full, owned_by
 from kcore.coordinator.consumer.topics import metadata_hash, resolve
@@ -125,7 +125,7 @@ class Heartbeats:
 
     def _undo_new(self, group: ConsumerGroup) -> None:
         """Nothing was written: a group that was to be made by it never was."""
-        if not group.members and not group.epoch:
+        if not group.members and group.epoch == FIRST_EPOCH:
             self._context.consumers.pop(group.group_id, None)
 
     def _stepped(self, group: ConsumerGroup, beat: Beat, now_ms: int) -> None:
