@@ -143,10 +143,12 @@ class Context:
 
     def new_member_id(self, prefix: str) -> str:
         """An id nobody has. The prefix tells people whose it is; cut, so that it fits a string."""
+        return f"{prefix[:MAX_NAME_CHARS]}-{self.new_uuid()}"
+
+    def new_uuid(self) -> str:
+        """The same without a prefix: so are the ids of members of consumer groups."""
         digits = f"{self.rng.getrandbits(128):032x}"
-        return "-".join(
-            (prefix[:MAX_NAME_CHARS], *(digits[start:end] for start, end in _UUID_PARTS))
-        )
+        return "-".join(digits[start:end] for start, end in _UUID_PARTS)
 
     def forget_timers(self, group: Group) -> None:
         """Nothing of this group is to fire any more."""

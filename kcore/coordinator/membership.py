@@ -39,6 +39,9 @@ class Membership:
 
     def sync(self, ticket: Ticket, request: SyncGroupRequest, now_ms: int) -> None:
         """S1-S6."""
+        if request.group_id in self._context.consumers:
+            self._consumers.sync(ticket, request, now_ms)
+            return
         group = self._context.groups.get(request.group_id)
         if group is None:
             refuse_sync(ticket, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -98,6 +101,9 @@ class Membership:
 
     def heartbeat(self, ticket: Ticket, request: HeartbeatRequest, now_ms: int) -> None:
         """H1, H2."""
+        if request.group_id in self._context.consumers:
+            self._consumers.heartbeat(ticket, request, now_ms)
+            return
         group = self._context.groups.get(request.group_id)
         error = ErrorCode.UNKNOWN_MEMBER_ID
         if group is not None and group.state is GroupState.DEAD:

@@ -49,7 +49,7 @@ class Shard(BaseShard):
         context.appends = Appends(partition, self._replay, out, numbers, immediate=immediate)
         self.appends = context.appends
         self.rebalance = Rebalance(context)
-        self.fencing = Fencing(context)
+        self.fencing = Fencing(context, self.rebalance)
         consumers = ClassicMembers(context, self.fencing)
         self.joining = Joining(context, self.rebalance, consumers)
         self.membership = Membership(context, self.rebalance, consumers)
@@ -122,6 +122,8 @@ class Shard(BaseShard):
             if group is not None:
                 del self.groups[group_id]
                 dismiss(self.context, group, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
+        elif group_id in self.context.consumers:
+            pass  # written before the group changed its protocol, and in line behind that
         elif self.loading:
             self.groups[group_id] = Group.load(group_id, value)
         elif group is not None:

@@ -6,6 +6,7 @@ from scenarios_data import scenario
 from scenarios_groups import beating, committing, joining, leaving, ready, stable, syncing
 
 from kcore.wire import messages as m
+from kcore.wire.codec import encode
 
 Heartbeat = m.ConsumerGroupHeartbeatRequest
 
@@ -238,3 +239,95 @@ def consumer_and_classic(peer):
     peer.ask(leaving(group, (member, None)), 5, note="classic leave")
     peer.ask(enter(group, "m1", [topic]), note="a consumer group again")
     listed(peer, group, "listed", types_filter=["consumer"])
+
+
+def classic(peer, group, topic, member="", owned=(), *, version=7, note="classic join", **more):
+    """Join by the classic protocol, with what the member has; twice, if it needs an id first."""
+    request = joining(group, member, **more)
+    said = m.ConsumerProtocolSubscription(topics=[topic])
+    if owned:
+        Owned = m.ConsumerProtocolSubscription.TopicPartition
+        said.owned_partitions = [Owned(topic=topic, partitions=list(owned))]
+    for protocol in request.protocols:
+        protocol.metadata = b"\0\1" + encode(said, 1)
+    answer = peer.ask(request, version, note=note)
+    if answer.error_code == 79:
+        request.member_id = answer.member_id
+        answer = peer.ask(request, version, note=f"{note} with an id")
+    return answer.member_id, answer.generation_id
+
+
+def plan(topic, *numbers):
+    Part = m.ConsumerProtocolAssignment.TopicPartition
+    message = m.ConsumerProtocolAssignment(
+        assigned_partitions=[Part(topic=topic, partitions=list(numbers))]
+    )
+    return b"\0\1" + encode(message, 1)
+
+
+@scenario
+def classic_group_upgraded(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=4)
+    topic_id = peer.id_of(topic)
+    old, generation = classic(peer, group, topic)
+    peer.ask(syncing(group, generation, old, [(old, plan(topic, 0, 1, 2, 3))]), 3, note="sync")
+    peer.ask(enter(group, "m1", [topic]), note="upgrades")
+    describe(peer, group, "upgraded")
+    listed(peer, group, "upgraded")
+    peer.ask(m.DescribeGroupsRequest(groups=[group]), 6, note="no classic group")
+    peer.ask(beating(group, generation, old), 4, note="to join again")
+    peer.ask(beating(group, generation, "m1"), 4, note="a native heartbeats classically")
+    peer.ask(beating(group, generation + 5, old), 4, note="another generation")
+    peer.ask(syncing(group, generation, old), 3, note="sync, too soon")
+    peer.ask(committing(group, topic, 5, generation, old), 7, note="commits")
+    _, generation = classic(peer, group, topic, old, [0, 1, 2, 3], note="joins again")
+    describe(peer, group, "giving up")
+    peer.ask(syncing(group, generation, old), 3, note="what to keep")
+    peer.ask(syncing(group, generation, old, protocol_type="consumer", protocol_name="other"), 5,
+             note="another protocol")  # fmt: skip
+    peer.ask(beating(group, generation, old), 4, note="to say what is left")
+    mine = peer.link().ask(m.ConsumerGroupDescribeRequest(group_ids=[group]), 1).groups[0]
+    kept = next(one for one in mine.members if one.member_id == old).target_assignment
+    numbers = kept.topic_partitions[0].partitions
+    _, generation = classic(peer, group, topic, old, numbers, note="gave up")
+    peer.ask(syncing(group, generation, old), 3, note="sync")
+    peer.ask(beating(group, generation, old), 4, note="stable")
+    peer.ask(beat(group, "m1", generation), note="gets the rest")
+    describe(peer, group, "stable")
+    newer, generation = classic(peer, group, topic, note="one more", version=5)
+    peer.ask(syncing(group, generation, newer), 3, note="nothing yet")
+    peer.ask(beating(group, generation, newer), 4, note="waits")
+    classic(peer, group, topic, note="no common protocol", names=("other",))
+    classic(peer, group, topic, "nobody", note="an id that is not known")
+    peer.ask(leaving(group, ("nobody", None)), 5, note="it leaves")
+    peer.ask(leaving(group, (newer, None)), 5, note="leaves")
+    peer.ask(beat(group, "m1", -1), note="downgrades")
+    listed(peer, group, "downgraded")
+    peer.ask(beating(group, generation, old), 4, note="of the old group")
+    _, generation = classic(peer, group, topic, old, numbers, note="joins the classic group")
+    peer.ask(syncing(group, generation, old, [(old, plan(topic, 0, 1))]), 3, note="sync")
+    peer.ask(beating(group, generation, old), 4, note="stable")
+    assert topic_id
+
+
+@scenario
+def classic_group_not_upgraded(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    stable(peer, group, kind="other")
+    peer.ask(enter(group, "m1", [topic]), note="of another type")
+    group = renamed(peer, "h")
+    member, generation = classic(peer, group, topic)
+    peer.ask(syncing(group, generation, member, [(member, b"plan")]), 3, note="sync")
+    peer.ask(enter(group, "m1", [topic]), note="a plan that cannot be read")
+    peer.ask(beating(group, generation, member), 4, note="still classic")
+
+
+@scenario
+def classic_member_takes_a_static_place(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    peer.ask(enter(group, "m1", [topic], instance_id="i"), note="native")
+    member, generation = classic(peer, group, topic, instance="i", note="takes its place")
+    listed(peer, group, "classic")
+    peer.ask(syncing(group, generation, member, group_instance_id="i"), 3, note="sync")
+    peer.ask(beating(group, generation, member, group_instance_id="i"), 4, note="heartbeat")
+    peer.ask(beat(group, "m1", 2, instance_id="i"), note="the former one")

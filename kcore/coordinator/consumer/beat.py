@@ -38,7 +38,7 @@ class Beat:
         self.old: ConsumerMember
         self.replaced: str | None = None  # the id under which a static member was here before
         self.member: ConsumerMember
-        self._epoch = group.epoch
+        self.epoch = group.epoch  # of the group, once the entries are written
         self._changed = False  # what the member subscribes to
 
     # The member ----------------------------------------------------------------------------------
@@ -144,17 +144,17 @@ class Beat:
         group = self._group
         value = metadata_hash(self._context.topics, self._subscribed())
         if bump or value != group.metadata_hash:
-            self._epoch += 1
-            self.items.append(records.epoch_entry(group.group_id, self._epoch, value))
+            self.epoch += 1
+            self.items.append(records.epoch_entry(group.group_id, self.epoch, value))
 
     def _subscribed(self) -> set[str]:
         """What the group wants with the member as it is now."""
         names: set[str] = set()
-        for member in self._members():
+        for member in self.members():
             names |= self._group.topics_of(member)
         return names
 
-    def _members(self) -> list[ConsumerMember]:
+    def members(self) -> list[ConsumerMember]:
         """All members, with this one as it is now and without the one whose place it takes."""
         group, member = self._group, self.member
         replaced = group.static_member(member.instance_id)
@@ -167,8 +167,8 @@ class Beat:
         """C13, C14: a new target if there is none for this epoch, and the member's way to it."""
         group = self._group
         target_epoch, target = group.target_epoch, group.target_of(self.member)
-        if target_epoch < self._epoch and self._may_assign():
-            target_epoch, target = self._epoch, self._assign()
+        if target_epoch < self.epoch and self._may_assign():
+            target_epoch, target = self.epoch, self._assign()
         if not self._changed and self.member.reconciled_to(target_epoch):
             return
         goal = Goal(
@@ -203,7 +203,7 @@ class Beat:
                 ids_of(topics, group.topics_of(one)),
                 group.target_of(one),
             )
-            for one in self._members()
+            for one in self.members()
         ]
         sizes = {
             topic_id: topics.partition_count(topics.name_of(topic_id) or "")
@@ -218,7 +218,7 @@ class Beat:
             if group.target.get(one.member_id) != target:
                 self.items.append(records.target_entry(group.group_id, one.member_id, target))
         self.items.append(
-            records.target_epoch_entry(group.group_id, self._epoch, self._wall_ms)
+            records.target_epoch_entry(group.group_id, self.epoch, self._wall_ms)
         )
         return targets.get(self.member.member_id, NO_TARGET)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
+from kcore.coordinator.consumer.migrating import downgraded, may_downgrade
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.consumer.topics import metadata_hash
 from kcore.coordinator.journal import Item
@@ -21,6 +22,7 @@ from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.coordinator.context import AnyGroup, Context
+    from kcore.coordinator.rebalance import Rebalance
 
 # A member's timers: its session; until when it is to have given something up; and, if it speaks the
 # classic protocol, until when it is to join again, and to ask for its assignment.
@@ -54,8 +56,9 @@ class DelayedFence(Delayed):
 class Fencing:
     """Takes members out of the groups of a partition, and keeps their timers."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, rebalance: Rebalance) -> None:
         self._context = context
+        self._rebalance = rebalance
         self._purgatory = context.purgatory
 
     # Timers --------------------------------------------------------------------------------------
@@ -147,11 +150,14 @@ class Fencing:
         """
         group_id = group.group_id
         gone = {member.member_id for member in members}
+        staying = [one for one in group.members.values() if one.member_id not in gone]
+        if self.may_downgrade(staying):
+            self.downgrade(group, staying, done, now_ms, rebalance=True)
+            return
+        regexes = {one.regex for one in staying}
         items: list[Item] = []
         for member_id in gone:
             items += records.member_tombstones(group_id, member_id)
-        staying = [one for one in group.members.values() if one.member_id not in gone]
-        regexes = {one.regex for one in staying}
         items += [
             records.regex_entry(group_id, regex, None)
             for regex in group.regexes
@@ -170,6 +176,39 @@ class Fencing:
             done(error, now_ms)
 
         self._context.write(items, fenced, now_ms)
+
+    def may_downgrade(self, staying: Sequence[ConsumerMember]) -> bool:
+        """M5: whether nobody is left who speaks the consumer protocol."""
+        return may_downgrade(staying, self._context.config)
+
+    def downgrade(
+        self,
+        group: ConsumerGroup,
+        staying: Sequence[ConsumerMember],
+        done: Callable[[ErrorCode, int], None],
+        now_ms: int,
+        *,
+        rebalance: bool,
+    ) -> None:
+        """M5: a group that is held is a classic one of these members from now on."""
+        context = self._context
+        targets = {one.member_id: group.target_of(one) for one in staying}
+        wall_ms = context.wall_ms(now_ms)
+        classic, items = downgraded(group, staying, targets, context.topics, wall_ms)
+        former = list(group.members)
+
+        def written(error: ErrorCode, now_ms: int) -> None:
+            group.held = False
+            if not error:
+                self.forget(group.group_id, former)
+                context.groups[group.group_id] = classic
+                for member in classic.members.values():
+                    self._rebalance.renew_session(classic, member, now_ms)
+                if rebalance:
+                    self._rebalance.prepare(classic, now_ms)
+            done(error, now_ms)
+
+        context.write(items, written, now_ms)
 
     def depart(
         self,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kcore.coordinator.answers import refuse_join, refuse_sync
 from kcore.coordinator.appends import answered
 from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.beat import Beat, check_static
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.group import FIRST_EPOCH, ConsumerGroup
 from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
+from kcore.coordinator.consumer.migrating import upgraded
 from kcore.coordinator.consumer.requests import RefusedError, is_full, owned_by
 from kcore.coordinator.consumer.topics import metadata_hash, resolve
 from kcore.coordinator.desk import Ticket
@@ -74,7 +76,7 @@ class Heartbeats:
                 ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {largest} members"
             )
         beat = Beat(self._context, group, items, self._context.wall_ms(now_ms))
-        member_id = request.member_id or self._context.new_member_id("").removeprefix("-")
+        member_id = request.member_id or self._context.new_uuid()
         beat.find(request, member_id)
         beat.merge(request, ticket.caller.client_id, ticket.caller.client_host)
         beat.advance(owned_by(request))
@@ -95,6 +97,8 @@ class Heartbeats:
             live = self._context.consumers.get(request.group_id)
             if live is not None:
                 live.seen_version = version
+                if isinstance(kept, Group):
+                    self._fencing.load(live, now_ms)  # who was in the classic group
                 self._stepped(live, beat, now_ms)
             ticket.answer(response)
             if live is not None:
@@ -118,10 +122,20 @@ class Heartbeats:
         if request.member_epoch == 0 and isinstance(kept, Group):
             if kept.state is GroupState.EMPTY:
                 return ConsumerGroup(request.group_id), [group_entry(request.group_id, None)]
-            why = "its members speak the classic protocol"
-        else:
-            why = "there is no such consumer group"
-        raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, why)
+            return self._upgraded(kept)
+        raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, "there is no such consumer group")
+
+    def _upgraded(self, kept: Group) -> tuple[ConsumerGroup, list[Item]]:
+        """M1: members that wait for answers of the classic group are to come again."""
+        found = upgraded(kept, self._context.config, self._context.topics)
+        for member in kept.members.values():
+            join = kept.unpark_join(member)
+            sync, member.sync = member.sync, None
+            if join is not None:
+                refuse_join(join, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+            if sync is not None:
+                refuse_sync(sync, ErrorCode.REBALANCE_IN_PROGRESS)
+        return found
 
     def _undo_new(self, group: ConsumerGroup) -> None:
         """Nothing was written: a group that was to be made by it never was."""
