@@ -134,9 +134,7 @@ class Commits:
         if consumers is not None:
             ids = {one.topic: self._context.topics.id_of(one.topic) or b"" for one in wanted}
             partitions = [(ids[one.topic], one.asked.partition_index) for one in wanted]
-            return check_commit(
-                consumers, member_id, instance_id, generation, version, partitions
-            )
+            return check_commit(consumers, member_id, instance_id, generation, version, partitions)
         group = self._context.groups.get(group_id)
         if group is None:
             if generation < 0:

@@ -78,9 +78,11 @@ class CoordinatorConfig:
                     f"{name}={value} is not within {bound} to {MAX_INT32}"
                 )
         assignors = self.group_consumer_assignors
-        if not assignors or len(set(assignors)) < len(assignors) or not ASSIGNORS.keys() >= {
-            *assignors
-        }:
+        if (
+            not assignors
+            or len(set(assignors)) < len(assignors)
+            or not ASSIGNORS.keys() >= {*assignors}
+        ):
             raise KafkaConfigurationError(
                 f"group_consumer_assignors={assignors!r}: each of {', '.join(ASSIGNORS)} once at"
                 " most, and one at least"

@@ -65,11 +65,13 @@ def listed(
 
 
 def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
-    is_consumer = isinstance(group, ConsumerGroup)
-    protocol_type = CONSUMER_PROTOCOL if is_consumer else group.protocol_type
+    if isinstance(group, ConsumerGroup):
+        protocol_type, group_type = CONSUMER_PROTOCOL, CONSUMER
+    else:
+        protocol_type, group_type = group.protocol_type or "", CLASSIC
     return ListGroupsResponse.ListedGroup(
         group_id=group.group_id,
-        protocol_type=protocol_type or "",
+        protocol_type=protocol_type,
         group_state=group.state.value,
-        group_type=CONSUMER if is_consumer else CLASSIC,
+        group_type=group_type,
     )

@@ -39,7 +39,7 @@ GROUP_VERSION: Final = 3
 
 _INT16: Final = struct.Struct(">h")
 
-# Record type -> its key and its value. Type 4 (topics, as Kafka 4.0 kept them) is only ever deleted.
+# Record type -> its key and its value. Type 4 (topics, as Kafka 4.0 kept them) is only deleted.
 _KINDS: Final[dict[int, tuple[type[Message], type[Message] | None]]] = {
     0: (OffsetCommitKey, OffsetCommitValue),
     1: (OffsetCommitKey, OffsetCommitValue),

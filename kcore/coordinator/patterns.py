@@ -1,6 +1,6 @@
-"""Regular expressions of clients: of RE2's, what is used on names.
+r"""Regular expressions of clients: of RE2's, what is used on names.
 
-Literals, `.`, classes, escapes, groups, `|`, `* + ? {m,n}` (also lazy), `^ $ \\A \\z \\b \\B`, `(?i)`
+Literals, `.`, classes, escapes, groups, `|`, `* + ? {m,n}` (also lazy), `^ $ \A \z \b \B`, `(?i)`
 and `(?s)`. Whether the whole of a text matches is found in one walk over it, with all states that
 the pattern can be in side by side: in time that grows with both lengths and no faster, whatever a
 client sends. Python's own expressions can take for ever; here they are only asked about one
@@ -146,7 +146,7 @@ class _Reader:
 
     def _group(self) -> _Part | None:
         found = _GROUP.match(self._text, self._at)
-        if found is None or self._text.startswith("(?", self._at) and found.end() == self._at + 1:
+        if found is None or (self._text.startswith("(?", self._at) and found.end() == self._at + 1):
             raise _UnreadableError
         self._at = found.end()
         if found["end"] == ")":

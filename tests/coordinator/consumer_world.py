@@ -62,8 +62,7 @@ def shown(assignment: Any) -> Any:
     if assignment is None:
         return None
     return {
-        part.topic_id.lstrip(b"_").decode(): part.partitions
-        for part in assignment.topic_partitions
+        part.topic_id.lstrip(b"_").decode(): part.partitions for part in assignment.topic_partitions
     }
 
 
@@ -136,16 +135,12 @@ class ConsumerWorld(World):
 
 def kept_group(members: Any, targets: Any, epoch: int, *, sizes_hash: int = 0) -> list[Any]:
     """The journal of a group at an epoch: members, and {id: partitions} of the target."""
-    items: list[Any] = []
-    for member in members:
-        items.append(records.member_entry("g", member))
+    items: list[Any] = [records.member_entry("g", member) for member in members]
     items.append(records.epoch_entry("g", epoch, sizes_hash))
     for member_id, target in targets.items():
         items.append(records.target_entry("g", member_id, frozenset(target)))
     items.append(records.target_epoch_entry("g", epoch, 0))
-    for member in members:
-        items.append(records.current_entry("g", member))
-    return items
+    return items + [records.current_entry("g", member) for member in members]
 
 
 def decide(monkeypatch: Any, targets: Any) -> None:

@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ReadCoordinatorRecords
 
 
 def as_kafka_reads(topic, entries):
-    """For each, what the formatters of Kafka's console tool say, None if that has none for it; Kafka
+    """For each, what the formatters of Kafka's console tool say (None if none is for it); Kafka
     would write the same bytes.
 
     CalledProcessError for an entry that Kafka cannot read.

@@ -500,7 +500,11 @@ def test_a_group_is_described(two_at_ten):
     assert [(p.topic_id, p.partitions) for p in one.target_assignment.topic_partitions] == [
         (id_of("bar"), [0]), (id_of("foo"), [0, 1]),
     ]  # fmt: skip
-    assert (three.instance_id, three.rack_id, three.assignment.topic_partitions) == ("three", "r", [])
+    assert (three.instance_id, three.rack_id, three.assignment.topic_partitions) == (
+        "three",
+        "r",
+        [],
+    )
     # The classic question finds no classic group.
     assert w.describe().group_state == "Dead"
     (missing, empty) = w.ask(m.ConsumerGroupDescribeRequest(group_ids=["x", ""]), 0).groups

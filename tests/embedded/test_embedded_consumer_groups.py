@@ -1,4 +1,4 @@
-"""Consumer groups of KIP-848 on the embedded broker: librdkafka's members, Java's, Kafka's tools."""
+"""Consumer groups of KIP-848 on the embedded broker: members of librdkafka and Java, tools."""
 
 import time
 

@@ -5,7 +5,8 @@ It reads the group and changes nothing there; that is for the entries to do once
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -163,7 +164,7 @@ class Beat:
 
     # What it gets --------------------------------------------------------------------------------
 
-    def advance(self, owned: Set[TopicIdPartition] | None) -> None:
+    def advance(self, owned: AbstractSet[TopicIdPartition] | None) -> None:
         """C13, C14: a new target if there is none for this epoch, and the member's way to it."""
         group = self._group
         target_epoch, target = group.target_epoch, group.target_of(self.member)
@@ -217,24 +218,16 @@ class Beat:
             target = targets.get(one.member_id, NO_TARGET)
             if group.target.get(one.member_id) != target:
                 self.items.append(records.target_entry(group.group_id, one.member_id, target))
-        self.items.append(
-            records.target_epoch_entry(group.group_id, self.epoch, self._wall_ms)
-        )
+        self.items.append(records.target_epoch_entry(group.group_id, self.epoch, self._wall_ms))
         return targets.get(self.member.member_id, NO_TARGET)
 
 
-def check_static(
-    holder: ConsumerMember | None, instance_id: str, member_id: str
-) -> ConsumerMember:
+def check_static(holder: ConsumerMember | None, instance_id: str, member_id: str) -> ConsumerMember:
     """C9: whether the instance id stands for this member."""
     if holder is None:
-        raise RefusedError(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"no member of the group is {instance_id}"
-        )
+        raise RefusedError(ErrorCode.UNKNOWN_MEMBER_ID, f"no member of the group is {instance_id}")
     if holder.member_id != member_id:
-        raise RefusedError(
-            ErrorCode.FENCED_INSTANCE_ID, f"{holder.member_id} is {instance_id} now"
-        )
+        raise RefusedError(ErrorCode.FENCED_INSTANCE_ID, f"{holder.member_id} is {instance_id} now")
     return holder
 
 

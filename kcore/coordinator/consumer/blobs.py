@@ -46,9 +46,7 @@ def version_of(data: bytes) -> int:
     return int(version)
 
 
-def write_assignment(
-    partitions: Iterable[TopicIdPartition], topics: Topics, version: int
-) -> bytes:
+def write_assignment(partitions: Iterable[TopicIdPartition], topics: Topics, version: int) -> bytes:
     """An assignment as a member of this version reads it; topics that are gone are left out."""
     shown = []
     for topic_id, numbers in by_topic(partitions).items():

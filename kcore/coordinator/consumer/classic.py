@@ -22,7 +22,7 @@ from kcore.coordinator.consumer.blobs import (
 )
 from kcore.coordinator.consumer.fencing import JOIN, SYNC, Fencing
 from kcore.coordinator.consumer.group import ConsumerGroup
-from kcore.coordinator.consumer.member import ClassicSide, ConsumerMember
+from kcore.coordinator.consumer.member import ClassicSide, ConsumerMember, TopicIdPartition
 from kcore.coordinator.consumer.records import group_tombstones
 from kcore.coordinator.consumer.requests import RefusedError
 from kcore.coordinator.consumer.states import MemberState
@@ -143,9 +143,7 @@ class ClassicMembers:
         config = self._context.config
         names = {protocol.name for protocol in request.protocols}
         classic = [one.classic for one in group.members.values() if one.classic is not None]
-        common = any(
-            all(name in dict(one.protocols) for one in classic) for name in names
-        )
+        common = any(all(name in dict(one.protocols) for one in classic) for name in names)
         if config.group_consumer_migration_policy == "disabled":
             raise RefusedError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "the group speaks the consumer protocol"
@@ -160,7 +158,9 @@ class ClassicMembers:
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "no protocol is common to the group"
             )
 
-    def _update(self, ticket: Ticket, request: JoinGroupRequest, beat: Beat) -> set[tuple[bytes, int]]:
+    def _update(
+        self, ticket: Ticket, request: JoinGroupRequest, beat: Beat
+    ) -> set[TopicIdPartition]:
         """What the member says, into the beat; what it says it has."""
         protocols = protocols_of([(one.name, bytes(one.metadata)) for one in request.protocols])
         try:
@@ -204,7 +204,7 @@ class ClassicMembers:
     def _downgrade(self, ticket: Ticket, group: ConsumerGroup, beat: Beat, now_ms: int) -> None:
         current = beat.epoch == group.target_epoch
 
-        def done(error: ErrorCode, now_ms: int) -> None:
+        def done(error: ErrorCode, _now_ms: int) -> None:
             if error:
                 refuse_join(ticket, answered(error), "")
             else:
@@ -292,9 +292,7 @@ class ClassicMembers:
                 response = LeaveGroupResponse(error_code=response.members[0].error_code)
 
             def done(error: ErrorCode, _now_ms: int) -> None:
-                ticket.answer(
-                    LeaveGroupResponse(error_code=answered(error)) if error else response
-                )
+                ticket.answer(LeaveGroupResponse(error_code=answered(error)) if error else response)
 
             if gone:
                 self._fencing.fence(group, list(gone.values()), done, now_ms)

@@ -67,7 +67,5 @@ def _assignment(partitions: Iterable[TopicIdPartition], topics: Topics) -> _Assi
     for topic_id, numbers in records.by_topic(partitions).items():
         name = topics.name_of(topic_id)
         if name is not None:  # the topic may be gone
-            shown.append(
-                _TopicPartitions(topic_id=topic_id, topic_name=name, partitions=numbers)
-            )
+            shown.append(_TopicPartitions(topic_id=topic_id, topic_name=name, partitions=numbers))
     return _Assignment(topic_partitions=shown)

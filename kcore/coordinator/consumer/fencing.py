@@ -39,7 +39,7 @@ def timer_key(kind: str, group_id: str, member_id: str) -> Key:
 
 
 class DelayedFence(Delayed):
-    """Waits for something a member is to do. epoch: only if it is in this one still; None: in any."""
+    """Waits for what a member is to do; epoch: only if it is in this one still, None: in any."""
 
     __slots__ = ("_epoch", "_fencing", "_key")
 
@@ -79,7 +79,7 @@ class Fencing:
             self.cancel(REVOCATION, group_id, member.member_id)
 
     def watch_join(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
-        """M4: a classic member has been told to join again; its time runs from the first time on."""
+        """M4: a classic member has been told to join again; its time runs from the first time."""
         if self._purgatory.at(timer_key(JOIN, group_id, member.member_id)) == NEVER:
             at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
             self._watch(JOIN, group_id, member.member_id, at_ms)

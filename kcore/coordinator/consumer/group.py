@@ -94,9 +94,7 @@ class ConsumerGroup:
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether offsets of the topic are in use."""
-        return topic in self.named or any(
-            topic in found.topics for found in self.regexes.values()
-        )
+        return topic in self.named or any(topic in found.topics for found in self.regexes.values())
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         """What a member wants, as far as its regular expression is resolved."""

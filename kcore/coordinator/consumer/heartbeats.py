@@ -72,9 +72,7 @@ class Heartbeats:
         group, items = self._group_for(request, kept)
         largest = self._context.config.group_consumer_max_size
         if len(group.members) >= largest and request.member_id not in group.members:
-            raise RefusedError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {largest} members"
-            )
+            raise RefusedError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {largest} members")
         beat = Beat(self._context, group, items, self._context.wall_ms(now_ms))
         member_id = request.member_id or self._context.new_uuid()
         beat.find(request, member_id)

@@ -38,7 +38,7 @@ def check_commit(
 
 
 def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:
-    """What is wrong with a member's question for offsets; whoever does not say who he is may ask."""
+    """What is wrong with a question for offsets; whoever does not say who he is may ask."""
     if member_id is None and epoch < 0:
         return ErrorCode.NONE
     member = group.members.get(member_id or "")
@@ -48,8 +48,8 @@ def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> Erro
 
 
 def _had(member: ConsumerMember, at: TopicIdPartition, epoch: int) -> bool:
-    """Whether the member has a partition, and had it in an earlier epoch already: an answer with the
-    later one may be on its way, and nobody else can have read the partition since.
+    """Whether the member has a partition, and had it in an earlier epoch already: the answer with
+    the later one may be on its way, and nobody else can have read the partition since.
     """
     since = member.assigned.get(at, member.pending.get(at))
     return since is not None and since <= epoch

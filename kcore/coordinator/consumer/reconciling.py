@@ -1,4 +1,4 @@
-"""How a member is led from what it has to what the target gives it (Java: CurrentAssignmentBuilder).
+"""How a member is led from what it has to what the target gives it.
 
     STABLE       at the target's epoch: stays; else next
     UNREVOKED    still has what it is to give up, or does not say: stays; else next
@@ -11,12 +11,13 @@
                  nothing is missing                     -> STABLE, in the target's epoch
 
 Topics that the member is not subscribed to any more are given up at once, before there is a target
-without them. Pure: the same input gives the same member.
+without them. Pure: the same input gives the same member. (Java: CurrentAssignmentBuilder.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from kcore.coordinator.consumer.member import ConsumerMember, Owned, TopicIdPartition
@@ -32,11 +33,11 @@ class Goal:
     """
 
     epoch: int
-    target: Set[TopicIdPartition]
-    topics: Set[bytes]
+    target: AbstractSet[TopicIdPartition]
+    topics: AbstractSet[bytes]
     changed: bool
     is_held: Callable[[TopicIdPartition], bool]
-    owned: Set[TopicIdPartition] | None
+    owned: AbstractSet[TopicIdPartition] | None
 
 
 def reconcile(member: ConsumerMember, goal: Goal) -> ConsumerMember | None:

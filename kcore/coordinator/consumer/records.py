@@ -171,9 +171,7 @@ def _with_epochs(owned: Owned) -> list[_Current.TopicPartitions]:
 # Replay -------------------------------------------------------------------------------------------
 
 
-def replay(
-    groups: dict[str, ConsumerGroup], key: Message, value: Message | None
-) -> str | None:
+def replay(groups: dict[str, ConsumerGroup], key: Message, value: Message | None) -> str | None:
     """Let a record take effect; the first one of a group makes it (the answer is its id then), its
     epoch's tombstone ends it. A tombstone of what is not there is no news.
     """
@@ -259,7 +257,7 @@ def _read_member(member: ConsumerMember, value: _Member) -> ConsumerMember:
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         assignor=value.server_assignor,
         classic=None
-        if classic is None
+        if classic is None or not classic.supported_protocols
         else ClassicSide(
             classic.session_timeout_ms,
             tuple((one.name, bytes(one.metadata)) for one in classic.supported_protocols),
@@ -267,7 +265,9 @@ def _read_member(member: ConsumerMember, value: _Member) -> ConsumerMember:
     )
 
 
-def _read_owned(parts: Iterable[_Current.TopicPartitions], epoch: int) -> Mapping[TopicIdPartition, int]:
+def _read_owned(
+    parts: Iterable[_Current.TopicPartitions], epoch: int
+) -> Mapping[TopicIdPartition, int]:
     """What older Kafkas wrote has no epochs: taken for that of the member."""
     return {
         (part.topic_id, number): since

@@ -56,8 +56,7 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
         request.rebalance_timeout_ms != -1
         and request.topic_partitions is not None
         and (
-            request.subscribed_topic_names is not None
-            or request.subscribed_topic_regex is not None
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         )
     )
 
@@ -65,9 +64,7 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 def _empty(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
     needs_id = version >= _OWN_ID_VERSION or request.member_epoch > 0
     named = {
-        "MemberId": request.member_id
-        if needs_id or request.member_epoch == LEAVING
-        else None,
+        "MemberId": request.member_id if needs_id or request.member_epoch == LEAVING else None,
         "GroupId": request.group_id,
         "InstanceId": request.instance_id,
         "RackId": request.rack_id,

@@ -36,13 +36,11 @@ class _Loads:
         self.lowest = loads[self._order[0]] - 1
         self.highest = loads[self._order[-1]] + 1
 
-    @property
-    def uneven(self) -> int:
+    def spread(self) -> int:
         """By how much who has most is above who has least, before anybody was asked for."""
         return self._loads[self._order[-1]] - self._loads[self._order[0]]
 
-    @property
-    def balanced(self) -> bool:
+    def is_balanced(self) -> bool:
         """Whether a move from the highest level to the lowest changes nothing any more."""
         return self.highest - self.lowest <= 1
 
@@ -133,7 +131,7 @@ class _Uneven:
 
     def _balance_topic(self, topic_id: bytes) -> int:
         loads = _Loads(self.subscribers[topic_id], self.loads)
-        if loads.uneven <= 1:
+        if loads.spread() <= 1:
             return 0
         owners = self.owners[topic_id]
         mine: dict[int, list[int]] = {}
@@ -141,7 +139,7 @@ class _Uneven:
             assert owner is not None
             mine.setdefault(owner, []).append(number)
         moved = 0
-        while not loads.balanced:
+        while not loads.is_balanced():
             giver = loads.next_highest()
             while giver is not None and not mine.get(giver):
                 loads.pass_over()
@@ -150,7 +148,7 @@ class _Uneven:
                 break
             number = mine[giver].pop()
             taker = loads.next_lowest()
-            if loads.balanced:
+            if loads.is_balanced():
                 break
             self._move(owners, number, taker)
             moved += 1

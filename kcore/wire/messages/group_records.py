@@ -246,7 +246,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         ("subscribed_topic_regex", "string", 0, 32767, 0, 32767, "", -1, False, False),
         ("rebalance_timeout_ms", "int32", 0, 32767, -1, -1, -1, -1, False, False),
         ("server_assignor", "string", 0, 32767, 0, 32767, "", -1, False, False),
-        ("classic_member_metadata", "ClassicMemberMetadata", 0, 32767, 0, 32767, None, 0, False, False),
+        ("classic_member_metadata", "ClassicMemberMetadata", 0, 32767, 0, 32767, ..., 0, False, False),
     )
 
     class ClassicProtocol(Struct):
@@ -294,7 +294,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         subscribed_topic_regex: str | None = "",
         rebalance_timeout_ms: int = -1,
         server_assignor: str | None = "",
-        classic_member_metadata: ConsumerGroupMemberMetadataValue.ClassicMemberMetadata | None = None,
+        classic_member_metadata: ConsumerGroupMemberMetadataValue.ClassicMemberMetadata | None = UNSET,
     ) -> None:
         self.instance_id = instance_id
         self.rack_id = rack_id
@@ -304,7 +304,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         self.subscribed_topic_regex = subscribed_topic_regex
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.server_assignor = server_assignor
-        self.classic_member_metadata = classic_member_metadata
+        self.classic_member_metadata: ConsumerGroupMemberMetadataValue.ClassicMemberMetadata | None = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata() if classic_member_metadata is UNSET else classic_member_metadata
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Message):
@@ -443,7 +443,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
         FIELDS: ClassVar[Fields] = (
             ("topic_id", "uuid", 0, 32767, -1, -1, b"\0" * 16, -1, False, False),
             ("partitions", "[]int32", 0, 32767, -1, -1, ..., -1, False, False),
-            ("assignment_epochs", "[]int32", 0, 32767, 0, 32767, None, 0, False, False),
+            ("assignment_epochs", "[]int32", 0, 32767, 0, 32767, ..., 0, False, False),
         )
 
         def __init__(
@@ -451,11 +451,11 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message):
             *,
             topic_id: bytes = ZERO_UUID,
             partitions: list[int] = UNSET,
-            assignment_epochs: list[int] | None = None,
+            assignment_epochs: list[int] | None = UNSET,
         ) -> None:
             self.topic_id = topic_id
             self.partitions: list[int] = [] if partitions is UNSET else partitions
-            self.assignment_epochs = assignment_epochs
+            self.assignment_epochs: list[int] | None = [] if assignment_epochs is UNSET else assignment_epochs
 
     def __init__(
         self,
