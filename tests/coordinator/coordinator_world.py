@@ -9,7 +9,7 @@ from typing import Any
 from kcore.assignors import MemberSubscription
 from kcore.assignors.blobs import encode_subscription
 from kcore.coordinator import Caller, CoordinatorConfig, Entry, GroupCoordinator
-from kcore.coordinator.consumer.fencing import REVOCATION, SESSION, timer_key
+from kcore.coordinator.consumer.fencing import JOIN, REVOCATION, SESSION, SYNC, timer_key
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.group import Group
@@ -399,16 +399,22 @@ class World:
         self._check_consumer_timers()
 
     def _check_consumer_timers(self) -> None:
-        expected = set()
+        expected, allowed = set(), set()
         for one in self.consumer_groups():
             expected |= {timer_key(SESSION, one.group_id, member_id) for member_id in one.members}
             expected |= {
                 timer_key(REVOCATION, one.group_id, member.member_id)
                 for member in one.members.values()
-                if member.state is MemberState.UNREVOKED_PARTITIONS
+                if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None
+            }
+            allowed |= {
+                timer_key(kind, one.group_id, member.member_id)
+                for member in one.members.values()
+                for kind in (JOIN, SYNC)
+                if member.classic is not None
             }
         armed = {key for key in self.coordinator._purgatory if key[0].startswith("consumer-")}
-        assert armed == expected
+        assert expected <= armed <= expected | allowed
 
     def consumer_groups(self) -> list[ConsumerGroup]:
         shards = self.coordinator._shards.values()
@@ -434,8 +440,11 @@ class World:
             for x in group.members.values()
             if x.join is not None or x.sync is not None
         }
-        others = ("sweep", "consumer-session", "consumer-revocation")
-        armed = {key for key in self.coordinator._purgatory if key[0] not in others}
+        armed = {
+            key
+            for key in self.coordinator._purgatory
+            if key[0] != "sweep" and not key[0].startswith("consumer-")
+        }
         assert armed <= expected, "a timer of nobody"
         assert expected - armed <= satisfied, "somebody without a timer"
 

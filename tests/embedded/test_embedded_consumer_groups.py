@@ -1,6 +1,7 @@
 """Consumer groups of KIP-848 on the embedded broker: members of librdkafka and Java, tools."""
 
 import time
+from contextlib import suppress
 
 import confluent_kafka
 import pytest
@@ -63,6 +64,10 @@ class Member:
             assert not message.error(), message.error()
             self.read.append(message.value())
 
+    def commit(self):
+        with suppress(confluent_kafka.KafkaException):  # in a rebalance: it will be read again
+            self.client.commit(asynchronous=False)
+
     def close(self):
         self.client.close()
 
@@ -73,6 +78,10 @@ def until(found, *members):
         assert time.monotonic() < end, [member.owned() for member in members]
         for member in members:
             member.step()
+
+
+def read_by(members):
+    return {value for member in members for value in member.read}
 
 
 def owns(member, count):
@@ -96,6 +105,41 @@ def test_members_join_share_read_commit_and_leave(broker):
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     (listed,) = admin.list_consumer_groups().result(DEADLINE_S).valid
     assert (listed.group_id, listed.state.name, listed.type.name) == ("g", "EMPTY", "CONSUMER")
+
+
+def test_a_group_is_upgraded_and_downgraded_member_by_member(broker):
+    """A rolling change of the protocol: the rest goes on reading, and nothing is lost."""
+    classic = {"group.protocol": "classic", "session.timeout.ms": 6_000}
+    classic |= {"heartbeat.interval.ms": 200}
+    members = [Member(broker, **classic), Member(broker, **classic)]
+
+    def shared():
+        found = [member.owned() for member in members]
+        return sum(map(len, found)) == PARTITIONS == len(set().union(*found)) and all(found)
+
+    def kind():
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        (listed,) = admin.list_consumer_groups().result(DEADLINE_S).valid
+        return listed.type.name
+
+    read = set()
+    until(shared, *members)
+    for number, options in enumerate([{}, {}, classic, classic]):
+        broker.produce("t", [(None, b"%d-%d" % (number, n)) for n in range(40)])
+        wanted = 40 * (number + 1)
+        until(lambda: len(read_by(members) | read) == wanted, *members)  # noqa: B023
+        for member in members:
+            member.commit()
+        assert kind() == ("CONSUMER" if number else "CLASSIC")
+        members.append(Member(broker, **options))
+        until(shared, *members)
+        leaving = members.pop(0)
+        read |= read_by([leaving])
+        leaving.close()
+        until(shared, *members)
+    assert kind() == "CLASSIC"
+    for member in members:
+        member.close()
 
 
 def test_topics_by_pattern_come_as_they_are_made(broker):
@@ -183,6 +227,7 @@ patient = pytest.mark.timeout(400)
 
 @kafka
 @patient
+@slow
 def test_the_tools_show_a_java_member(installation, broker):
     broker.produce("t", [(None, b"v")] * 40)
     with running(installation, broker, "Consumer", *JAVA) as java:
