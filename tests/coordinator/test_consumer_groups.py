@@ -425,6 +425,69 @@ def test_what_could_not_be_written_never_was():
     assert not w.consumers.members
 
 
+# Offsets ------------------------------------------------------------------------------------------
+
+
+def test_c20_who_may_commit():
+    w = ConsumerWorld()
+    w.enter("m1")
+    at = {("foo", 0): 5}
+    assert w.committed(at, "m1", 2) == 0
+    assert w.committed(at, "m1", 3) == ErrorCode.STALE_MEMBER_EPOCH
+    assert w.committed(at, "m1", 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert w.committed(at, "m1", 2, version=8) == ErrorCode.UNSUPPORTED_VERSION
+    assert w.committed(at, "m2", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert w.committed(at) == ErrorCode.UNKNOWN_MEMBER_ID
+    w.beat("m1", -1)
+    assert w.committed(at) == 0
+    assert w.committed(at, "m1", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_kip_1251_an_earlier_epoch_may_commit_what_was_its_own_then(two_at_ten):
+    w = two_at_ten
+    w.enter("m3")
+    w.beat("m1", 10)
+    assert w.beat("m1", 10, owned=parts(foo=[0, 1], bar=[0]))[0] == 11
+    assert w.committed({("foo", 0): 5, ("bar", 0): 5}, "m1", 10) == 0
+    # One that has gone takes the others with it.
+    assert w.committed({("foo", 0): 5, ("foo", 2): 5}, "m1", 10) == ErrorCode.STALE_MEMBER_EPOCH
+    w.beat("m3", 11)
+    assert w.committed({("bar", 1): 5}, "m3", 10) == ErrorCode.STALE_MEMBER_EPOCH
+    # What is to be given up is still the member's.
+    w.beat("m2", 10)
+    assert w.committed({("foo", 4): 5}, "m2", 10) == 0
+
+
+def test_c20_in_transactions():
+    w = ConsumerWorld()
+    w.enter("m1")
+
+    def commit(**more):
+        answer = w.replies[w.txn_commit({("foo", 0): 5}, 7, **more)]
+        return answer.topics[0].partitions[0].error_code
+
+    assert commit() == 0  # nobody says who it is
+    assert commit(member_id="m1", generation=2) == 0
+    assert commit(member_id="m1", generation=1) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(member_id="m2", generation=2) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_c21_who_may_ask():
+    w = ConsumerWorld()
+    w.enter("m1")
+    Ask = m.OffsetFetchRequest
+
+    def ask(member_id, epoch):
+        one = Ask.OffsetFetchRequestGroup(
+            group_id="g", member_id=member_id, member_epoch=epoch, topics=None
+        )
+        return w.ask(Ask(groups=[one]), 9).groups[0].error_code
+
+    assert (ask(None, -1), ask("m1", 2)) == (0, 0)
+    assert ask("m1", 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert ask("m2", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 # Regular expressions ------------------------------------------------------------------------------
 
 

@@ -107,6 +107,12 @@ def consumer_rebalance(peer):
     peer.ask(beat(group, "m1", 2, owned=kept), note="gave up")
     peer.ask(beat(group, "m1", 2, owned=kept), note="the answer was lost")
     peer.ask(beat(group, "m1", 2), note="an old epoch")
+    for version in (9, 10):
+        for number in range(5):
+            late = committing(group, topic, 7, 2, "m1", number)
+            if version == 10:
+                late.topics[0].name, late.topics[0].topic_id = "", topic_id
+            peer.ask(late, version, note=f"commits {number} late, v{version}")
     peer.ask(beat(group, "m2", 3), note="gets")
     describe(peer, group, "stable")
     peer.ask(beat(group, "m1", 0), 1, note="joins without saying much")
