@@ -239,6 +239,11 @@ class Pattern:
         self._states: list[tuple[_One | _Here | None, list[int]]] = [(None, [])]
         self._start = self._build(part, 0)
         self._steps: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        # What is reached inside of a text depends on nothing else, but for `\b` and `\B`.
+        self._inside: dict[frozenset[int], frozenset[int]] = {}
+        self._bound = any(
+            isinstance(what, _Here) and what.where in "bB" for what, _ in self._states
+        )
 
     def fullmatch(self, text: str) -> bool:
         """Whether it matches the text as a whole."""
@@ -261,11 +266,15 @@ class Pattern:
                 found.update(behind)
         if len(self._steps) >= _STEPS_MAX:
             self._steps.clear()
+            self._inside.clear()
         step = self._steps[states, char] = frozenset(found)
         return step
 
     def _reached(self, states: frozenset[int], text: str, at: int) -> frozenset[int]:
         """These, and all behind them that want no character."""
+        inside = 0 < at < len(text) and not self._bound
+        if inside and states in self._inside:
+            return self._inside[states]
         found = set(states)
         line = list(states)
         while line:
@@ -274,7 +283,10 @@ class Pattern:
                 continue
             line += [state for state in behind if state not in found]
             found.update(behind)
-        return frozenset(found)
+        reached = frozenset(found)
+        if inside:
+            self._inside[states] = reached
+        return reached
 
     def _build(self, part: _Part, after: int) -> int:
         """Put a part before a state; the state it begins with."""

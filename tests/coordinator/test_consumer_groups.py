@@ -4,9 +4,11 @@ import pytest
 from consumer_world import RT, ConsumerWorld, decide, id_of, kept_group, parts
 from coordinator_world import of_journal
 
+from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.consumer.member import ConsumerMember
 from kcore.coordinator.consumer.states import ConsumerGroupState, MemberState
 from kcore.coordinator.consumer.topics import metadata_hash
+from kcore.errors import KafkaConfigurationError
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
@@ -423,6 +425,26 @@ def test_what_could_not_be_written_never_was():
     w.after(45_000)
     w.settle()
     assert not w.consumers.members
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"group_consumer_heartbeat_interval_ms": 0},
+        {"group_consumer_session_timeout_ms": 5_000},
+        {"group_consumer_max_size": 0},
+        {"group_consumer_assignors": ()},
+        {"group_consumer_assignors": ("range", "range")},
+        {"group_consumer_assignors": ("mine",)},
+        {"group_consumer_assignment_interval_ms": -1},
+        {"group_consumer_regex_refresh_interval_ms": 9_999},
+        {"group_consumer_migration_policy": "never"},
+    ],
+    ids=str,
+)
+def test_options_that_cannot_work(options):
+    with pytest.raises(KafkaConfigurationError):
+        CoordinatorConfig(**options)
 
 
 # Offsets ------------------------------------------------------------------------------------------
