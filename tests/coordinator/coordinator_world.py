@@ -132,7 +132,7 @@ class World:
         token = next(self._tokens)
         self.requests[token], self.versions[token] = request, version
         link = token if link is None else link
-        caller = Caller(token, link, client, f"/{client}-host")
+        caller = Caller(token, link, client, f"/{client[:100]}-host")
         self.coordinator.handle_request(caller, version, request, self.now)
         self.drain()
         return token

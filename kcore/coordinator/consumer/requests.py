@@ -8,17 +8,22 @@ from kcore.coordinator.consumer.member import LEAVING, LEAVING_STATIC, TopicIdPa
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
+# What an answer says at most.
+WHY_CHARS_MAX = 1_000
+
 # From this version on members bring their ids (KIP-1082).
 _OWN_ID_VERSION = 1
 
 
 class RefusedError(Exception):
-    """The heartbeat is answered with this error and changes nothing."""
+    """The heartbeat is answered with this error and changes nothing. What it says may have names of
+    a client's in it: it is cut, so that it fits a string.
+    """
 
     def __init__(self, error: ErrorCode, why: str) -> None:
         super().__init__(why)
         self.error = error
-        self.why = why
+        self.why = why[:WHY_CHARS_MAX]
 
     def response(self) -> ConsumerGroupHeartbeatResponse:
         """The answer."""
