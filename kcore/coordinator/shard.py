@@ -122,9 +122,9 @@ class Shard(BaseShard):
             if group is not None:
                 del self.groups[group_id]
                 dismiss(self.context, group, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
-        elif group_id in self.context.consumers:
-            pass  # written before the group changed its protocol, and in line behind that
         elif self.loading:
-            self.groups[group_id] = Group.load(group_id, value)
+            # Behind a change of the protocol there may be one that was on its way before.
+            if group_id not in self.context.consumers:
+                self.groups[group_id] = Group.load(group_id, value)
         elif group is not None:
             group.replay(value)
