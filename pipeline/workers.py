@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from kcore.transports.sockets import unpace
+
 # glibc gives a block that was mapped for itself back to the system when it is freed, and so what is
 # free on top of its heap, from twice the size on: each Arrow batch would then come in pages that
 # have to be faulted in and zeroed again. How large such blocks are it learns from the largest one
@@ -38,13 +40,14 @@ class SentToWorkers:
 
 
 def hasten() -> None:
-    """Have what waits on the connection to the JVM sent and acknowledged at once."""
+    """Have nothing wait on the connection to the JVM, which is on this machine."""
     connection = _connection()
     if connection is None:
         return
     with suppress(OSError, AttributeError):  # no TCP, or not Linux's
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+    unpace(connection)
 
 
 def _connection() -> socket.socket | None:

@@ -28,6 +28,7 @@ from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.timers import NEVER
 from kcore.transports.core import monotonic_ms
 from kcore.transports.forking import release_in_child
+from kcore.transports.sockets import is_loopback, unpace
 from kcore.transports.waker import Waker
 
 # Connections at a time; more are closed as they come.
@@ -333,10 +334,13 @@ class Server:
             sock.setblocking(False)
             with suppress(OSError):  # not TCP
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            host = address[0] if isinstance(address, tuple) else ""
+            if is_loopback(host):
+                unpace(sock)
             self._last += 1
             client = _Client(self._last, core, sock)
             self._clients[client.number] = client
-            self._greet(client, address[0] if isinstance(address, tuple) else "")
+            self._greet(client, host)
 
     def _greet(self, client: _Client, host: str) -> None:
         """A client is there: tell its core."""

@@ -59,12 +59,17 @@ with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(
     server.getsockname()
 ) as one:
     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+    paced = "bbr" in open("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read()
+    if paced:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
     worker(one)
     before = asked(one)
     sys.modules["__main__"].__spec__ = SimpleNamespace(name="pyspark.daemon")
     pickle.loads(sent)  # not in a task
     assert asked(one) == before
     worker(one)
+    control = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    assert not control.startswith(b"bbr"), control
     print(before, asked(one))
 local, other = socket.socketpair()  # spark.python.unix.domain.socket.enabled
 worker(local)
