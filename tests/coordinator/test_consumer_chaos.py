@@ -38,8 +38,8 @@ class Client:
         more = {} if self.instance is None else {"instance_id": self.instance}
         owned = None if self.told else dict.fromkeys(self.owned, 0)
         if self.full or self.epoch == 0:
-            # Where answers are lost, a member may be asked for partitions and not know: it is not to
-            # be out for that before its session is over, which it does know.
+            # Where answers are lost, a member may be asked for partitions and not know: it is not
+            # to be out for that before its session is over, which it does know.
             more["rebalance_timeout_ms"] = SESSION_MS + 15_000
             return (self.name, self.epoch, self.topics, {} if self.epoch == 0 else owned), more
         return (self.name, self.epoch, None, owned), more
