@@ -86,7 +86,7 @@ class Group:
 
     def join(self):
         member_id = f"m{self.rng.randrange(1_000):03}"
-        instance = f"i{self.rng.randrange(1_000)}" if self.rng.random() < 0.3 else None
+        instance = f"i{self.rng.getrandbits(64)}" if self.rng.random() < 0.3 else None
         topics = self.common if self.alike else self.some()
         self.members.setdefault(member_id, (instance, topics, set()))
 
