@@ -94,6 +94,8 @@ class Client:
 
 
 class Chaos:
+    client = Client
+
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.world = ConsumerWorld(
@@ -111,7 +113,7 @@ class Chaos:
         self.made += 1
         wanted = self.rng.sample(TOPICS, self.rng.randint(1, 3))
         instance = f"i{self.made}" if self.rng.random() < 0.3 else None
-        self.clients.append(Client(self.world, f"m{self.made}", wanted, instance))
+        self.clients.append(self.client(self.world, f"m{self.made}", wanted, instance))
 
     def leave(self, client):
         self.clients.remove(client)
@@ -120,7 +122,9 @@ class Chaos:
         if client.instance is not None and self.rng.random() < 0.7:
             self.world.put_beat(client.name, -2, instance_id=client.instance)
             self.made += 1
-            self.clients.append(Client(self.world, f"m{self.made}", client.topics, client.instance))
+            self.clients.append(
+                self.client(self.world, f"m{self.made}", client.topics, client.instance)
+            )
         else:
             more = {} if client.instance is None else {"instance_id": client.instance}
             self.world.put_beat(client.name, -1, **more)
