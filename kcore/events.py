@@ -82,13 +82,19 @@ class CoordinatorLost(Event):
 
 
 class RebalanceStarted(Event):
-    """A join (or another one) is about to begin."""
+    """A join (or another one) is about to begin. What is assigned may change without one in the
+    consumer protocol.
+    """
 
     reason: str
 
 
 class GroupJoined(Event):
-    """JoinGroup answered and SyncGroup followed: the member is part of this generation."""
+    """JoinGroup answered and SyncGroup followed: the member is part of this generation.
+
+    With the consumer protocol (KIP-848) the first heartbeat was answered: a generation is a member
+    epoch, nobody leads, and the protocol is the assignor asked for, or "consumer".
+    """
 
     generation: int
     member_id: str

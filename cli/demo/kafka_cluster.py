@@ -243,6 +243,9 @@ class KafkaCluster:
             "controlled.shutdown.enable": "true",
             "broker.session.timeout.ms": "6000",
             "broker.heartbeat.interval.ms": "1000",
+            # How quick a group may be made; what groups are by default stays Kafka's own.
+            "group.consumer.min.session.timeout.ms": "1000",
+            "group.consumer.min.heartbeat.interval.ms": "100",
         }
         return settings | self._settings
 

@@ -29,7 +29,7 @@ from kcore.consumer.deserializers import normal_form
 from kcore.consumer.options import TABLE
 from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
-from kcore.group.config import GroupConfig
+from kcore.group.config import CLASSIC, CONSUMER, GroupConfig
 from kcore.limits import (
     MAX_BATCH_BYTES,
     MAX_BUFFERED_BYTES,
@@ -40,6 +40,13 @@ from kcore.settings.client import ClientConfig, contradictions, fill_in, read_op
 
 FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576
+
+# Refused with group_protocol="consumer", as Java does: there it is the coordinator's business.
+_CLASSIC_ONLY: Final = {
+    "partition_assignment_strategy": "group_remote_assignor names an assignor of the brokers",
+    "session_timeout_ms": "the brokers' group.consumer.session.timeout.ms decides",
+    "heartbeat_interval_ms": "the brokers' group.consumer.heartbeat.interval.ms decides",
+}
 
 
 class ConsumerConfig(ClientConfig):
@@ -57,7 +64,8 @@ class ConsumerConfig(ClientConfig):
     client_rack: str = ""
     group_id: str | None = None
     group_instance_id: str | None = None
-    group_protocol: str = "classic"
+    group_protocol: str = CLASSIC
+    group_remote_assignor: str | None = None
     key_deserializer: Any = None
     value_deserializer: Any = None
     fetch_min_bytes: int = 1
@@ -134,6 +142,8 @@ class ConsumerConfig(ClientConfig):
         return GroupConfig(
             group_id=self.group_id,
             group_instance_id=self.group_instance_id,
+            group_protocol=self.group_protocol,
+            remote_assignor=self.group_remote_assignor,
             session_timeout_ms=self.session_timeout_ms,
             heartbeat_interval_ms=self.heartbeat_interval_ms,
             max_poll_interval_ms=self.max_poll_interval_ms,
@@ -176,7 +186,11 @@ def _contradictions(
     grouped = c.group_id is not None
     missing = [name for name in c.partition_assignment_strategy if name not in ASSIGNORS]
     rules: tuple[tuple[bool, str, str], ...] = (
-        (c.group_protocol == "consumer", "group_protocol", "is not available yet: use 'classic'"),
+        (
+            c.group_remote_assignor is not None and c.group_protocol == CLASSIC,
+            "group_remote_assignor",
+            "needs group_protocol='consumer'; 'classic' has partition_assignment_strategy",
+        ),
         (
             bool(missing),
             "partition_assignment_strategy",
@@ -201,6 +215,11 @@ def _contradictions(
         ),
     )
     yield from contradictions(config, given)
+    if c.group_protocol == CONSUMER:
+        for option, instead in _CLASSIC_ONLY.items():
+            if option in given:
+                why = f"{option} means nothing with group_protocol='consumer'; leave it out: "
+                yield option, why + instead
     for broken, option, why in rules:
         if broken:
             yield option, f"{option}={getattr(c, option)!r} {why}"

@@ -54,6 +54,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "group_id": optional(group_id),
     "group_instance_id": optional(instance_id),
     "group_protocol": choice("classic", "consumer"),
+    "group_remote_assignor": optional(text),
     "key_deserializer": optional(deserializer),
     "value_deserializer": optional(deserializer),
     "fetch_min_bytes": _size,
@@ -85,7 +86,6 @@ PARSERS: Final[Mapping[str, Parser]] = {
 # Known names whose default is taken and anything else refused, with what to do instead.
 LATER: Final[Mapping[str, tuple[object, str]]] = {
     **names.LATER,
-    "group_remote_assignor": (None, "it needs group_protocol='consumer', not available yet"),
 }
 
 WITHOUT_EFFECT: Final[Mapping[str, object]] = {

@@ -11,7 +11,6 @@ from kcore.events import OffsetsCommitted
 from kcore.group.commits import CommitDone, Committer, Offsets
 from kcore.group.context import Context, Timer
 from kcore.group.membership import Membership
-from kcore.group.states import MemberState
 from kcore.structs import TopicPartition
 
 
@@ -37,7 +36,7 @@ class AutoCommit:
         """Whether a commit would be sent: enabled, and a member, or without membership at all."""
         if not self._ctx.config.enable_auto_commit:
             return False
-        return not self._membership.managed or self._membership.state is MemberState.STABLE
+        return not self._membership.managed or self._membership.may_commit
 
     def restart(self, now_ms: int) -> None:
         """The interval starts anew, as with each assignment."""

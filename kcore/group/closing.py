@@ -1,7 +1,7 @@
 """The ways out: unsubscribe, close, and the poll interval running out (E1-E3, B6, X3, X4).
 
-    LEAVING --ack--> LeaveGroup, IDLE
-    CLOSING --commits done--> PARTING --ack--> LeaveGroup, DEPARTING --answered--> CLOSED
+    LEAVING --ack--> leave sent, IDLE
+    CLOSING --commits done--> PARTING --ack--> leave sent, DEPARTING --answered--> CLOSED
 
 Closing is bounded by its deadline in every step; what is not done by then is not done.
 """
@@ -12,12 +12,11 @@ from kcore.errors import Cancelled, ConsumerStoppedError
 from kcore.group.autocommit import AutoCommit
 from kcore.group.commits import Committer
 from kcore.group.context import Context, Timer
-from kcore.group.coordinator import Coordinator
-from kcore.group.leaving import send_leave
+from kcore.group.leaving import Leave
 from kcore.group.membership import Membership
 from kcore.group.offsets import CommittedFetcher
-from kcore.group.rebalance import Rebalance
 from kcore.group.states import Step, StepInput
+from kcore.group.steps import Steps
 from kcore.timers import NEVER
 
 _CLOSING_STEPS = (Step.CLOSING, Step.PARTING, Step.DEPARTING)
@@ -30,19 +29,19 @@ class Closing:
         self,
         ctx: Context,
         membership: Membership,
-        coordinator: Coordinator,
         committer: Committer,
         fetcher: CommittedFetcher,
         autocommit: AutoCommit,
-        rebalance: Rebalance,
+        rebalance: Steps,
+        leave: Leave,
     ) -> None:
         self._ctx = ctx
         self._membership = membership
-        self._coordinator = coordinator
         self._committer = committer
         self._fetcher = fetcher
         self._autocommit = autocommit
         self._rebalance = rebalance
+        self._leave = leave
         self._reason = ""
         self._fresh_link = False
 
@@ -82,7 +81,7 @@ class Closing:
         last_ms = self._membership.last_poll_ms
         gap_ms = limit_ms if last_ms is None else now_ms - last_ms
         self._reason = f"{gap_ms} ms passed without a poll, max_poll_interval_ms is {limit_ms}"
-        self._fresh_link = self._rebalance.joining.in_flight
+        self._fresh_link = self._rebalance.in_flight
         self._send_leave(now_ms)
         self._membership.reset(self._reason, now_ms, stalled=True)
 
@@ -162,14 +161,8 @@ class Closing:
             self._finish()
 
     def _send_leave(self, now_ms: int) -> bool:
-        return send_leave(
-            self._ctx,
-            self._membership,
-            self._coordinator,
-            self._reason,
-            now_ms,
-            fresh_link=self._fresh_link,
-            done=self._leave_answered,
+        return self._leave(
+            self._reason, now_ms, fresh_link=self._fresh_link, done=self._leave_answered
         )
 
     def _leave_answered(self, now_ms: int) -> None:

@@ -23,11 +23,10 @@ from kcore.errors import (
 )
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
-from kcore.group.effects import OFFSET_COMMIT, Effect, error_of
+from kcore.group.effects import Effect, Effects, error_of
 from kcore.group.membership import Generation, Membership, instance_fenced
 from kcore.group.operations import Operation, Operations
 from kcore.group.repeated import Repeated
-from kcore.group.states import MemberState
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -40,6 +39,13 @@ TOPIC_ID_VERSION: Final = (
     10  # OffsetCommit and OffsetFetch name topics by id from here on (KIP-848)
 )
 _INSTANCE_ID_VERSION: Final = 7
+_FENCING: Final = (
+    Effect.FENCED,
+    Effect.FORGET,
+    Effect.OUTDATED,
+    Effect.STALE,
+    Effect.UNOWNED,
+)
 _RETRY_WITH_METADATA = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
@@ -112,19 +118,21 @@ class CommitOperation(Operation):
 
 
 class Committer:
-    """All commits of one member, by verb and automatic."""
+    """All commits of one member, by verb and automatic. effects: of refusals, by its protocol."""
 
     def __init__(
         self,
         ctx: Context,
         membership: Membership,
         coordinator: Coordinator,
+        effects: Effects,
         on_fenced: Callable[[int], None],
         undisturbed: Callable[[], bool],
     ) -> None:
         self._ctx = ctx
         self._membership = membership
         self._coordinator = coordinator
+        self._effects = effects
         self._on_fenced = on_fenced
         self._undisturbed = undisturbed
         self.operations: Operations[CommitOperation] = Operations(ctx, coordinator)
@@ -171,7 +179,7 @@ class Committer:
             return Objection.FENCED
         if operation.stamps is None:
             return Objection.BEFORE if membership.managed else None
-        if membership.state is MemberState.STABLE:
+        if membership.may_commit:
             lost = operation.offsets and not self._owned(operation)
             return Objection.LOST if lost else None
         return Objection.REBALANCING if membership.rebalancing else Objection.OUTSIDE
@@ -331,14 +339,18 @@ class Committer:
         now_ms: int,
     ) -> KafkaError:
         error: KafkaError = error_of(code, f"committing {tp.topic}-{tp.partition}")
-        effect = OFFSET_COMMIT.of(code)
+        effect = self._effects.of(code)
         if effect is Effect.RETRY and code in _RETRY_WITH_METADATA:
             self._ctx.cluster.request_update()
         elif effect is Effect.MOVED:
             self._coordinator.lost(str(error), now_ms)
         elif effect is Effect.REJOIN:
             self._membership.request_rejoin("a commit found the group rebalancing")
-        elif effect in (Effect.FENCED, Effect.FORGET, Effect.OUTDATED):
+        elif effect is Effect.STALE and operation.stamps is not None:
+            # Ours still, as what is not is left out: once more, under the epoch that was meanwhile
+            # told or soon will be.
+            error.retriable = True
+        elif effect in _FENCING:
             return self._fenced_off(effect, error, sent, operation, now_ms)
         return error
 
@@ -361,7 +373,7 @@ class Committer:
                 f"{error}: the group has members, which assign() cannot share it with",
             )
         same = membership.generation == sent
-        if not same and membership.state is MemberState.PREPARING:
+        if not same and membership.preparing:
             return RebalanceInProgressError(f"the group has begun to rebalance meanwhile: {error}")
         if effect is Effect.FENCED:
             if not same:
@@ -370,7 +382,7 @@ class Committer:
             membership.fence(fenced, now_ms)
             self._on_fenced(now_ms)
             return fenced
-        if membership.managed:
+        if membership.managed and effect is not Effect.UNOWNED:
             membership.reset(str(error), now_ms, keep_member_id=effect is Effect.OUTDATED)
         return membership.commit_failed(operation.offsets, sent, str(error))
 

@@ -14,6 +14,9 @@ from kcore.values import Value
 # arrive (Java: JOIN_GROUP_TIMEOUT_LAPSE).
 JOIN_TIMEOUT_SLACK_MS: Final = 5_000
 
+CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"  # KIP-848
+
 # Reasons for joining and leaving travel to the broker's log; it takes no more (KIP-800).
 MAX_REASON_CHARS: Final = 255
 
@@ -28,9 +31,14 @@ _INSTANCE_ID: Final = re.compile(r"[a-zA-Z0-9._-]+")
 class GroupConfig(Value):
     """Options of one member. All times in ms; `max_poll_interval_ms` is the rebalance timeout,
     too.
+
+    group_protocol: CLASSIC or CONSUMER. With the latter session_timeout_ms, heartbeat_interval_ms
+    and assignors mean nothing: the coordinator has its own, `remote_assignor` names one of them.
     """
 
     group_id: str
+    group_protocol: str = CLASSIC
+    remote_assignor: str | None = None
     group_instance_id: str | None = None
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 3_000

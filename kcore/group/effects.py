@@ -1,7 +1,7 @@
 """What each error code does to the member, per request: table 3.1 of CLIENT_CONSUMER.md as data.
 
 Sources: the response handlers of Java's AbstractCoordinator and ConsumerCoordinator. A code that is
-not in a table has the table's default.
+not in a table has the table's default. Then the same for the consumer protocol.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ class Effect(Enum):
     FENCED = "fatal: another process has our instance id"
     REJOIN = "the group rebalances: join again"
     FAILED = "a failed heartbeat: backoff"
+    STALE = "of an older member epoch (KIP-848): try again under the present one"
+    UNOWNED = "not this member's to commit any more; heartbeats will say why"
+    SAY = "the application must know, then as RETRY"
     FATAL = "the application must know"
 
 
@@ -93,6 +96,39 @@ OFFSET_COMMIT: Final = Effects(
         Code.ILLEGAL_GENERATION: Effect.OUTDATED,
         Code.REBALANCE_IN_PROGRESS: Effect.REJOIN,
         Code.FENCED_INSTANCE_ID: Effect.FENCED,
+    },
+    Effect.FATAL,
+)
+
+# Of the consumer protocol (KIP-848). Java: ConsumerHeartbeatRequestManager and
+# ConsumerMembershipManager, CommitRequestManager.
+CONSUMER_HEARTBEAT: Final = Effects(
+    {
+        Code.COORDINATOR_LOAD_IN_PROGRESS: Effect.RETRY,
+        Code.COORDINATOR_NOT_AVAILABLE: Effect.MOVED,
+        Code.NOT_COORDINATOR: Effect.MOVED,
+        Code.UNKNOWN_MEMBER_ID: Effect.OUTDATED,
+        Code.FENCED_MEMBER_EPOCH: Effect.OUTDATED,
+        Code.TOPIC_AUTHORIZATION_FAILED: Effect.SAY,
+        Code.FENCED_INSTANCE_ID: Effect.FENCED,
+    },
+    Effect.FATAL,
+)
+
+CONSUMER_OFFSET_COMMIT: Final = Effects(
+    {
+        Code.COORDINATOR_LOAD_IN_PROGRESS: Effect.RETRY,
+        Code.UNKNOWN_TOPIC_OR_PARTITION: Effect.RETRY,
+        Code.UNKNOWN_TOPIC_ID: Effect.RETRY,
+        Code.COORDINATOR_NOT_AVAILABLE: Effect.MOVED,
+        Code.NOT_COORDINATOR: Effect.MOVED,
+        Code.REQUEST_TIMED_OUT: Effect.MOVED,
+        Code.STALE_MEMBER_EPOCH: Effect.STALE,
+        Code.UNKNOWN_MEMBER_ID: Effect.UNOWNED,
+        Code.FENCED_MEMBER_EPOCH: Effect.UNOWNED,
+        Code.FENCED_INSTANCE_ID: Effect.UNOWNED,
+        Code.ILLEGAL_GENERATION: Effect.UNOWNED,
+        Code.GROUP_ID_NOT_FOUND: Effect.UNOWNED,
     },
     Effect.FATAL,
 )

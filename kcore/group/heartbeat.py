@@ -7,10 +7,11 @@ from collections.abc import Callable
 from kcore.connection.calls import Answer, Message
 from kcore.errors import KafkaError
 from kcore.events import HeartbeatAnswered
+from kcore.group.classic_membership import ClassicMembership
 from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import HEARTBEAT, Effect, error_of
-from kcore.group.membership import Generation, Membership, instance_fenced
+from kcore.group.membership import Generation, instance_fenced
 from kcore.group.repeated import Repeated
 from kcore.group.states import MemberState
 from kcore.timers import NEVER
@@ -31,7 +32,7 @@ class Heartbeats:
     def __init__(
         self,
         ctx: Context,
-        membership: Membership,
+        membership: ClassicMembership,
         coordinator: Coordinator,
         on_stalled: Callable[[int], None],
         on_fenced: Callable[[int], None],

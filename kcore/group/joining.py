@@ -17,12 +17,13 @@ from kcore.assignors import MemberSubscription, RebalanceProtocol, blobs
 from kcore.connection.calls import Answer, Message
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined
+from kcore.group.classic_membership import ClassicMembership
 from kcore.group.config import MAX_REASON_CHARS
 from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import JOIN, SYNC, Effect, Effects, error_of, passing
 from kcore.group.leader import Leader
-from kcore.group.membership import Generation, Membership, instance_fenced
+from kcore.group.membership import Generation, instance_fenced
 from kcore.group.states import MemberState
 from kcore.timers import NEVER
 from kcore.values import Value
@@ -60,7 +61,7 @@ class Joining:
     def __init__(
         self,
         ctx: Context,
-        membership: Membership,
+        membership: ClassicMembership,
         coordinator: Coordinator,
         leader: Leader,
         on_accepted: Callable[[int], None],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from kcore.connection.calls import Answer, Message
 from kcore.events import GroupLeft
+from kcore.group.classic_membership import ClassicMembership
 from kcore.group.config import MAX_REASON_CHARS
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
-from kcore.group.membership import Membership
 from kcore.group.states import MemberState
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import LeaveGroupRequest
@@ -18,9 +19,20 @@ _BATCH_VERSION = 3
 _REASON_VERSION = 5
 
 
+class Leave(Protocol):
+    """How a protocol tells the coordinator that this member goes."""
+
+    def __call__(
+        self, reason: str, now_ms: int, *, fresh_link: bool, done: Callable[[int], None]
+    ) -> bool:
+        """False if there is nothing to tell, or nobody to tell it to; else `done(now_ms)` follows
+        the answer.
+        """
+
+
 def send_leave(
     ctx: Context,
-    membership: Membership,
+    membership: ClassicMembership,
     coordinator: Coordinator,
     reason: str,
     now_ms: int,

@@ -15,36 +15,26 @@ from kcore.events import Event
 from kcore.group.autocommit import AutoCommit
 from kcore.group.closing import Closing
 from kcore.group.commits import CommitDone, Committer, Offsets
-from kcore.group.config import GroupConfig
+from kcore.group.config import CONSUMER, GroupConfig
+from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import FOR_A_POLL, Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import passing
-from kcore.group.heartbeat import Heartbeats
 from kcore.group.host import GroupHost
-from kcore.group.joining import Joining
-from kcore.group.leader import Leader
-from kcore.group.membership import Membership
 from kcore.group.offsets import CommittedFetcher, FetchDone
-from kcore.group.rebalance import LAST_STEPS, Rebalance
+from kcore.group.protocols import Hooks, Parts, classic_parts, consumer_parts
 from kcore.group.states import MemberState, Step
+from kcore.group.steps import LAST_STEPS
 from kcore.structs import ConsumerGroupMetadata, Rng, TopicPartition
-from kcore.structs import MemberState as PublicState
 from kcore.timers import NEVER
 
 # What is due from time to time though nothing happens.
 _EVERYDAY = frozenset({Timer.HEARTBEAT, Timer.AUTO_COMMIT})
 
-_PUBLIC_STATES = {
-    MemberState.UNJOINED: PublicState.UNJOINED,
-    MemberState.PREPARING: PublicState.REBALANCING,
-    MemberState.COMPLETING: PublicState.REBALANCING,
-    MemberState.STABLE: PublicState.STABLE,
-    MemberState.FENCED: PublicState.UNJOINED,
-}
-
 
 class GroupMember:
-    """One member of a classic group, or (never subscribed) one user of its committed offsets.
+    """One member of a group, by either protocol, or (never subscribed) one user of its committed
+    offsets.
 
     Inputs are the verbs, `handle_poll` and `handle_tick`; answers of brokers arrive through
     `network`. Give it a `handle_tick` after every input; `deadline()` says when the next one is due
@@ -65,36 +55,31 @@ class GroupMember:
         # Until then a poll that follows no tick finds what the one before it did: nothing to do.
         self._calm_until = 0
         self._poll_due = False  # a timer "for a poll" has fired, and none has come since
-        self._membership = Membership(ctx, self._dropped)
         self._coordinator = Coordinator(ctx, self._found, self._lookup_failed)
-        self._heartbeats = Heartbeats(
-            ctx, self._membership, self._coordinator, self._stalled, self._fenced
-        )
+        hooks = Hooks(self._dropped, self._stalled, self._fenced)
+        make = consumer_parts if config.group_protocol == CONSUMER else classic_parts
+        parts: Parts = make(ctx, self._coordinator, hooks)
+        self._membership = parts.membership
+        self._heartbeats = parts.heartbeats
         self._committer = Committer(
-            ctx, self._membership, self._coordinator, self._fenced, lambda: self._undisturbed
-        )
-        self._fetcher = CommittedFetcher(ctx, self._coordinator)
-        self._autocommit = AutoCommit(ctx, self._membership, self._committer)
-        leader = Leader(ctx)
-        self._rebalance = Rebalance(
-            ctx, self._membership, self._coordinator, self._autocommit, leader
-        )
-        self._joining = self._rebalance.joining = Joining(
             ctx,
             self._membership,
             self._coordinator,
-            leader,
-            self._heartbeats.enable,
-            self._rebalance.round_ended,
+            parts.commit_effects,
+            self._fenced,
+            lambda: self._undisturbed,
         )
+        self._fetcher = CommittedFetcher(ctx, self._membership, self._coordinator)
+        self._autocommit = AutoCommit(ctx, self._membership, self._committer)
+        self._rebalance = parts.make_steps(self._autocommit)
         self._closing = Closing(
             ctx,
             self._membership,
-            self._coordinator,
             self._committer,
             self._fetcher,
             self._autocommit,
             self._rebalance,
+            parts.leave,
         )
 
     # -- the clock -----------------------------------------------------------------------------
@@ -143,7 +128,6 @@ class GroupMember:
         self._committer.operations.handle_tick(now_ms)
         self._fetcher.operations.handle_tick(now_ms)
         self._autocommit.handle_tick(now_ms)
-        self._joining.handle_tick(now_ms)
         self._rebalance.handle_tick(now_ms)
         self._closing.handle_tick(now_ms)
         if self._ctx.timers.earliest(FOR_A_POLL) <= now_ms:
@@ -192,7 +176,6 @@ class GroupMember:
             self._coordinator.deadline(wanted=self._wanted()),
             self._committer.operations.deadline(),
             self._fetcher.operations.deadline(),
-            self._joining.deadline(),
             self._rebalance.deadline(),
             self._closing.deadline(),
             timers.earliest(FOR_A_POLL),
@@ -279,7 +262,7 @@ class GroupMember:
         return self._rebalance.step is Step.CLOSED
 
     @property
-    def state(self) -> MemberState:
+    def state(self) -> MemberState | ConsumerState:
         """What the coordinator may think of this member."""
         return self._membership.state
 
@@ -290,17 +273,13 @@ class GroupMember:
 
     @property
     def joined(self) -> bool:
-        """Part of a generation: JoinGroup was answered."""
-        return self.state in (MemberState.COMPLETING, MemberState.STABLE)
+        """The coordinator has taken this member in."""
+        return self._membership.joined
 
     @property
     def stable(self) -> bool:
-        """Part of a generation with its assignment delivered, and no rebalance in sight."""
-        return (
-            self.state is MemberState.STABLE
-            and self.step is Step.IDLE
-            and self._membership.rejoin_reason is None
-        )
+        """A member with its assignment delivered, and no rebalance in sight."""
+        return self.step is Step.IDLE and self._membership.settled
 
     @property
     def rejoin_needed(self) -> bool:
@@ -321,7 +300,7 @@ class GroupMember:
             generation.id,
             generation.member_id,
             config.group_instance_id,
-            _PUBLIC_STATES[self.state],
+            self._membership.public_state,
         )
 
     # -- between the parts ---------------------------------------------------------------------
@@ -333,12 +312,7 @@ class GroupMember:
     @property
     def _undisturbed(self) -> bool:
         """Nothing happens to the membership."""
-        return (
-            self._rebalance.step is Step.IDLE
-            and self._membership.state is MemberState.STABLE
-            and self._membership.rejoin_reason is None
-            and self._coordinator.key is not None
-        )
+        return self.stable and self._coordinator.key is not None
 
     @property
     def _quiet(self) -> bool:
@@ -366,7 +340,7 @@ class GroupMember:
         self._fetcher.operations.lookup_failed(error, now_ms)
         member = self._membership.subscribed and self.step in (Step.IDLE, Step.READY)
         if member and not passing(error):
-            self._rebalance.halt(error)
+            self._rebalance.halt(error, now_ms)
 
     def _dropped(self, stalled: bool) -> None:
         self._rebalance.dropped(stalled=stalled)

@@ -1,5 +1,5 @@
-"""Who this member is: state, generation and member id, why they were lost, and whether a rejoin is
-due.
+"""Who this member is, whichever protocol made it one: what requests are fenced by, what it owns and
+since when, why a membership was lost, and whether a rejoin is due.
 """
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from kcore.errors import CommitFailedError, FencedInstanceIdError
+from kcore.errors import CommitFailedError, FencedInstanceIdError, KafkaError
+from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import Context
-from kcore.group.machine import Machine
-from kcore.group.states import MEMBER_TABLE, MemberInput, MemberState
+from kcore.group.states import MemberState
 from kcore.structs import TopicPartition
 
 NO_GENERATION_ID: Final = -1
@@ -42,18 +42,20 @@ class Loss(NamedTuple):
 
 
 class Membership:
-    """Written by the parts that talk to the coordinator; `on_drop(stalled)` follows each loss."""
+    """Written by the parts that talk to the coordinator; `on_drop(stalled)` follows each loss.
+
+    `ClassicMembership` and `ConsumerMembership` (KIP-848) say what each loss means.
+    """
 
     def __init__(self, ctx: Context, on_drop: Callable[[bool], None]) -> None:
         self._ctx = ctx
         self._on_drop = on_drop
-        self._machine = Machine(MEMBER_TABLE, MemberState.UNJOINED)
         self.generation = Generation()
         self.subscribed = (
             False  # False: partitions are assigned by hand, the group only stores offsets
         )
         self.rejoin_reason: str | None = None  # not None: a rejoin was asked for
-        self.fenced: FencedInstanceIdError | None = None
+        self.fenced: KafkaError | None = None  # out for good (until unsubscribed), and why
         self.loss: Loss | None = None
         self.last_poll_ms: int | None = None
         self.last_heartbeat_ms: int | None = None
@@ -63,45 +65,68 @@ class Membership:
         self.acquired: dict[TopicPartition, int] = {}
         self._acquisitions = 0
 
+    # -- what each protocol says of itself -----------------------------------------------------
+
     @property
-    def state(self) -> MemberState:
-        """See MemberState."""
-        return self._machine.state
+    def state(self) -> MemberState | ConsumerState:
+        """What the coordinator may think of this member."""
+        raise NotImplementedError
+
+    @property
+    def public_state(self) -> str:
+        """The same for the application: one of kcore.structs.MemberState."""
+        raise NotImplementedError
 
     @property
     def managed(self) -> bool:
         """The group decides: subscribed, or unsubscribed and on the way out."""
-        return self.subscribed or self.state is not MemberState.UNJOINED
+        raise NotImplementedError
+
+    @property
+    def joined(self) -> bool:
+        """The coordinator has taken this member in."""
+        raise NotImplementedError
+
+    @property
+    def may_commit(self) -> bool:
+        """Whether offsets of what is owned can be committed now."""
+        raise NotImplementedError
+
+    @property
+    def asker(self) -> Generation | None:
+        """Who asks for committed offsets; None: nobody in particular."""
+        raise NotImplementedError
+
+    @property
+    def settled(self) -> bool:
+        """A member with nothing to tell the coordinator, and nothing to hear from it but more of
+        the same.
+        """
+        raise NotImplementedError
+
+    @property
+    def preparing(self) -> bool:
+        """A JoinGroup is outstanding: the membership that was is over, the next is on its way."""
+        raise NotImplementedError
 
     @property
     def rebalancing(self) -> bool:
-        """A JoinGroup or SyncGroup is outstanding."""
-        return self.state in (MemberState.PREPARING, MemberState.COMPLETING)
+        """Nothing can be committed, for no longer than a rebalance takes."""
+        raise NotImplementedError
 
-    def _move(self, what: MemberInput) -> None:
-        """The one place that changes the state."""
-        self._machine.move(what)
+    def reset(
+        self, why: str, now_ms: int, *, keep_member_id: bool = False, stalled: bool = False
+    ) -> None:
+        """The membership is gone; it can be had again. stalled: because no poll came in time."""
+        raise NotImplementedError
 
-    # -- a round -------------------------------------------------------------------------------
+    def fence(self, error: KafkaError, now_ms: int) -> None:
+        """The membership is gone for good (until unsubscribed)."""
+        raise NotImplementedError
 
-    def join_sent(self) -> None:
-        """JoinGroup was written."""
-        self._move(MemberInput.JOIN_SENT)
-
-    def join_accepted(self, generation: Generation) -> None:
-        """JoinGroup answered: heartbeats and Sync carry this generation from now on."""
-        self._move(MemberInput.JOIN_ACCEPTED)
-        self.generation = generation
-
-    def sync_accepted(self) -> None:
-        """SyncGroup answered: a member of the generation, no rejoin due."""
-        self._move(MemberInput.SYNC_ACCEPTED)
-        self.rejoin_reason = None
-        self.loss = None
-
-    def name(self, member_id: str) -> None:
-        """MEMBER_ID_REQUIRED gave us the id to join under (KIP-394)."""
-        self.generation = Generation(member_id=member_id)
+    def release(self) -> None:
+        """Left on purpose (E2)."""
+        raise NotImplementedError
 
     def request_rejoin(self, reason: str) -> None:
         """A rebalance is needed; the first reason is kept, as it is the cause of the others."""
@@ -116,34 +141,12 @@ class Membership:
         stamp = self._acquisitions
         self.acquired = {tp: self.acquired.get(tp, stamp) for tp in partitions}
 
-    # -- the ends ------------------------------------------------------------------------------
+    # -- losses ---------------------------------------------------------------------------------
 
-    def reset(
-        self, why: str, now_ms: int, *, keep_member_id: bool = False, stalled: bool = False
-    ) -> None:
-        """The membership is gone: UNJOINED, no generation, rejoin (spec 3.1, "Reset")."""
-        self._note_loss(why, now_ms)
-        self._move(MemberInput.RESET)
-        member_id = self.generation.member_id if keep_member_id else ""
-        self.generation = Generation(member_id=member_id)
-        self.request_rejoin(why)
-        self._on_drop(stalled)
-
-    def fence(self, error: FencedInstanceIdError, now_ms: int) -> None:
-        """Another process took our group.instance.id over: out for good (until unsubscribed)."""
-        self._note_loss(str(error), now_ms)
-        self._move(MemberInput.FENCED)
-        self.generation = Generation()
-        self.fenced = error
-
-    def release(self) -> None:
-        """Left on purpose (E2)."""
-        self._move(MemberInput.RELEASED)
-        self.generation = Generation()
-        self.fenced = None
-        self.rejoin_reason = None
-
-    def _note_loss(self, why: str, now_ms: int) -> None:
+    def _note_loss(self, why: str, now_ms: int, session_timeout_ms: int | None) -> None:
+        """Keep what a CommitFailedError will say. session_timeout_ms: None if only the broker knows
+        it.
+        """
         if not self.generation.valid:
             return
         config = self._ctx.config
@@ -155,9 +158,9 @@ class Membership:
         if poll_gap_ms >= config.max_poll_interval_ms:
             timer, elapsed_ms = "max_poll_interval_ms", poll_gap_ms
             limit_ms = config.max_poll_interval_ms
-        elif beat_gap_ms >= config.session_timeout_ms:
+        elif session_timeout_ms is not None and beat_gap_ms >= session_timeout_ms:
             timer, elapsed_ms = "session_timeout_ms", beat_gap_ms
-            limit_ms = config.session_timeout_ms
+            limit_ms = session_timeout_ms
         self.loss = Loss(why, timer, elapsed_ms, limit_ms, self.generation)
 
     def commit_failed(

@@ -1,4 +1,6 @@
-"""Fetching committed offsets (rule C8). No membership is needed."""
+"""Fetching committed offsets (rule C8). No membership is needed; a member of the consumer protocol
+says who it is, so that it is not told what another one has meanwhile committed over (KIP-848).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from kcore.group.commits import TOPIC_ID_VERSION, names_of
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import error_of
+from kcore.group.membership import Generation, Membership
 from kcore.group.operations import Operation, Operations
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
@@ -22,7 +25,10 @@ Committed = dict[TopicPartition, OffsetAndMetadata | None]
 FetchDone = Callable[[Committed | None, KafkaError | None], None]
 
 _GROUPS_VERSION: Final = 8  # several groups in one request from here on (KIP-709)
+_MEMBER_VERSION: Final = 9  # who asks (KIP-848)
 _STABLE_VERSION: Final = 7  # require_stable (KIP-447)
+# The epoch has moved on, or the membership is over: asked again under what the member is then.
+_OUTDATED = (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 _MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
@@ -61,8 +67,9 @@ class FetchOperation(Operation):
 class CommittedFetcher:
     """All look-ups of committed offsets of one member."""
 
-    def __init__(self, ctx: Context, coordinator: Coordinator) -> None:
+    def __init__(self, ctx: Context, membership: Membership, coordinator: Coordinator) -> None:
         self._ctx = ctx
+        self._membership = membership
         self._coordinator = coordinator
         self.operations: Operations[FetchOperation] = Operations(ctx, coordinator)
 
@@ -81,12 +88,12 @@ class CommittedFetcher:
             operation.succeed({})
             return
         ids = {tp.topic: self._ctx.cluster.topic_id(tp.topic) for tp in partitions}
-        config = self._ctx.config
+        config, asker = self._ctx.config, self._membership.asker
         operation.in_flight = True
 
         def build(version: int) -> Message:
             stable = config.require_stable and version >= _STABLE_VERSION
-            return _request(config.group_id, partitions, ids, version, require_stable=stable)
+            return _request(config.group_id, asker, partitions, ids, version, require_stable=stable)
 
         def done(answer: Answer, at_ms: int) -> None:
             operation.in_flight = False
@@ -112,8 +119,11 @@ class CommittedFetcher:
             self._coordinator.lost(str(error), now_ms)
             operation.failed(error, self._ctx, now_ms)
         except KafkaError as error:
-            if getattr(error, "errno", None) in _MOVED:
+            errno = getattr(error, "errno", None)
+            if errno in _MOVED:
                 self._coordinator.lost(str(error), now_ms)
+            elif errno in _OUTDATED:
+                error.retriable = True
             operation.failed(error, self._ctx, now_ms)
         else:
             self._coordinator.works()
@@ -178,6 +188,7 @@ class CommittedFetcher:
 
 def _request(
     group_id: str,
+    asker: Generation | None,
     partitions: frozenset[TopicPartition],
     ids: dict[str, bytes | None],
     version: int,
@@ -203,4 +214,6 @@ def _request(
             entry.topic_id = topic_id
         entries.append(entry)
     group = cls.OffsetFetchRequestGroup(group_id=group_id, topics=entries)
+    if asker is not None and version >= _MEMBER_VERSION:
+        group.member_id, group.member_epoch = asker.member_id, asker.id
     return cls(groups=[group], require_stable=require_stable)

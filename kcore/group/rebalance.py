@@ -25,19 +25,16 @@ from kcore.events import (
     RebalanceStarted,
 )
 from kcore.group.autocommit import AutoCommit
+from kcore.group.classic_membership import ClassicMembership
 from kcore.group.config import MAX_IMMEDIATE_RETRIES
 from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.joining import Ended, Joining, Verdict
 from kcore.group.leader import Leader
-from kcore.group.machine import Machine
-from kcore.group.membership import Membership
 from kcore.group.states import STEP_TABLE, MemberState, Step, StepInput
+from kcore.group.steps import LAST_STEPS, Steps
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
-
-# The steps that `closing` goes through.
-LAST_STEPS = (Step.LEAVING, Step.CLOSING, Step.PARTING, Step.DEPARTING, Step.CLOSED)
 
 
 class Preparation(Enum):
@@ -48,31 +45,27 @@ class Preparation(Enum):
     FAILED = "failed, to be tried again"
 
 
-class Rebalance:
-    """Owns the step; `Closing` moves it through the last ones."""
+class Rebalance(Steps):
+    """Rebalances of the classic protocol, by STEP_TABLE."""
 
     def __init__(
         self,
         ctx: Context,
-        membership: Membership,
+        membership: ClassicMembership,
         coordinator: Coordinator,
         autocommit: AutoCommit,
         leader: Leader,
     ) -> None:
-        self._ctx = ctx
-        self._membership = membership
+        super().__init__(ctx, membership, STEP_TABLE)
+        self._membership: ClassicMembership = membership
         self._coordinator = coordinator
         self._autocommit = autocommit
         self._leader = leader
         self.joining: Joining  # wired by GroupMember: the two know each other
-        self._machine = Machine(STEP_TABLE, Step.IDLE)
         self._preparation = Preparation.NOT_NEEDED
         self._prepare_until = 0
         self._prepare_retry_at: int | None = None
         self._assignment = b""
-        self._kept: list[
-            TopicPartition
-        ] = []  # what is left when the revocation told is acknowledged
         self._pending: list[TopicPartition] = []  # COOPERATIVE: to be taken when the shedding is
         self._extra_topics: set[str] = (
             set()
@@ -85,13 +78,12 @@ class Rebalance:
         )
 
     @property
-    def step(self) -> Step:
-        """See Step."""
-        return self._machine.state
+    def in_flight(self) -> bool:
+        """A JoinGroup or SyncGroup is."""
+        return self.joining.in_flight
 
-    def move(self, what: StepInput) -> Step:
-        """The one place that changes the step; answers the step left."""
-        return self._machine.move(what)
+    def _abandon(self) -> None:
+        self.joining.abandon()
 
     # -- the application is in poll ------------------------------------------------------------
 
@@ -258,19 +250,11 @@ class Rebalance:
         self._leader.retire()
         self.move(StepInput.PREPARED)
 
-    def _take(self, partitions: list[TopicPartition]) -> None:
-        self._ctx.host.take_assignment(partitions)
-        self._membership.acquire(partitions)
-
-    def _hint_poll(self, now_ms: int) -> None:
-        """Nothing but a poll goes on from here: wake the driver once, so that it comes soon."""
-        if not self._ctx.config.await_acknowledgement:
-            self._ctx.timers.set(Timer.NEXT_POLL, now_ms)
-
     # -- the round -----------------------------------------------------------------------------
 
     def handle_tick(self, now_ms: int) -> None:
-        """Send JoinGroup when it may be sent."""
+        """Go on with the round, send JoinGroup when it may be sent."""
+        self.joining.handle_tick(now_ms)
         if self.step is Step.COMMITTING and self._preparation is Preparation.FAILED:
             self._retry_over(now_ms)
         if self.step is not Step.READY:
@@ -289,7 +273,7 @@ class Rebalance:
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
         if self.step is not Step.READY:
-            return NEVER
+            return self.joining.deadline()
         if self._membership.fenced is not None:
             return 0
         if self._coordinator.key is None:
@@ -307,7 +291,7 @@ class Rebalance:
         self._membership.request_rejoin(f"the last round failed: {error}")
         self._pace(now_ms, at_once=ended.verdict is Verdict.AGAIN)
         if ended.verdict is Verdict.FATAL and error is not None:
-            self.halt(error)
+            self.halt(error, now_ms)
         else:
             self.move(self._retry_input())
 
@@ -326,10 +310,9 @@ class Rebalance:
         self._ctx.timers.set(Timer.JOIN_RETRY, now_ms + self._ctx.backoff(self._failures))
         self._failures += 1
 
-    def halt(self, error: KafkaError) -> None:
-        """Only the application can do something about this error: say it, and wait for its next
-        poll.
-        """
+    def halt(self, error: KafkaError, now_ms: int) -> None:
+        """Say it, and wait for the next poll, which tries again."""
+        del now_ms
         self.joining.abandon()
         before = self.move(StepInput.HALT)
         if before is not Step.HALTED:
@@ -424,28 +407,7 @@ class Rebalance:
 
     # -- giving everything up ------------------------------------------------------------------
 
-    def stop(self, what: StepInput) -> bool:
-        """Leave or close: abandon what is under way; True if a JoinGroup or SyncGroup was.
-
-        What was told and not acknowledged counts as acknowledged: the application has moved on.
-        """
-        if self.step in (Step.REVOKING, Step.SHEDDING):
-            self._take(self._kept)
-        in_flight = self.joining.in_flight
-        self.joining.abandon()
-        self.move(what)
-        return in_flight
-
-    def tell_all_gone(self) -> bool:
-        """Say that everything is revoked, or lost if it is not ours to commit any more (X3)."""
-        partitions = tuple(sorted(self._ctx.host.owned_partitions()))
-        if not partitions:
-            return False
-        stable = self._membership.state is MemberState.STABLE
-        self._ctx.emit((PartitionsRevoked if stable else PartitionsLost)(partitions))
-        return True
-
     def forget(self) -> None:
         """Nothing is owned and nobody is led any more."""
-        self._membership.acquire([])
+        super().forget()
         self._leader.retire()

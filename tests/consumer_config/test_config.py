@@ -270,6 +270,7 @@ def test_conversions(name, value, kept):
         assert getattr(config, name) == kept
 
 
+CONSUMER = {"group_protocol": "consumer"}
 CONTRADICTIONS = [
     ({"heartbeat_interval_ms": 45000}, "heartbeat_interval_ms"),
     ({"session_timeout_ms": 3000}, "heartbeat_interval_ms"),
@@ -279,7 +280,10 @@ CONTRADICTIONS = [
     ({"connections_max_idle_ms": 30000}, "connections_max_idle_ms"),
     ({"fetch_min_bytes": 100, "fetch_max_bytes": 10}, "fetch_min_bytes"),
     ({"retry_backoff_ms": 100, "retry_backoff_max_ms": 10}, "retry_backoff_max_ms"),
-    ({"group_protocol": "consumer"}, "group_protocol"),
+    ({"group_remote_assignor": "uniform"}, "group_remote_assignor"),
+    (CONSUMER | {"partition_assignment_strategy": "range"}, "partition_assignment_strategy"),
+    (CONSUMER | {"session.timeout.ms": 45000}, "session_timeout_ms"),
+    (CONSUMER | {"heartbeat_interval_ms": 3000}, "heartbeat_interval_ms"),
 ]
 
 
@@ -288,6 +292,18 @@ def test_contradictions(given, option):
     with pytest.raises(KafkaConfigurationError, match=option) as caught:
         ConsumerConfig.from_options({"group_id": "g", **given})
     assert caught.value.option == option
+
+
+def test_the_consumer_protocol_and_its_assignor():
+    config = ConsumerConfig.from_options(
+        {"group.id": "g", "group.protocol": "consumer", "group.remote.assignor": "uniform"}
+    )
+    assert (config.group().group_protocol, config.group().remote_assignor) == (
+        "consumer",
+        "uniform",
+    )
+    assert make(group_id="g", group_protocol="consumer").group().remote_assignor is None
+    assert make(group_protocol="consumer").group_id is None  # partitions by hand, as in Java
 
 
 def test_auto_commit_follows_the_group():
@@ -370,7 +386,8 @@ def test_every_option_of_a_room_is_passed_on(room):
     changes |= {"enable_incremental_fetch_sessions": False, "isolation_level": "read_committed"}
     part = getattr(make(**changes), room)()
     names = {f.name for f in dataclasses.fields(part)} & set(options.PARSERS)
-    untested = {"key_deserializer", "value_deserializer"}
+    # The protocol excludes some of the others: it has a test of its own.
+    untested = {"key_deserializer", "value_deserializer", "group_protocol"}
     assert names - untested <= set(changes)
     for name in names - untested - {"isolation_level"}:
         assert getattr(part, name) == changes[name], name

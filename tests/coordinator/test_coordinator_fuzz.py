@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from consumer_world import ConsumerWorld, id_of
+from consumer_groups_world import ConsumerWorld, id_of
 from coordinator_world import subscription
 
 from kcore.wire import messages as m

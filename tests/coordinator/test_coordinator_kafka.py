@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from consumer_world import ConsumerWorld, parts
+from consumer_groups_world import ConsumerWorld, parts
 from coordinator_world import WALL, World, of_journal
 from group_actors import Chaos
 from kafka_reading import as_kafka_reads

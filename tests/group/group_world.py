@@ -362,7 +362,7 @@ class World:
                 (request, Answer(None, error, request.version, request.node))
             )
             return
-        self.respond(request, _ANSWERS[request.api](self, request, int(error), fields))
+        self.respond(request, ANSWERS[request.api](self, request, int(error), fields))
 
     def _answer_one(self) -> bool:
         for request in self.network.open:
@@ -532,7 +532,7 @@ def _fetch(world: World, request: Request, error: int, fields: dict[str, Any]) -
     return cls(topics=topics, error_code=error)
 
 
-_ANSWERS: dict[ApiKey, Callable[[World, Request, int, dict[str, Any]], Any]] = {
+ANSWERS: dict[ApiKey, Callable[[World, Request, int, dict[str, Any]], Any]] = {
     ApiKey.FIND_COORDINATOR: _find,
     ApiKey.JOIN_GROUP: _join,
     ApiKey.SYNC_GROUP: _sync,

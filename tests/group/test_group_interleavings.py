@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from group_world import CooperativeRange, World, subscription_blob, tp
+from group_world import CooperativeRange, Request, World, subscription_blob, tp
 
 from kcore.assignors import RangeAssignor, blobs
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
@@ -47,6 +48,9 @@ GARBAGE = [b"", b"\0", b"\0\3\0", blobs.encode_assignment([tp("never-0")]), b"\0
 class Chaos:
     """One run: a seeded sequence of stimuli against one member."""
 
+    make_world = World
+    codes = CODES
+
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
         # A swarm: each run draws how much of everything it gets.
@@ -54,7 +58,7 @@ class Chaos:
         self.garbage_rate = rng.choice([0.0, 0.0, 0.1, 0.4])
         self.static = rng.random() < 0.25
         cooperative = rng.random() < 0.4
-        world = self.world = World(
+        world = self.world = self.make_world(
             config={
                 "await_acknowledgement": rng.random() < 0.5,
                 "enable_auto_commit": rng.random() < 0.7,
@@ -149,11 +153,11 @@ class Chaos:
     def answer(self) -> None:
         if self.world.network.open:
             request = self.rng.choice(self.world.network.open)
-            codes = [*CODES, ErrorCode.FENCED_INSTANCE_ID] if self.static else CODES
+            codes = [*self.codes, ErrorCode.FENCED_INSTANCE_ID] if self.static else self.codes
             bad = self.rng.random() < self.error_rate
             error: int | KafkaError = self.rng.choice(codes) if bad else ErrorCode.NONE
-            fields = {}
             garbage = self.rng.random() < self.garbage_rate
+            fields = self.fields(request, garbage=garbage)
             if request.api is ApiKey.JOIN_GROUP and not isinstance(error, KafkaError) and garbage:
                 fields = self.rng.choice(
                     [
@@ -173,6 +177,11 @@ class Chaos:
                 fields = {"assigned": self.rng.choice([f"{topic}-0", f"{topic}-0 {topic}-1", ""])}
             self.world._reply(request, error, **fields)
         self.world.settle()
+
+    def fields(self, request: Request, *, garbage: bool) -> dict[str, Any]:
+        """What else the answer says, of APIs that only other protocols have."""
+        del request, garbage
+        return {}
 
     def link_breaks(self) -> None:
         self.world.network.break_link(
@@ -219,7 +228,7 @@ class Chaos:
     def heal(self) -> None:
         """Peace: everything is answered, the application polls and acknowledges."""
         world = self.world
-        if world.member.state is MemberState.FENCED:  # the one end that needs the application
+        if world.member._membership.fenced is not None:  # the one end that needs the application
             self.unsubscribe()
             self.ack()
             self.subscribe()

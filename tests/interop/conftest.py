@@ -4,6 +4,13 @@ import itertools
 import threading
 
 import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from member_group import GroupOfMembers
 
 VALUE = b"x" * 100
@@ -42,6 +49,28 @@ class Writer:
 @pytest.fixture
 def writer():
     return Writer
+
+
+QUICK_GROUP = {"consumer.session.timeout.ms": "6000", "consumer.heartbeat.interval.ms": "500"}
+
+
+@pytest.fixture
+def quick(names):
+    """Have a cluster miss members of this test's group soon, if they are of the consumer protocol:
+    with the classic one that is for members to say.
+    """
+
+    def make(cluster):
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in QUICK_GROUP.items()
+        ]
+        group = ConfigResource(ResourceType.GROUP, names.group, incremental_configs=entries)
+        for altered in admin.incremental_alter_configs([group]).values():
+            altered.result(20)
+
+    return make
 
 
 @pytest.fixture

@@ -11,18 +11,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 CHURN_S = 40
 MEMBERS_MAX = 8
 PARTITIONS, PARTITIONS_MAX = 6, 16
-QUICK = {
-    "session_timeout_ms": 3_000,
-    "heartbeat_interval_ms": 300,
-    "metadata_max_age_ms": 2_000,  # new partitions are found soon
-}
+CLASSIC = {"session_timeout_ms": 3_000, "heartbeat_interval_ms": 300}
+CONSUMER = {"group_protocol": "consumer"}
+SOON = {"metadata_max_age_ms": 2_000}  # new partitions are found
 
 
-@pytest.mark.parametrize("seed", [7])
+@pytest.mark.parametrize(
+    ("seed", "kinds"),
+    [(7, [CLASSIC]), (8, [CONSUMER]), (9, [CLASSIC, CONSUMER])],
+    ids=["classic", "consumer", "both"],
+)
 def test_nothing_is_lost_or_doubled_whatever_happens_to_members(
-    kafka, names, group_on, writer, seed
+    kafka, names, group_on, writer, quick, seed, kinds
 ):
     rng = random.Random(seed)
+    quick(kafka)
     kafka.create_topic(names.topic, PARTITIONS)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     group = group_on(kafka)
@@ -30,7 +33,7 @@ def test_nothing_is_lost_or_doubled_whatever_happens_to_members(
 
     def join():
         transport = rng.choice(("blocking", "selectors", "gevent"))
-        members.append(group.add(transport=transport, **QUICK))
+        members.append(group.add(transport=transport, **rng.choice(kinds), **SOON))
 
     def one_of_them():
         return members.pop(rng.randrange(len(members)))

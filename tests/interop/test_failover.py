@@ -8,6 +8,9 @@ from confluent_kafka.admin import AdminClient
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PARTITIONS = 6
+PROTOCOLS = pytest.mark.parametrize(
+    "options", [{}, {"group_protocol": "consumer"}], ids=["classic", "consumer"]
+)
 
 
 def coordinator_of(cluster, group):
@@ -23,11 +26,15 @@ def reached_beyond(group, marks):
     return all(reached.get(number, 0) > mark for number, mark in marks.items())
 
 
+@PROTOCOLS
 @pytest.mark.parametrize("how", ["restart", "kill", "pause"])
-def test_the_coordinators_broker_goes_while_reading(kafka3, names, group_on, writer, how):
+def test_the_coordinators_broker_goes_while_reading(
+    kafka3, names, group_on, writer, quick, how, options
+):
+    quick(kafka3)
     kafka3.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka3)
-    numbers = [group.add() for _ in range(3)]
+    numbers = [group.add(**options) for _ in range(3)]
     with writer(kafka3, names.topic) as writing:
         group.wait_shared(numbers, PARTITIONS)
         group.wait(lambda: reached_beyond(group, dict.fromkeys(range(PARTITIONS), 0)))
@@ -54,10 +61,12 @@ def test_the_coordinators_broker_goes_while_reading(kafka3, names, group_on, wri
     assert kafka3.group_offsets(names.group, names.topic) == ends
 
 
-def test_each_node_is_restarted_in_turn(kafka3, names, group_on, writer):
+@PROTOCOLS
+def test_each_node_is_restarted_in_turn(kafka3, names, group_on, writer, quick, options):
+    quick(kafka3)
     kafka3.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka3)
-    numbers = [group.add() for _ in range(2)]
+    numbers = [group.add(**options) for _ in range(2)]
     with writer(kafka3, names.topic) as writing:
         group.wait_shared(numbers, PARTITIONS)
         for index in range(3):

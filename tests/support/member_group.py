@@ -173,7 +173,7 @@ class GroupOfMembers:
         spec = {
             "client": client,
             "topic": self.topic,
-            "options": self._options(client) | options,
+            "options": self._options(client, options) | options,
             "max_records": max_records,
             "handler_s": handler_s,
         }
@@ -192,25 +192,28 @@ class GroupOfMembers:
         self._threads.append(thread)
         return number
 
-    def _options(self, client: str) -> dict:
+    def _options(self, client: str, given: dict) -> dict:
         if client == "confluent":
-            return {
+            options = {
                 "bootstrap.servers": self.bootstrap,
                 "group.id": self.group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
+            }
+            classic = {
                 "partition.assignment.strategy": "range",
                 "heartbeat.interval.ms": 500,
                 "session.timeout.ms": 10_000,
             }
-        return {
+            return options if "group.protocol" in given else options | classic
+        options = {
             "bootstrap_servers": self.bootstrap.split(","),
             "group_id": self.group,
             "auto_offset_reset": "earliest",
             "enable_auto_commit": False,
-            "heartbeat_interval_ms": 500,
-            "session_timeout_ms": 10_000,
         }
+        classic = {"heartbeat_interval_ms": 500, "session_timeout_ms": 10_000}
+        return options if "group_protocol" in given else options | classic
 
     def log(self, member: int) -> Path:
         """The file that a member's standard error goes to."""

@@ -67,6 +67,7 @@ class Group:
 class ScriptedCluster:
     def __init__(self, topics: dict[str, int], nodes: int = 1) -> None:
         self.topics = dict(topics)
+        self.topic_ids: dict[str, bytes] = {}
         self.nodes = {n: (f"node{n}", 9000 + n) for n in range(1, nodes + 1)}
         self.apis = dict(APIS)
         self.logs: dict[tuple[str, int], list[tuple[int, int, bytes]]] = {}
@@ -130,7 +131,9 @@ class ScriptedCluster:
                 )
                 for p in range(self.topics[name])
             ]
-            topics.append(R.MetadataResponseTopic(name=name, partitions=partitions))
+            entry = R.MetadataResponseTopic(name=name, partitions=partitions)
+            entry.topic_id = self.topic_ids.get(name, entry.topic_id)
+            topics.append(entry)
         brokers = [
             R.MetadataResponseBroker(node_id=n, host=h, port=p) for n, (h, p) in self.nodes.items()
         ]

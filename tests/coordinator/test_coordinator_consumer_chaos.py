@@ -6,7 +6,7 @@ members, and all of it ends well.
 import random
 
 import pytest
-from consumer_world import ConsumerWorld
+from consumer_groups_world import ConsumerWorld
 from coordinator_world import World
 
 from kcore.coordinator.consumer.group import ConsumerGroup

@@ -3,8 +3,8 @@ is ever read by two members, and all of it ends well.
 """
 
 import pytest
-from consumer_world import parts
-from test_consumer_chaos import SESSION_MS, Chaos, Client
+from consumer_groups_world import parts
+from test_coordinator_consumer_chaos import SESSION_MS, Chaos, Client
 
 from kcore.assignors import MemberSubscription
 from kcore.assignors.blobs import encode_subscription

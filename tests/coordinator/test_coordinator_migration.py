@@ -5,7 +5,7 @@ what takes time, what policies say, and what goes wrong.
 """
 
 import pytest
-from consumer_world import RT, ConsumerWorld, parts
+from consumer_groups_world import RT, ConsumerWorld, parts
 from coordinator_world import subscription
 
 from kcore.assignors import MemberSubscription

@@ -1,7 +1,7 @@
 """The life of a consumer group, heartbeat by heartbeat (vectors K; rules C)."""
 
 import pytest
-from consumer_world import RT, ConsumerWorld, decide, id_of, kept_group, parts
+from consumer_groups_world import RT, ConsumerWorld, decide, id_of, kept_group, parts
 from coordinator_world import of_journal
 
 from kcore.coordinator import CoordinatorConfig

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from consumer_world import id_of, parts
+from consumer_groups_world import id_of, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,0 +1,92 @@
+"""The two group protocols as sets of parts; `GroupMember` has what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from kcore.group.autocommit import AutoCommit
+from kcore.group.classic_membership import ClassicMembership
+from kcore.group.consumer_heartbeat import ConsumerHeartbeats
+from kcore.group.consumer_membership import ConsumerMembership
+from kcore.group.context import Context
+from kcore.group.coordinator import Coordinator
+from kcore.group.effects import CONSUMER_OFFSET_COMMIT, OFFSET_COMMIT, Effects
+from kcore.group.heartbeat import Heartbeats
+from kcore.group.joining import Joining
+from kcore.group.leader import Leader
+from kcore.group.leaving import Leave, send_leave
+from kcore.group.membership import Membership
+from kcore.group.rebalance import Rebalance
+from kcore.group.reconciliation import Reconciliation
+from kcore.group.steps import Steps
+
+
+class Beats(Protocol):
+    """Heartbeats, and the timers around them."""
+
+    def handle_poll(self, now_ms: int) -> None:
+        """The application is alive."""
+
+    def coordinator_found(self, now_ms: int) -> None:
+        """There is a coordinator (again)."""
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Send what is due, notice what is overdue."""
+
+    def repeat(self, now_ms: int) -> bool:
+        """`handle_tick` where the next heartbeat is due, and nothing else; False if there is
+        more to it.
+        """
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+
+
+class Hooks(NamedTuple):
+    """What the parts tell the member they are in."""
+
+    dropped: Callable[[bool], None]
+    stalled: Callable[[int], None]
+    fenced: Callable[[int], None]
+
+
+class Parts(NamedTuple):
+    """What one protocol is made of."""
+
+    membership: Membership
+    heartbeats: Beats
+    commit_effects: Effects
+    make_steps: Callable[[AutoCommit], Steps]
+    leave: Leave
+
+
+def classic_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts:
+    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup; members assign."""
+    membership = ClassicMembership(ctx, hooks.dropped)
+    heartbeats = Heartbeats(ctx, membership, coordinator, hooks.stalled, hooks.fenced)
+
+    def make_steps(autocommit: AutoCommit) -> Steps:
+        leader = Leader(ctx)
+        rebalance = Rebalance(ctx, membership, coordinator, autocommit, leader)
+        rebalance.joining = Joining(
+            ctx, membership, coordinator, leader, heartbeats.enable, rebalance.round_ended
+        )
+        return rebalance
+
+    leave = partial(send_leave, ctx, membership, coordinator)
+    return Parts(membership, heartbeats, OFFSET_COMMIT, make_steps, leave)
+
+
+def consumer_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts:
+    """ConsumerGroupHeartbeat; the coordinator assigns (KIP-848)."""
+    membership = ConsumerMembership(ctx, hooks.dropped)
+    heartbeats = ConsumerHeartbeats(ctx, membership, coordinator, hooks.stalled, hooks.fenced)
+
+    def make_steps(autocommit: AutoCommit) -> Steps:
+        steps = Reconciliation(ctx, membership, heartbeats, autocommit)
+        heartbeats.on_target, heartbeats.on_sent = steps.target_told, steps.owned_sent
+        return steps
+
+    return Parts(membership, heartbeats, CONSUMER_OFFSET_COMMIT, make_steps, heartbeats.leave)

@@ -1,0 +1,356 @@
+"""Assignments of the consumer protocol: rules N3 (reconciling) and N4 (fenced) of
+CLIENT_CONSUMER.md section 13.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from consumer_world import BEAT, INTERVAL_MS, ConsumerWorld, stable
+from group_world import tp, tps
+
+from kcore.events import (
+    GroupJoined,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+)
+from kcore.group.consumer_states import ConsumerState as S
+from kcore.group.states import Step
+from kcore.structs import OffsetAndMetadata
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode as E
+
+NO_BACKOFF = {"retry_backoff_ms": 100, "retry_backoff_max_ms": 1_000}
+FULL = {"timeout": 60_000, "topics": ["t1"], "owned": []}
+
+
+# -- N3: reconciling -------------------------------------------------------------------------------
+
+
+def test_n3_the_first_assignment_may_be_empty() -> None:
+    world = ConsumerWorld()
+    world.start()
+    world.beat("")
+    assert world.member.state is S.RECONCILING
+    world.poll()
+    assert world.new_events(GroupJoined, PartitionsAssigned) == [
+        GroupJoined(1, world.member.metadata().member_id, "", "consumer", False, 0),
+        PartitionsAssigned((), (), 1),
+    ]
+    assert world.member.state is S.STABLE  # the acknowledgement is on its way
+    assert world.said(world.request(BEAT)) == {}
+    world.beat()
+    assert world.member.stable
+
+
+def test_n3_the_same_assignment_changes_nothing() -> None:
+    world = stable()
+    world.next_beat()
+    world.beat("t1-1 t1-0", epoch=4)
+    assert world.member.stable
+    world.poll()
+    assert not world.new_events(PartitionsAssigned, PartitionsRevoked)
+    assert world.member.metadata().generation_id == 4
+
+
+def test_n3_only_what_moves() -> None:
+    world = stable(assigned="t1-0 t1-1", await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    assert (world.member.state, world.member.step) == (S.RECONCILING, Step.IDLE)
+    assert world.host.owned == tps("t1-0 t1-1")  # not outside of a poll
+    world.poll()
+    assert world.new_events(PartitionsRevoked) == [PartitionsRevoked((tp("t1-0"),))]
+    assert world.host.suspended == {tp("t1-0")}
+    assert world.host.owned == tps("t1-0 t1-1")
+    assert not world.open(BEAT)
+    world.ack()
+    assert world.new_events(PartitionsAssigned) == [PartitionsAssigned((), (tp("t1-1"),), 2)]
+    assert world.host.owned == tps("t1-1")
+    assert not world.open(BEAT)
+    world.ack()
+    request = world.request(BEAT)
+    assert world.said(request) == {"owned": tps("t1-1")}
+    assert request.body.member_epoch == 2
+    world.beat()
+    assert world.member.stable
+
+
+def test_n3_what_is_added_is_told_and_then_acknowledged() -> None:
+    world = stable(assigned="t1-0", await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-0 t1-1", epoch=3)
+    world.poll()
+    assert world.new_events(PartitionsRevoked, PartitionsAssigned) == [
+        PartitionsAssigned((tp("t1-1"),), (tp("t1-0"), tp("t1-1")), 3)
+    ]
+    assert (world.member.state, world.member.step) == (S.RECONCILING, Step.ASSIGNING)
+    assert not world.open(BEAT)
+    world.ack()
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0 t1-1")}
+
+
+def test_n3_heartbeats_go_on_while_the_application_takes_its_time() -> None:
+    world = stable(await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-0")
+    world.poll()
+    world.run(INTERVAL_MS)
+    assert world.said(world.request(BEAT)) == {}  # it still owns both
+    world.beat()
+    assert world.member.step is Step.SHEDDING
+
+
+def test_n3_one_at_a_time_the_newest_next() -> None:
+    world = stable(await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-0", epoch=2)
+    world.poll()
+    world.run(INTERVAL_MS)
+    world.beat("t2-0", epoch=3)  # t2 is not subscribed, but the next target is what counts here
+    world.ack()
+    world.ack()
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    assert world.member.state is S.RECONCILING
+    world.beat()
+    world.new_events()
+    world.poll()
+    assert world.new_events(PartitionsRevoked) == [PartitionsRevoked((tp("t1-0"),))]
+
+
+def test_n3_back_to_what_it_was_while_it_is_under_way() -> None:
+    """What was told is carried through, then undone."""
+    world = stable(await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-0", epoch=2)
+    world.poll()
+    world.run(INTERVAL_MS)
+    world.beat("t1-0 t1-1", epoch=3)
+    world.ack()
+    world.ack()
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    world.beat()
+    world.poll()
+    world.ack()
+    assert world.host.owned == tps("t1-0 t1-1")
+    world.beat()
+    assert world.member.stable
+
+
+def test_n3_back_to_what_it_was_before_a_poll_saw_it() -> None:
+    world = stable()
+    world.next_beat()
+    world.beat("t1-0", epoch=2)
+    world.run(INTERVAL_MS)
+    world.beat("t1-0 t1-1", epoch=3)
+    assert world.member.state is S.STABLE
+    world.poll()
+    assert not world.new_events(PartitionsRevoked, PartitionsAssigned)
+
+
+def test_n3_auto_commit_before_partitions_go() -> None:
+    world = stable(enable_auto_commit=True, await_acknowledgement=True)
+    world.host.consumed = {tp("t1-0"): OffsetAndMetadata(7), tp("t1-1"): OffsetAndMetadata(9)}
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    for request in world.open(ApiKey.OFFSET_COMMIT):
+        world.network.open.remove(request)  # the one of the interval
+    world.poll()
+    assert world.host.suspended == {tp("t1-0")}
+    request = world.request(ApiKey.OFFSET_COMMIT)
+    assert request.body.generation_id_or_member_epoch == 2
+    assert not world.new_events(PartitionsRevoked)
+    world.answer(ApiKey.OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.poll()
+    assert world.committed[tp("t1-0")] == OffsetAndMetadata(7)
+    assert world.new_events(PartitionsRevoked)
+
+
+def test_n3_an_auto_commit_that_fails_holds_nothing_up() -> None:
+    world = stable(enable_auto_commit=True)
+    world.host.consumed = {tp("t1-0"): OffsetAndMetadata(7)}
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    for request in world.open(ApiKey.OFFSET_COMMIT):
+        world.network.open.remove(request)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT, E.OFFSET_METADATA_TOO_LARGE)
+    world.poll()
+    assert world.new_events(PartitionsRevoked)
+
+
+def test_n3_unknown_topic_ids_wait_for_metadata() -> None:
+    world = ConsumerWorld()
+    del world.cluster.ids["t2"]
+    world.start("t1", "t2")
+    asked = world.cluster.updates_asked
+    world.beat("t1-0 t2-0")
+    world.poll()
+    assert world.host.owned == tps("t1-0")
+    assert world.cluster.updates_asked > asked
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    world.beat()
+    assert world.member.state is S.RECONCILING
+    asked = world.cluster.updates_asked
+    world.run(1_000, poll_every=100)
+    assert 2 <= world.cluster.updates_asked - asked <= 8
+    world.cluster.ids["t2"] = b"2" * 16
+    world.cluster.version += 1
+    world.poll()
+    assert world.host.owned == tps("t1-0 t2-0")
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0 t2-0")}
+    world.beat()
+    assert world.member.stable
+
+
+def test_n3_what_is_owned_outlives_a_gap_in_the_metadata() -> None:
+    world = stable()
+    world.cluster.ids.clear()
+    world.cluster.version += 1
+    world.next_beat()
+    world.beat("t1-0 t1-1")
+    world.poll()
+    assert world.host.owned == tps("t1-0 t1-1")
+    assert world.member.stable
+
+
+def test_n3_topics_unsubscribed_are_given_up_at_once() -> None:
+    world = ConsumerWorld()
+    world.become_stable("t1", "t2", assigned="t1-0 t2-0")
+    world.subscribe("t2")
+    assert world.said(world.request(BEAT)) == {"topics": ["t2"]}
+    world.poll()
+    world.poll()
+    assert world.host.owned == tps("t2-0")
+    assert world.new_events(PartitionsRevoked) == [PartitionsRevoked((tp("t1-0"),))]
+    world.beat()
+    assert world.said(world.request(BEAT)) == {"owned": tps("t2-0")}
+    world.beat("t2-0", epoch=2)
+    world.poll()
+    assert world.member.stable
+
+
+def test_n3_fenced_while_the_application_is_told() -> None:
+    """What was told is acknowledged first, then the rest is lost."""
+    world = stable(await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-0")
+    world.poll()
+    world.run(INTERVAL_MS)
+    world.refuse(E.FENCED_MEMBER_EPOCH)
+    assert (world.member.state, world.member.step) == (S.FENCED, Step.SHEDDING)
+    world.poll()
+    assert not world.new_events(PartitionsLost)
+    world.ack()
+    assert world.host.owned == tps("t1-0")
+    world.poll()
+    assert world.new_events(PartitionsAssigned, PartitionsLost) == [PartitionsLost((tp("t1-0"),))]
+    world.ack()
+    assert world.request(BEAT).body.member_epoch == 0
+
+
+def test_n3_fenced_while_committing() -> None:
+    world = stable(enable_auto_commit=True, request_timeout_ms=20_000)
+    world.host.consumed = {tp("t1-0"): OffsetAndMetadata(7)}
+    world.next_beat()
+    world.beat("t1-1")
+    world.poll()
+    world.run(INTERVAL_MS)
+    world.refuse(E.UNKNOWN_MEMBER_ID)
+    assert (world.member.state, world.member.step) == (S.FENCED, Step.IDLE)
+    world.poll()
+    assert world.new_events(PartitionsRevoked, PartitionsLost) == [
+        PartitionsLost(tuple(tps("t1-0 t1-1")))
+    ]
+    world.poll()
+    world.take("t1-1")
+    assert world.member.stable  # nobody waits for that commit any more
+    assert world.host.owned == tps("t1-1")
+
+
+def test_n3_the_commit_of_an_earlier_reconciliation_ends_no_later_one() -> None:
+    world = stable(enable_auto_commit=True, request_timeout_ms=60_000)
+    world.host.consumed = {tp("t1-0"): OffsetAndMetadata(7), tp("t1-1"): OffsetAndMetadata(8)}
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    for request in world.open(ApiKey.OFFSET_COMMIT):
+        world.network.open.remove(request)
+    world.poll()
+    (early,) = world.open(ApiKey.OFFSET_COMMIT)
+    world.run(INTERVAL_MS)
+    world.refuse(E.FENCED_MEMBER_EPOCH)
+    world.poll()
+    world.poll()
+    world.take("t1-0 t1-1", epoch=3)
+    world.run(INTERVAL_MS - 1_000)
+    world.run(1_000)
+    world.beat("t1-1", epoch=4)
+    world.new_events()
+    world.poll()
+    assert world.member.step is Step.COMMITTING
+    world._reply(early, E.UNKNOWN_MEMBER_ID)
+    world.settle()
+    world.poll()
+    assert world.member.step is Step.COMMITTING
+    assert not world.new_events(PartitionsRevoked)
+
+
+# -- N4: fenced ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND])
+def test_n4_fenced_means_lost_and_joining_again_at_once(code: int) -> None:
+    world = stable(await_acknowledgement=True)
+    world.next_beat()
+    world.refuse(code)
+    assert world.member.state is S.FENCED
+    assert world.host.owned == tps("t1-0 t1-1")
+    world.poll()
+    assert world.new_events(PartitionsLost) == [PartitionsLost(tuple(tps("t1-0 t1-1")))]
+    world.ack()
+    assert world.host.owned == []
+    request = world.request(BEAT)
+    assert request.body.member_epoch == 0
+    assert world.said(request) == FULL
+    world.take("t1-1", epoch=5)
+    assert world.member.stable
+    assert world.host.owned == tps("t1-1")
+
+
+def test_n4_with_nothing_to_lose_no_poll_is_needed() -> None:
+    world = stable(assigned="")
+    world.next_beat()
+    world.refuse(E.UNKNOWN_MEMBER_ID)
+    assert world.request(BEAT).body.member_epoch == 0
+
+
+def test_n4_a_coordinator_that_always_fences_is_asked_ever_less_often() -> None:
+    world = ConsumerWorld(config=NO_BACKOFF)
+    world.start()
+    sent = []
+    for _ in range(12):
+        while not world.open(BEAT):
+            world.run(10)
+        sent.append(world.now)
+        world.refuse(E.FENCED_MEMBER_EPOCH)
+    gaps = [after - before for before, after in pairwise(sent)]
+    assert gaps[:3] == [0, 0, 0]
+    assert all(gap >= 700 for gap in gaps[-3:])
+
+
+def test_n4_answers_to_an_earlier_membership_concern_nobody() -> None:
+    world = stable()
+    world.next_beat()
+    late = world.request(BEAT)
+    world.member.leave(world.now, "unsubscribed")
+    world.subscribe("t1")
+    world.poll()
+    joins = [it for it in world.open(BEAT) if it.body.member_epoch == 0]
+    assert len(joins) == 1
+    world._reply(late, E.FENCED_MEMBER_EPOCH)
+    world.settle()
+    assert world.member.state is S.JOINING
