@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from test_embedded_java import rows, tool_of
 from verifiable import running
 
+import kcore
 from kcore.broker import BrokerConfig
 from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
@@ -80,6 +81,30 @@ def until(found, *members):
             member.step()
 
 
+class Ours:
+    """A member of our own, with the verbs of `Member`."""
+
+    def __init__(self, broker, **options):
+        self.read = []
+        self.client = kcore.Consumer(
+            "t", bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest",
+            enable_auto_commit=False, **{"group_protocol": "consumer"} | options,
+        )  # fmt: skip
+
+    def owned(self):
+        return set(self.client.assignment())
+
+    def step(self):
+        for records in self.client.poll(timeout_ms=50).values():
+            self.read += [record.value for record in records]
+
+    def commit(self):
+        self.client.commit()
+
+    def close(self):
+        self.client.close()
+
+
 def read_by(members):
     return {value for member in members for value in member.read}
 
@@ -140,6 +165,24 @@ def test_a_group_is_upgraded_and_downgraded_member_by_member(broker):
     assert kind() == "CLASSIC"
     for member in members:
         member.close()
+
+
+def test_our_members_and_those_of_librdkafka_share(broker):
+    one, two = Ours(broker), Member(broker)
+    members = (one, two)
+    until(lambda: len(one.owned()) == len(two.owned()) == 2, *members)
+    broker.produce("t", [(None, b"v%d" % number) for number in range(40)])
+    until(lambda: len(read_by(members)) == 40, *members)
+    one.commit()
+    three = Ours(broker, group_protocol="classic", heartbeat_interval_ms=100)
+    members = (one, two, three)
+    until(lambda: sorted(len(member.owned()) for member in members) == [1, 1, 2], *members)
+    assert len(set().union(*(member.owned() for member in members))) == PARTITIONS
+    two.close()
+    until(lambda: len(one.owned()) == len(three.owned()) == 2, one, three)
+    one.close()
+    until(owns(three, PARTITIONS), three)
+    three.close()
 
 
 def test_topics_by_pattern_come_as_they_are_made(broker):
