@@ -50,7 +50,9 @@ class BrokerConfig:
     sessions: SessionLimits = field(default_factory=SessionLimits)
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(
-        default_factory=lambda: CoordinatorConfig(group_initial_rebalance_delay_ms=0)
+        default_factory=lambda: CoordinatorConfig(
+            group_initial_rebalance_delay_ms=0, group_consumer_assignment_interval_ms=0
+        )
     )
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
 

@@ -26,6 +26,7 @@ from kcore.broker.options import (
     shown,
     shown_default,
 )
+from kcore.coordinator import CoordinatorConfig
 from kcore.wire.codes import ErrorCode
 
 # Options of one topic or node: more than Kafka knows of, by far.
@@ -82,10 +83,23 @@ _FILE: Final[Mapping[str, tuple[str, Kind]]] = {
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", Kind.LONG),
     "socket.request.max.bytes": ("max_request_bytes", Kind.INT),
 }
-_DELAY: Final = "group.initial.rebalance.delay.ms"
+# The same of its `CoordinatorConfig`, whose defaults are Kafka's.
+_COORDINATOR: Final[Mapping[str, tuple[str, Kind]]] = {
+    "group.consumer.assignment.interval.ms": ("group_consumer_assignment_interval_ms", Kind.INT),
+    "group.consumer.assignors": ("group_consumer_assignors", Kind.LIST),
+    "group.consumer.heartbeat.interval.ms": ("group_consumer_heartbeat_interval_ms", Kind.INT),
+    "group.consumer.max.size": ("group_consumer_max_size", Kind.INT),
+    "group.consumer.migration.policy": ("group_consumer_migration_policy", Kind.STRING),
+    "group.consumer.regex.refresh.interval.ms": (
+        "group_consumer_regex_refresh_interval_ms", Kind.INT,
+    ),
+    "group.consumer.session.timeout.ms": ("group_consumer_session_timeout_ms", Kind.INT),
+    "group.initial.rebalance.delay.ms": ("group_initial_rebalance_delay_ms", Kind.INT),
+}  # fmt: skip
 _NODE_ID: Final = "node.id"
 
 _KAFKAS: Final = LogConfig()
+_KAFKAS_COORDINATOR: Final = CoordinatorConfig()
 
 
 class Settings:
@@ -186,8 +200,9 @@ class Settings:
         for name, (field, kind) in _FILE.items():
             value, default = getattr(self._config, field), getattr(plain, field)
             yield name, shown(value), shown(default), kind
-        delay = self._config.coordinator.group_initial_rebalance_delay_ms
-        yield _DELAY, str(delay), "3000", Kind.INT
+        for name, (field, kind) in _COORDINATOR.items():
+            value = getattr(self._config.coordinator, field)
+            yield name, shown(value), shown(getattr(_KAFKAS_COORDINATOR, field)), kind
 
     @staticmethod
     def _from_file(name: str, text: str, default: str, kind: Kind) -> Described:
@@ -200,7 +215,7 @@ class Settings:
 
     def check_node(self, wanted: Mapping[str, str]) -> None:
         """RefusedError if these cannot be a node's options."""
-        fixed = sorted(name for name in wanted if name in _FILE or name in {_DELAY, _NODE_ID})
+        fixed = sorted({*_FILE, *_COORDINATOR, _NODE_ID}.intersection(wanted))
         if fixed:
             raise RefusedError(
                 ErrorCode.INVALID_REQUEST,

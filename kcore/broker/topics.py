@@ -67,6 +67,7 @@ class Catalog:
         self._by_id: dict[bytes, Topic] = {}
         self._collisions: dict[str, str] = {}
         self._partition_count = 0
+        self.version = 0  # another one after each topic that comes, grows or goes
 
     # What the coordinator asks -------------------------------------------------------------------
 
@@ -85,11 +86,20 @@ class Catalog:
         topic = self._by_name.get(name)
         return topic is not None and 0 <= partition < len(topic.partitions)
 
+    def names(self) -> list[str]:
+        """All topics, by name."""
+        return sorted(self._by_name)
+
+    def partition_count(self, name: str) -> int:
+        """How many partitions a topic has; 0 if there is no such topic."""
+        topic = self._by_name.get(name)
+        return 0 if topic is None else len(topic.partitions)
+
     # Looking up ----------------------------------------------------------------------------------
 
     def topics(self) -> list[Topic]:
         """All topics, by name."""
-        return [self._by_name[name] for name in sorted(self._by_name)]
+        return [self._by_name[name] for name in self.names()]
 
     def get(self, name: str | None, topic_id: bytes = b"") -> Topic | None:
         """A topic by name or, if that is empty, by id."""
@@ -139,6 +149,7 @@ class Catalog:
 
     def _tell(self, topic: Topic) -> None:
         """Have the store know of a topic, once it is there."""
+        self.version += 1
         store = self._replication.store
         if store is not None and topic.topic_id in self._by_id:
             store.topic_changed(topic)
@@ -229,6 +240,7 @@ class Catalog:
 
     def delete(self, topic: Topic) -> None:
         """Forget a topic and its records."""
+        self.version += 1
         del self._by_name[topic.name], self._by_id[topic.topic_id]
         self._collisions.pop(topic.name.translate(_NAMES_COLLIDE), None)
         for partition in topic.partitions:

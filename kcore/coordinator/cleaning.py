@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcore.coordinator.appends import answered
-from kcore.coordinator.context import Context, ignore
+from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.records import group_tombstones
+from kcore.coordinator.context import AnyGroup, Context, ignore
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.coordinator.journal import Item, group_entry, offset_entry
@@ -53,7 +55,7 @@ class Cleaning:
     def delete_group(self, group_id: str, done: Callable[[ErrorCode], None], now_ms: int) -> None:
         """A3: with everything it has committed."""
 
-        def retire(group: Group | None, error: ErrorCode, now_ms: int) -> None:
+        def retire(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
             if group is None:
                 done(error or ErrorCode.GROUP_ID_NOT_FOUND)
                 return
@@ -63,7 +65,7 @@ class Cleaning:
                 done(error)
                 return
             entries = self._tombstones(group_id, self._offsets.touched(group_id))
-            entries.append(group_entry(group_id, None))
+            entries += _group_tombstones(group)
             self._remove(group, entries, done, now_ms)
 
         self._context.hold(group_id, retire, now_ms)
@@ -71,7 +73,7 @@ class Cleaning:
     def delete_offsets(self, ticket: Ticket, request: OffsetDeleteRequest, now_ms: int) -> None:
         """O16."""
 
-        def delete(group: Group | None, error: ErrorCode, now_ms: int) -> None:
+        def delete(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
             if group is None:
                 error = error or ErrorCode.GROUP_ID_NOT_FOUND
                 ticket.answer(OffsetDeleteResponse(error_code=error))
@@ -91,7 +93,7 @@ class Cleaning:
         self._context.hold(request.group_id, delete, now_ms)
 
     def _delete_response(
-        self, group: Group, request: OffsetDeleteRequest
+        self, group: AnyGroup, request: OffsetDeleteRequest
     ) -> tuple[OffsetDeleteResponse, list[TopicPartition]]:
         touched = set(self._offsets.touched(group.group_id))
         response = OffsetDeleteResponse()
@@ -139,15 +141,19 @@ class Cleaning:
 
     def sweep(self, now_ms: int) -> None:
         """O18, O19: end what is too old."""
-        for group in list(self._context.groups.values()):
+        groups: list[AnyGroup] = [
+            *self._context.groups.values(),
+            *self._context.consumers.values(),
+        ]
+        for group in groups:
             if self._expired(group, now_ms):
                 self._context.hold(group.group_id, self._sweep_group, now_ms)
 
-    def _sweep_group(self, group: Group | None, _error: ErrorCode, now_ms: int) -> None:
+    def _sweep_group(self, group: AnyGroup | None, _error: ErrorCode, now_ms: int) -> None:
         if group is not None:
             self._remove(group, self._expired(group, now_ms), lambda _error: None, now_ms)
 
-    def _expired(self, group: Group, now_ms: int) -> list[Item]:
+    def _expired(self, group: AnyGroup, now_ms: int) -> list[Item]:
         """The tombstones of what is too old: offsets, and the group if that leaves nothing."""
         stored = self._offsets.of(group.group_id)
         wall_ms = self._context.wall_ms(now_ms)
@@ -161,16 +167,16 @@ class Cleaning:
         entries = self._tombstones(group.group_id, sorted(gone))
         if (
             len(gone) == len(stored)
-            and group.state is GroupState.EMPTY
+            and _is_empty(group)
             and not self._offsets.has_open_transaction(group.group_id)
         ):
-            entries.append(group_entry(group.group_id, None))
+            entries += _group_tombstones(group)
         return entries
 
-    def _is_expired(self, group: Group, value: OffsetCommitValue, wall_ms: int) -> bool:
+    def _is_expired(self, group: AnyGroup, value: OffsetCommitValue, wall_ms: int) -> bool:
         """Whether an offset is too old; that its topic is not subscribed is known."""
         base_ms = value.commit_timestamp
-        if group.protocol_type is not None:
+        if isinstance(group, Group) and group.protocol_type is not None:
             if group.state is GroupState.EMPTY:
                 # While there were members, the offsets were in use.
                 base_ms = base_ms if group.state_since_ms is None else group.state_since_ms
@@ -190,7 +196,7 @@ class Cleaning:
         return [offset_entry(group_id, tp.topic, tp.partition, None) for tp in gone]
 
     def _remove(
-        self, group: Group, entries: list[Item], done: Callable[[ErrorCode], None], now_ms: int
+        self, group: AnyGroup, entries: list[Item], done: Callable[[ErrorCode], None], now_ms: int
     ) -> None:
         """Append the tombstones of a group that is held; what they say goes when they are in."""
 
@@ -204,7 +210,21 @@ class Cleaning:
             removed(ErrorCode.NONE, now_ms)
 
 
-def _offset_delete_error(group: Group) -> ErrorCode:
+def _group_tombstones(group: AnyGroup) -> list[Item]:
+    if isinstance(group, ConsumerGroup):
+        return group_tombstones(group)
+    return [group_entry(group.group_id, None)]
+
+
+def _is_empty(group: AnyGroup) -> bool:
+    if isinstance(group, ConsumerGroup):
+        return not group.members
+    return group.state is GroupState.EMPTY
+
+
+def _offset_delete_error(group: AnyGroup) -> ErrorCode:
+    if isinstance(group, ConsumerGroup):
+        return ErrorCode.NONE
     error = group.refusal(ApiKey.OFFSET_DELETE)
     members = group.state is not GroupState.EMPTY
     if not error and members and group.protocol_type != CONSUMER_PROTOCOL:

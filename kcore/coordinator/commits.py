@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kcore.coordinator.appends import answered
+from kcore.coordinator.consumer.offsets import check_commit
 from kcore.coordinator.context import Context, Topics
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.journal import Entry, offset_entry
@@ -70,6 +71,7 @@ class Commits:
             generation,
             request.member_id,
             request.group_instance_id,
+            wanted,
             version=ticket.version,
         )
         group = self._context.groups.get(request.group_id)
@@ -93,7 +95,11 @@ class Commits:
         """Store offsets that count once the producer's transaction is committed."""
         response, wanted = txn_commit_response(self._context.topics, request)
         error = self._check(
-            request.group_id, request.generation_id, request.member_id, request.group_instance_id
+            request.group_id,
+            request.generation_id,
+            request.member_id,
+            request.group_instance_id,
+            wanted,
         )
         if request.producer_id < 0 and not error:
             error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -119,10 +125,16 @@ class Commits:
         generation: int,
         member_id: str,
         instance_id: str | None,
+        wanted: list[Wanted],
         *,
         version: int | None = None,
     ) -> ErrorCode:
         """O2-O7; without a version it is a transaction's."""
+        consumers = self._context.consumers.get(group_id)
+        if consumers is not None:
+            ids = {one.topic: self._context.topics.id_of(one.topic) or b"" for one in wanted}
+            partitions = [(ids[one.topic], one.asked.partition_index) for one in wanted]
+            return check_commit(consumers, member_id, instance_id, generation, version, partitions)
         group = self._context.groups.get(group_id)
         if group is None:
             if generation < 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kcore.coordinator.consumer.assignors import ASSIGNORS
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 
@@ -23,12 +24,19 @@ MIN_JOIN_RETRY_MS: Final = 1_000
 # hour; this bounds what that can hold.
 MAX_PENDING_MEMBERS: Final = 100_000
 
+# Whether groups may change their protocol while there are members.
+MIGRATION_POLICIES: Final = ("bidirectional", "upgrade", "downgrade", "disabled")
+
 _MINUTE_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """Options of one coordinator; times in ms unless named otherwise."""
+    """Options of one coordinator; times in ms unless named otherwise.
+
+    group_consumer_*: of consumer groups (KIP-848). The first of the assignors is for groups whose
+    members name none.
+    """
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -38,6 +46,13 @@ class CoordinatorConfig:
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
     offsets_topic_num_partitions: int = 50
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_size: int = MAX_INT32
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_consumer_migration_policy: str = "bidirectional"
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
@@ -50,6 +65,11 @@ class CoordinatorConfig:
             "offsets_retention_minutes": 1,
             "offsets_retention_check_interval_ms": 1,
             "offsets_topic_num_partitions": 1,
+            "group_consumer_session_timeout_ms": self.group_consumer_heartbeat_interval_ms + 1,
+            "group_consumer_heartbeat_interval_ms": 1,
+            "group_consumer_max_size": 1,
+            "group_consumer_assignment_interval_ms": 0,
+            "group_consumer_regex_refresh_interval_ms": 10_000,
         }
         for name, bound in lowest.items():
             value = getattr(self, name)
@@ -57,6 +77,21 @@ class CoordinatorConfig:
                 raise KafkaConfigurationError(
                     f"{name}={value} is not within {bound} to {MAX_INT32}"
                 )
+        assignors = self.group_consumer_assignors
+        if (
+            not assignors
+            or len(set(assignors)) < len(assignors)
+            or not ASSIGNORS.keys() >= {*assignors}
+        ):
+            raise KafkaConfigurationError(
+                f"group_consumer_assignors={assignors!r}: each of {', '.join(ASSIGNORS)} once at"
+                " most, and one at least"
+            )
+        if self.group_consumer_migration_policy not in MIGRATION_POLICIES:
+            raise KafkaConfigurationError(
+                f"group_consumer_migration_policy={self.group_consumer_migration_policy!r} is none"
+                f" of {', '.join(MIGRATION_POLICIES)}"
+            )
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from kcore.coordinator.appends import Appends, Done
 from kcore.coordinator.config import CoordinatorConfig
+from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
 from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
@@ -16,14 +17,27 @@ from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 
 # Called with a group that is held; None if there is none, or an error says why not.
-Held = Callable[["Group | None", ErrorCode, int], None]
+Held = Callable[["AnyGroup | None", ErrorCode, int], None]
 
 # The fields of a UUID in hex digits.
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
+AnyGroup = Group | ConsumerGroup
+
+
 class Topics(Protocol):
     """What the cluster's topics are; the owner answers from its metadata."""
+
+    @property
+    def version(self) -> int:
+        """Another number after each topic that comes, grows or goes."""
+
+    def names(self) -> Iterable[str]:
+        """Every topic."""
+
+    def partition_count(self, name: str) -> int:
+        """How many partitions a topic has; 0 if there is no such topic."""
 
     def name_of(self, topic_id: bytes) -> str | None:
         """The name of a topic id (16 bytes); None if there is none."""
@@ -41,6 +55,7 @@ class Context:
     __slots__ = (
         "appends",
         "config",
+        "consumers",
         "groups",
         "purgatory",
         "rng",
@@ -61,12 +76,18 @@ class Context:
         self.topics = topics
         self.purgatory = purgatory
         self.wall_offset_ms = wall_offset_ms
+        # Classic groups and those of KIP-848; an id is in one of them at most.
         self.groups: dict[str, Group] = {}
+        self.consumers: dict[str, ConsumerGroup] = {}
         self.appends: Appends
 
     def wall_ms(self, now_ms: int) -> int:
         """The time of day: what the journal keeps must mean something to the next process."""
         return now_ms + self.wall_offset_ms
+
+    def kept(self, group_id: str) -> AnyGroup | None:
+        """The group of this id, of whatever kind."""
+        return self.groups.get(group_id) or self.consumers.get(group_id)
 
     def move(self, group: Group, what: GroupInput, now_ms: int) -> None:
         """Change a group's state."""
@@ -84,7 +105,7 @@ class Context:
 
     def when_free(self, group_id: str, run: Done, now_ms: int) -> None:
         """Call `run`; if something is about to be removed of the group, once that is through."""
-        group = self.groups.get(group_id)
+        group = self.kept(group_id)
         if group is None or not group.held:
             run(ErrorCode.NONE, now_ms)
             return
@@ -104,7 +125,7 @@ class Context:
         """
 
         def turn(error: ErrorCode, now_ms: int) -> None:
-            group = self.groups.get(group_id)
+            group = self.kept(group_id)
             if error or group is None:
                 run(None, error, now_ms)
             elif group.held:
@@ -113,7 +134,7 @@ class Context:
                 group.held = True
                 self.appends.after(lambda error, now_ms: held(group, error, now_ms), now_ms)
 
-        def held(group: Group, error: ErrorCode, now_ms: int) -> None:
+        def held(group: AnyGroup, error: ErrorCode, now_ms: int) -> None:
             if error:
                 group.held = False
             run(None if error else group, error, now_ms)
@@ -122,10 +143,12 @@ class Context:
 
     def new_member_id(self, prefix: str) -> str:
         """An id nobody has. The prefix tells people whose it is; cut, so that it fits a string."""
+        return f"{prefix[:MAX_NAME_CHARS]}-{self.new_uuid()}"
+
+    def new_uuid(self) -> str:
+        """The same without a prefix: so are the ids of members of consumer groups."""
         digits = f"{self.rng.getrandbits(128):032x}"
-        return "-".join(
-            (prefix[:MAX_NAME_CHARS], *(digits[start:end] for start, end in _UUID_PARTS))
-        )
+        return "-".join(digits[start:end] for start, end in _UUID_PARTS)
 
     def forget_timers(self, group: Group) -> None:
         """Nothing of this group is to fire any more."""

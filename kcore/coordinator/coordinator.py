@@ -15,7 +15,7 @@ entry comes after the entry's append is through; JoinGroup and SyncGroup may be 
 Every request is answered exactly once, or its connection is gone.
 
 Source of the rules: Kafka 4.3 (GroupCoordinatorService, GroupMetadataManager,
-OffsetMetadataManager); classic groups.
+OffsetMetadataManager); classic groups, and in `consumer/` those of KIP-848.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kcore.coordinator.config import CoordinatorConfig
-from kcore.coordinator.context import Context, Topics
+from kcore.coordinator.consumer import describing as consumer_describing
+from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.requests import check
+from kcore.coordinator.context import AnyGroup, Context, Topics
 from kcore.coordinator.describing import describe, listed
 from kcore.coordinator.desk import Caller, Ticket
 from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, response_of
@@ -38,6 +41,9 @@ from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribeGroupsRequest,
@@ -63,6 +69,7 @@ _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
     LeaveGroupRequest: lambda shard, *rest: shard.membership.leave(*rest),
     OffsetCommitRequest: lambda shard, *rest: shard.commits.commit(*rest),
     TxnOffsetCommitRequest: lambda shard, *rest: shard.commits.commit_in_transaction(*rest),
+    ConsumerGroupHeartbeatRequest: lambda shard, *rest: shard.heartbeats.handle(*rest),
     OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
 }
 
@@ -95,6 +102,7 @@ class GroupCoordinator(Front[Shard]):
         self._fan_outs: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
             OffsetFetchRequest: self._fetch,
             DescribeGroupsRequest: self._describe,
+            ConsumerGroupDescribeRequest: self._describe_consumers,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
         }
@@ -167,14 +175,24 @@ class GroupCoordinator(Front[Shard]):
         return partition_for(group_id, self._config.offsets_topic_num_partitions)
 
     def group(self, group_id: str) -> Group | None:
-        """A group that is kept here, to look at; None if there is none."""
+        """A classic group that is kept here, to look at; None if there is none."""
         shard = self._shards.get(self.partition_for(group_id))
         return None if shard is None else shard.groups.get(group_id)
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """A consumer group that is kept here, to look at; None if there is none."""
+        shard = self._shards.get(self.partition_for(group_id))
+        return None if shard is None else shard.context.consumers.get(group_id)
 
     # Requests ------------------------------------------------------------------------------------
 
     def _serve_group(self, serve: _Serve, ticket: Ticket, request: Any, now_ms: int) -> None:
         shard, error = self._shard_of(request.group_id, nameless=type(request) in _NAMELESS)
+        if isinstance(request, ConsumerGroupHeartbeatRequest) and self._running:
+            wrong = check(request, ticket.version, self._config.group_consumer_assignors)
+            if wrong is not None:
+                ticket.answer(wrong.response())
+                return
         if isinstance(request, JoinGroupRequest):
             error = self._join_error(request) or error
         if error or shard is None:
@@ -240,6 +258,26 @@ class GroupCoordinator(Front[Shard]):
             response.groups.append(one)
         ticket.answer(response)
 
+    def _describe_consumers(
+        self, ticket: Ticket, request: ConsumerGroupDescribeRequest, _now_ms: int
+    ) -> None:
+        response = ConsumerGroupDescribeResponse()
+        for group_id in request.group_ids:
+            shard, error = self._shard_of(group_id)
+            if error or shard is None:
+                one = ConsumerGroupDescribeResponse.DescribedGroup(
+                    group_id=group_id, error_code=error
+                )
+            else:
+                one = consumer_describing.describe(
+                    group_id,
+                    shard.context.consumers.get(group_id),
+                    self._topics,
+                    self._config.group_consumer_assignors[0],
+                )
+            response.groups.append(one)
+        ticket.answer(response)
+
     def _list(self, ticket: Ticket, request: ListGroupsRequest, _now_ms: int) -> None:
         shards, error = self._all_shards()
         if not self._running:
@@ -247,7 +285,10 @@ class GroupCoordinator(Front[Shard]):
         if error:
             ticket.answer(ListGroupsResponse(error_code=error))
             return
-        groups = [group for shard in shards for group in shard.groups.values()]
+        groups: list[AnyGroup] = []
+        for shard in shards:
+            groups += shard.groups.values()
+            groups += shard.context.consumers.values()
         found = listed(groups, request.states_filter, request.types_filter)
         ticket.answer(ListGroupsResponse(groups=found))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kcore.coordinator.group import Group
+from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.context import AnyGroup
+from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.coordinator.states import GroupState
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeGroupsResponse, ListGroupsResponse
 
 CLASSIC = "classic"
+CONSUMER = "consumer"
 
 # From this version on a group that does not exist is said to be so (KIP-1043).
 _GROUP_NOT_FOUND_VERSION = 6
@@ -48,20 +51,27 @@ def describe(group_id: str, group: Group | None, version: int) -> _Described:
 
 
 def listed(
-    groups: Iterable[Group], states: Iterable[str], types: Iterable[str]
+    groups: Iterable[AnyGroup], states: Iterable[str], types: Iterable[str]
 ) -> list[ListGroupsResponse.ListedGroup]:
     """The groups that pass both filters; an empty filter lets everything pass."""
     wanted_states = {state.strip().lower() for state in states}
     wanted_types = {name.strip().lower() for name in types}
-    if wanted_types and CLASSIC not in wanted_types:
-        return []
     return [
-        ListGroupsResponse.ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
-            group_type=CLASSIC,
-        )
-        for group in groups
-        if not wanted_states or group.state.value.lower() in wanted_states
+        one
+        for one in map(_listed, groups)
+        if (not wanted_states or one.group_state.lower() in wanted_states)
+        and (not wanted_types or one.group_type in wanted_types)
     ]
+
+
+def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
+    if isinstance(group, ConsumerGroup):
+        protocol_type, group_type = CONSUMER_PROTOCOL, CONSUMER
+    else:
+        protocol_type, group_type = group.protocol_type or "", CLASSIC
+    return ListGroupsResponse.ListedGroup(
+        group_id=group.group_id,
+        protocol_type=protocol_type,
+        group_state=group.state.value,
+        group_type=group_type,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kcore.coordinator.consumer.offsets import check_fetch
 from kcore.coordinator.context import Context
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.states import GroupState
@@ -56,9 +57,15 @@ class Fetches:
             look(ErrorCode.NONE, now_ms)
 
     def _found(self, asked: Asked, *, by_id: bool, require_stable: bool) -> Found:
-        group = self._context.groups.get(asked.group_id)
-        known = group is not None and group.state is not GroupState.DEAD
         found = Found(group_id=asked.group_id)
+        group = self._context.groups.get(asked.group_id)
+        consumers = self._context.consumers.get(asked.group_id)
+        known = group is not None and group.state is not GroupState.DEAD
+        if consumers is not None:
+            known = True
+            found.error_code = check_fetch(consumers, asked.member_id, asked.member_epoch)
+            if found.error_code:
+                return found
         topics = self._everything(asked.group_id) if asked.topics is None else asked.topics
         for topic in topics:
             named = asked.topics is None or not by_id

@@ -27,6 +27,16 @@ _INT32: Final = 0x7FFFFFFF
 class AnyTopic:
     """For owners that do not care which topics there are: every name exists, no id does."""
 
+    version = 0
+
+    def names(self) -> Iterable[str]:
+        """None that can be listed."""
+        return ()
+
+    def partition_count(self, _name: str) -> int:
+        """Not known: none that could be assigned."""
+        return 0
+
     def name_of(self, _topic_id: bytes) -> str | None:
         """No topic is known by its id."""
         return None

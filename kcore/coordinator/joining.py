@@ -5,6 +5,7 @@ from __future__ import annotations
 from kcore.coordinator.answers import accept_join, refuse_join, refuse_sync
 from kcore.coordinator.appends import answered
 from kcore.coordinator.config import MAX_PENDING_MEMBERS
+from kcore.coordinator.consumer.classic import ClassicMembers
 from kcore.coordinator.context import Context
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group, Member, Protocols, protocols_of
@@ -26,9 +27,12 @@ _SKIPS_ASSIGNMENT_VERSION = 9
 class Joining:
     """Handles JoinGroup for the groups of a partition."""
 
-    def __init__(self, context: Context, rebalance: Rebalance) -> None:
+    def __init__(
+        self, context: Context, rebalance: Rebalance, consumers: ClassicMembers
+    ) -> None:
         self._context = context
         self._rebalance = rebalance
+        self._consumers = consumers
 
     def handle(self, ticket: Ticket, request: JoinGroupRequest, now_ms: int) -> None:
         """J1: a group is made for a member without an id, not for one that claims to have been
@@ -37,6 +41,12 @@ class Joining:
         group = self._context.groups.get(request.group_id)
         if group is not None:
             self._admit(ticket, group, request, now_ms)
+        elif request.group_id in self._context.consumers:
+
+            def again(now_ms: int) -> None:
+                self.handle(ticket, request, now_ms)
+
+            self._consumers.join(ticket, request, again, now_ms)
         elif request.member_id:
             refuse_join(ticket, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
         else:

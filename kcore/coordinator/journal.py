@@ -7,8 +7,9 @@ and when a log is loaded. What no entry says (who has joined again, ids handed o
 with the coordinator, as in Kafka: members notice, and join again.
 
 Layout (Kafka: CoordinatorRecordSerde): a key is an int16 record type (0 and 1: a committed offset,
-2: a group), then the key message; a value is an int16 version, then the value message; no value
-deletes. A record of a transaction carries its producer; a control record ends the transaction.
+2: a classic group, 3 to 8 and 16: parts of a consumer group), then the key message; a value is an
+int16 version, then the value message; no value deletes. A record of a transaction carries its
+producer; a control record ends the transaction.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import Final
 
 from kcore.errors import CorruptRecordError, ProtocolError, UnsupportedVersionError
 from kcore.wire import codec
+from kcore.wire import messages as m
+from kcore.wire.message import Message
 from kcore.wire.messages import (
     GroupMetadataKey,
     GroupMetadataValue,
-    Message,
     OffsetCommitKey,
     OffsetCommitValue,
 )
@@ -36,8 +38,20 @@ OFFSET_EXPIRING_VERSION: Final = 1
 GROUP_VERSION: Final = 3
 
 _INT16: Final = struct.Struct(">h")
-_OFFSET_TYPES: Final = (0, 1)
-_GROUP_TYPE: Final = 2
+
+# Record type -> its key and its value. Type 4 (topics, as Kafka 4.0 kept them) is only deleted.
+_KINDS: Final[dict[int, tuple[type[Message], type[Message] | None]]] = {
+    0: (OffsetCommitKey, OffsetCommitValue),
+    1: (OffsetCommitKey, OffsetCommitValue),
+    2: (GroupMetadataKey, GroupMetadataValue),
+    3: (m.ConsumerGroupMetadataKey, m.ConsumerGroupMetadataValue),
+    4: (m.ConsumerGroupPartitionMetadataKey, None),
+    5: (m.ConsumerGroupMemberMetadataKey, m.ConsumerGroupMemberMetadataValue),
+    6: (m.ConsumerGroupTargetAssignmentMetadataKey, m.ConsumerGroupTargetAssignmentMetadataValue),
+    7: (m.ConsumerGroupTargetAssignmentMemberKey, m.ConsumerGroupTargetAssignmentMemberValue),
+    8: (m.ConsumerGroupCurrentMemberAssignmentKey, m.ConsumerGroupCurrentMemberAssignmentValue),
+    16: (m.ConsumerGroupRegularExpressionKey, m.ConsumerGroupRegularExpressionValue),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +110,32 @@ def group_entry(group_id: str, value: GroupMetadataValue | None) -> Entry:
     return Entry(_key(GroupMetadataKey(group=group_id)), _value(value, GROUP_VERSION))
 
 
-def read_entry(
-    entry: Entry,
-) -> (
-    tuple[OffsetCommitKey, OffsetCommitValue | None]
-    | tuple[GroupMetadataKey, GroupMetadataValue | None]
-    | None
-):
-    """What an entry says; None for a record type that is not known (newer, or of another kind of
-    group). CorruptRecordError if it cannot be read.
+def entry_of(key: Message, value: Message | None, version: int = 0) -> Entry:
+    """Any other record, outside of transactions; None: a tombstone."""
+    return Entry(_key(key), _value(value, version))
+
+
+def read_entry(entry: Entry) -> tuple[Message, Message | None] | None:
+    """What an entry says: its key, and its value (None: a tombstone); None for a record type that
+    is not known (newer, or of another kind of group). CorruptRecordError if it cannot be read.
     """
     try:
         (kind,) = _INT16.unpack_from(entry.key)
-        body = memoryview(entry.key)[_INT16.size :]
-        if kind in _OFFSET_TYPES:
-            return codec.decode(OffsetCommitKey, 0, body), _read_offset(entry.value)
-        if kind == _GROUP_TYPE:
-            return codec.decode(GroupMetadataKey, 0, body), _read_group(entry.value)
+        if kind not in _KINDS:
+            return None
+        key_type, value_type = _KINDS[kind]
+        key = codec.decode(key_type, 0, memoryview(entry.key)[_INT16.size :])
+        if entry.value is None:
+            return key, None
+        if value_type is None:
+            return None
+        (version,) = _INT16.unpack_from(entry.value)
+        return key, codec.decode(value_type, version, memoryview(entry.value)[_INT16.size :])
     except (struct.error, ProtocolError, UnsupportedVersionError) as error:
         raise CorruptRecordError(
             f"a journal entry that cannot be read: {error};"
             f" key {entry.key[:80].hex()}, value {(entry.value or b'')[:80].hex()}"
         ) from error
-    return None
 
 
 def _key(message: Message) -> bytes:
@@ -127,17 +144,3 @@ def _key(message: Message) -> bytes:
 
 def _value(message: Message | None, version: int) -> bytes | None:
     return None if message is None else _INT16.pack(version) + codec.encode(message, version)
-
-
-def _read_offset(value: bytes | None) -> OffsetCommitValue | None:
-    if value is None:
-        return None
-    (version,) = _INT16.unpack_from(value)
-    return codec.decode(OffsetCommitValue, version, memoryview(value)[_INT16.size :])
-
-
-def _read_group(value: bytes | None) -> GroupMetadataValue | None:
-    if value is None:
-        return None
-    (version,) = _INT16.unpack_from(value)
-    return codec.decode(GroupMetadataValue, version, memoryview(value)[_INT16.size :])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kcore.coordinator.answers import accept_sync, refuse_sync
 from kcore.coordinator.appends import answered
+from kcore.coordinator.consumer.classic import ClassicMembers
 from kcore.coordinator.context import Context
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group, Member
@@ -27,14 +28,20 @@ _LEAVE_BATCH_VERSION = 3
 class Membership:
     """Handles what members of a partition's groups send besides JoinGroup."""
 
-    def __init__(self, context: Context, rebalance: Rebalance) -> None:
+    def __init__(
+        self, context: Context, rebalance: Rebalance, consumers: ClassicMembers
+    ) -> None:
         self._context = context
         self._rebalance = rebalance
+        self._consumers = consumers
 
     # SyncGroup -----------------------------------------------------------------------------------
 
     def sync(self, ticket: Ticket, request: SyncGroupRequest, now_ms: int) -> None:
         """S1-S6."""
+        if request.group_id in self._context.consumers:
+            self._consumers.sync(ticket, request, now_ms)
+            return
         group = self._context.groups.get(request.group_id)
         if group is None:
             refuse_sync(ticket, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -94,6 +101,9 @@ class Membership:
 
     def heartbeat(self, ticket: Ticket, request: HeartbeatRequest, now_ms: int) -> None:
         """H1, H2."""
+        if request.group_id in self._context.consumers:
+            self._consumers.heartbeat(ticket, request, now_ms)
+            return
         group = self._context.groups.get(request.group_id)
         error = ErrorCode.UNKNOWN_MEMBER_ID
         if group is not None and group.state is GroupState.DEAD:
@@ -114,6 +124,9 @@ class Membership:
         members = request.members
         if ticket.version < _LEAVE_BATCH_VERSION:
             members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
+        if request.group_id in self._context.consumers:
+            self._consumers.leave(ticket, request.group_id, members, now_ms)
+            return
         group = self._context.groups.get(request.group_id)
         refusal = ErrorCode.NONE if group is None else group.refusal(ApiKey.LEAVE_GROUP)
         if refusal:

@@ -9,6 +9,8 @@ from kcore.coordinator.desk import Ticket
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -33,6 +35,8 @@ def refuse(ticket: Ticket, request: Message, error: ErrorCode, topics: Topics) -
     elif isinstance(request, HeartbeatRequest):
         # A coordinator that is loading knows nobody, and the session will be begun anew.
         ticket.answer(HeartbeatResponse(error_code=ErrorCode.NONE if loading else error))
+    elif isinstance(request, ConsumerGroupHeartbeatRequest):
+        ticket.answer(ConsumerGroupHeartbeatResponse(error_code=error))
     elif isinstance(request, LeaveGroupRequest):
         ticket.answer(LeaveGroupResponse(error_code=error))
     elif isinstance(request, OffsetCommitRequest):

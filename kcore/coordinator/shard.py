@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from kcore.coordinator.appends import Appends
 from kcore.coordinator.cleaning import Cleaning, sweep_key
 from kcore.coordinator.commits import Commits
+from kcore.coordinator.consumer import records
+from kcore.coordinator.consumer.classic import ClassicMembers
+from kcore.coordinator.consumer.fencing import Fencing
+from kcore.coordinator.consumer.heartbeats import Heartbeats
 from kcore.coordinator.context import Context
 from kcore.coordinator.fetches import Fetches
 from kcore.coordinator.front import BaseShard
@@ -19,7 +23,12 @@ from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from kcore.wire.messages import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 
 class Shard(BaseShard):
@@ -40,8 +49,11 @@ class Shard(BaseShard):
         context.appends = Appends(partition, self._replay, out, numbers, immediate=immediate)
         self.appends = context.appends
         self.rebalance = Rebalance(context)
-        self.joining = Joining(context, self.rebalance)
-        self.membership = Membership(context, self.rebalance)
+        self.fencing = Fencing(context, self.rebalance)
+        consumers = ClassicMembers(context, self.fencing)
+        self.joining = Joining(context, self.rebalance, consumers)
+        self.membership = Membership(context, self.rebalance, consumers)
+        self.heartbeats = Heartbeats(context, self.fencing)
         self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)
         self.cleaning = Cleaning(context, self.offsets)
@@ -62,6 +74,8 @@ class Shard(BaseShard):
                 self.rebalance.renew_session(group, member, now_ms)
             if len(group.members) > self.context.config.group_max_size:
                 self.rebalance.prepare(group, now_ms)
+        for consumers in self.context.consumers.values():
+            self.fencing.load(consumers, now_ms)
 
     def resign(self, error: ErrorCode, now_ms: int) -> None:
         """U3: another node has the partition now. Whoever waits is to look for it."""
@@ -70,6 +84,9 @@ class Shard(BaseShard):
         groups, self.context.groups = self.context.groups, {}
         for group in groups.values():
             dismiss(self.context, group, error, now_ms)
+        consumers, self.context.consumers = self.context.consumers, {}
+        for group_id, one in consumers.items():
+            self.fencing.forget(group_id, list(one.members))
 
     # Replay --------------------------------------------------------------------------------------
 
@@ -87,13 +104,17 @@ class Shard(BaseShard):
             self.offsets.replay_epoch(item.producer_id, item.producer_epoch)
         if isinstance(key, OffsetCommitKey):
             tp = TopicPartition(key.topic, key.partition)
-            if value is not None and key.group not in self.groups:
+            if value is not None and self.context.kept(key.group) is None:
                 self.groups[key.group] = Group(key.group)  # somebody who only commits
             assert value is None or isinstance(value, OffsetCommitValue)
             self.offsets.replay(key.group, tp, value, item.producer_id, position)
-        else:
+        elif isinstance(key, GroupMetadataKey):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._replay_group(key.group, value, now_ms)
+        else:
+            made = records.replay(self.context.consumers, key, value)
+            if made is not None:
+                self.groups.pop(made, None)  # so far only somebody who commits
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, now_ms: int) -> None:
         group = self.groups.get(group_id)
@@ -102,6 +123,8 @@ class Shard(BaseShard):
                 del self.groups[group_id]
                 dismiss(self.context, group, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
         elif self.loading:
-            self.groups[group_id] = Group.load(group_id, value)
+            # Behind a change of the protocol there may be one that was on its way before.
+            if group_id not in self.context.consumers:
+                self.groups[group_id] = Group.load(group_id, value)
         elif group is not None:
             group.replay(value)

@@ -8,7 +8,7 @@ Layout (KIP-482 for the compact forms, which flexible versions use):
     string   int16 length, -1 null          compact: uvarint length + 1, 0 null
     bytes    int32 length, -1 null          compact: uvarint length + 1, 0 null
     array    int32 count, -1 null           compact: uvarint count + 1, 0 null
-    struct   its fields; if it can be null, an int8 before them, negative for null
+    struct   its fields; if it can be null, an int8 before them: 1, or -1 for null (tagged: 0)
     tagged   behind a flexible struct's fields: uvarint count; each uvarint tag, uvarint size, value
 """
 
@@ -298,7 +298,7 @@ cdef object read_item(const Op *op, bint nullable, Source source):
     if op.kind == KIND_BOOL:
         return take_int8(cursor) != 0
     if op.kind == KIND_STRUCT:
-        if nullable and take_int8(cursor) < 0:
+        if nullable and take_int8(cursor) < (op.tag >= 0):
             return None
         return read_struct(<Plan> op.plan, source)
     if op.kind == KIND_UUID:
@@ -473,7 +473,7 @@ cdef int write_null(Plan plan, const Op *op, Writer *writer) except -1:
             )
         raise wrong(plan, op, "cannot be None")
     if op.kind == KIND_STRUCT and not op.is_array:
-        return put_int(writer, -1, 1)
+        return put_int(writer, 0 if op.tag >= 0 else -1, 1)
     if op.compact:
         return put_uvarint(writer, 0)
     return put_int(writer, -1, 2 if op.kind == KIND_STRING and not op.is_array else 4)

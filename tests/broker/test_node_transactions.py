@@ -136,15 +136,21 @@ def test_the_feature_is_there_from_4_0_on(release, finalized):
     assert levels.get("transaction.version") == finalized
     assert answer.supported_features == []  # a lowest level of 0 cannot be said before version 4
     if release >= (4, 0):
-        (feature,) = client.ask(VERSIONS, 4).supported_features
-        assert (feature.min_version, feature.max_version) == (0, 2)
+        features = client.ask(VERSIONS, 4).supported_features
+        assert {one.name: (one.min_version, one.max_version) for one in features} == {
+            "group.version": (0, 1),
+            "transaction.version": (0, 2),
+        }
 
 
 def test_a_cluster_can_have_a_lower_level():
     config = BrokerConfig(transactions=TransactionConfig(transaction_version=0))
     world = World(config=config)
     answer = world.client().ask(VERSIONS, 4)
-    assert (len(answer.supported_features), answer.finalized_features) == (1, [])
+    assert {one.name for one in answer.supported_features} == {
+        "group.version", "transaction.version",
+    }  # fmt: skip
+    assert [one.name for one in answer.finalized_features] == ["group.version"]
 
 
 @pytest.mark.parametrize("release", [(2, 1), (3, 5), (3, 7), (3, 9), (4, 3)])

@@ -9,6 +9,9 @@ from typing import Any
 from kcore.assignors import MemberSubscription
 from kcore.assignors.blobs import encode_subscription
 from kcore.coordinator import Caller, CoordinatorConfig, Entry, GroupCoordinator
+from kcore.coordinator.consumer.fencing import JOIN, REVOCATION, SESSION, SYNC, timer_key
+from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import read_entry
 from kcore.coordinator.purgatory import heartbeat_key, join_key, sync_key
@@ -129,7 +132,7 @@ class World:
         token = next(self._tokens)
         self.requests[token], self.versions[token] = request, version
         link = token if link is None else link
-        caller = Caller(token, link, client, f"/{client}-host")
+        caller = Caller(token, link, client, f"/{client[:100]}-host")
         self.coordinator.handle_request(caller, version, request, self.now)
         self.drain()
         return token
@@ -374,7 +377,48 @@ class World:
                 assert not group.members
             if group.state is GroupState.STABLE:
                 assert group.members
+        for one in self.consumer_groups():
+            self._check_consumers(one)
         self._check_timers()
+
+    def _check_consumers(self, group: ConsumerGroup) -> None:
+        assert self.coordinator.group(group.group_id) is None
+        assert group.target_epoch <= group.epoch
+        assert set(group.static_members.values()) <= set(group.members)
+        assert set(group.target) <= set(group.members)
+        if self.waiting:
+            return
+        assert not group.held
+        given: list[Any] = []
+        for member in group.members.values():
+            assert not set(member.assigned) & set(member.pending)
+            assert bool(member.pending) <= (member.state is MemberState.UNREVOKED_PARTITIONS)
+            given += [*member.assigned, *member.pending]
+        assert len(given) == len(set(given)), "a partition that two members have"
+        assert set(given) == set(group.holders)
+        self._check_consumer_timers()
+
+    def _check_consumer_timers(self) -> None:
+        expected, allowed = set(), set()
+        for one in self.consumer_groups():
+            expected |= {timer_key(SESSION, one.group_id, member_id) for member_id in one.members}
+            expected |= {
+                timer_key(REVOCATION, one.group_id, member.member_id)
+                for member in one.members.values()
+                if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None
+            }
+            allowed |= {
+                timer_key(kind, one.group_id, member.member_id)
+                for member in one.members.values()
+                for kind in (JOIN, SYNC)
+                if member.classic is not None
+            }
+        armed = {key for key in self.coordinator._purgatory if key[0].startswith("consumer-")}
+        assert expected <= armed <= expected | allowed
+
+    def consumer_groups(self) -> list[ConsumerGroup]:
+        shards = self.coordinator._shards.values()
+        return [group for shard in shards for group in shard.context.consumers.values()]
 
     def groups(self) -> list[Group]:
         shards = self.coordinator._shards.values()
@@ -396,7 +440,11 @@ class World:
             for x in group.members.values()
             if x.join is not None or x.sync is not None
         }
-        armed = {key for key in self.coordinator._purgatory if key[0] != "sweep"}
+        armed = {
+            key
+            for key in self.coordinator._purgatory
+            if key[0] != "sweep" and not key[0].startswith("consumer-")
+        }
         assert armed <= expected, "a timer of nobody"
         assert expected - armed <= satisfied, "somebody without a timer"
 

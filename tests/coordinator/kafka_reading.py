@@ -10,7 +10,8 @@ PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ReadCoordinatorRecords
 
 
 def as_kafka_reads(topic, entries):
-    """For each, what the formatters of Kafka's console tool say; it would write the same bytes.
+    """For each, what the formatters of Kafka's console tool say (None if none is for it); Kafka
+    would write the same bytes.
 
     CalledProcessError for an entry that Kafka cannot read.
     """
@@ -23,5 +24,5 @@ def as_kafka_reads(topic, entries):
     for line, answer in zip(lines, done.stdout.splitlines(), strict=True):
         key, value, said = answer.split(" ", 2)
         assert f"{key} {value}" == line
-        found.append(json.loads(said))
+        found.append(json.loads(said) if said else None)
     return found

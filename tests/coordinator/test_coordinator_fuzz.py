@@ -3,7 +3,8 @@
 import random
 
 import pytest
-from coordinator_world import World
+from consumer_groups_world import ConsumerWorld, id_of
+from coordinator_world import subscription
 
 from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
@@ -21,6 +22,8 @@ APIS = [
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.LIST_GROUPS,
     ApiKey.DELETE_GROUPS,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    *[ApiKey.CONSUMER_GROUP_HEARTBEAT] * 5,
 ]
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 LONG = "x" * 32_767
@@ -31,17 +34,21 @@ class Fuzz:
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.world = World(
+        self.world = ConsumerWorld(
+            {"t": 3, "g": 1},
             group_initial_rebalance_delay_ms=self.rng.choice([0, 100]),
             group_min_session_timeout_ms=self.rng.choice([0, 6_000]),
             offsets_retention_minutes=1,
             offsets_retention_check_interval_ms=5_000,
+            group_consumer_assignment_interval_ms=self.rng.choice([0, 1_000]),
         )
 
     def names(self):
         known = ["", "g", "h", "t", "consumer", "range", "i", LONG, "\U0001f600"]
         for group in self.world.groups():
             known += [group.group_id, *group.members, *group.pending_join]
+        for group in self.world.consumer_groups():
+            known += [group.group_id, *group.members]
         return known
 
     def struct(self, root, cls, version):
@@ -62,15 +69,15 @@ class Fuzz:
             high = (1 << (BITS[kind] - 1)) - 1
             if name.endswith("timeout_ms") and self.rng.random() < 0.8:
                 return self.rng.choice((0, 6_000, 20_000))
-            return self.rng.choice((-1, -1, 0, 0, 1, 1, 2, high, -high - 1))
+            return self.rng.choice((-1, -1, 0, 0, 0, 1, 1, 2, 3, 4, -2, high, -high - 1))
         if kind == "bool":
             return self.rng.random() < 0.5
         if kind == "string":
             return self.rng.choice(self.names())
         if kind == "bytes":
-            return self.rng.choice((b"", b"\0", b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"))
+            return self.rng.choice((b"", b"\0", subscription("t"), subscription("t", "g")))
         if kind == "uuid":
-            return self.rng.choice((m.ZERO_UUID, b"7" * 16))
+            return self.rng.choice((m.ZERO_UUID, id_of("t"), id_of("g")))
         return self.struct(root, getattr(root, kind), version)
 
     def step(self):
@@ -95,4 +102,4 @@ def test_requests_that_make_no_sense(seed):
     timeouts = [x.rebalance_timeout_ms for g in w.groups() for x in g.members.values()]
     if not any(timeout > 2_000_000 for timeout in timeouts):
         assert w.coordinator.parked == 0
-    World(loaded=w.journal)
+    ConsumerWorld(loaded=w.journal)

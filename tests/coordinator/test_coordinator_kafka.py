@@ -3,12 +3,14 @@
 import subprocess
 
 import pytest
+from consumer_groups_world import ConsumerWorld, parts
 from coordinator_world import WALL, World, of_journal
 from group_actors import Chaos
 from kafka_reading import as_kafka_reads
 
 from kcore.coordinator import Entry
 from kcore.coordinator.journal import offset_entry
+from kcore.wire import messages as m
 from kcore.wire.messages import GroupMetadataKey, OffsetCommitValue
 
 TOPIC = "__consumer_offsets"
@@ -54,6 +56,25 @@ def test_kafka_reads_what_we_write():
                 assert said["value"]["data"]["metadata"] == value.metadata
         if value is None:
             assert said["value"] is None
+
+
+def test_kafka_reads_what_we_write_of_consumer_groups():
+    w = ConsumerWorld()
+    regex = {"subscribed_topic_regex": "f.*", "instance_id": "Ä", "rack_id": "日本"}
+    w.enter("m1")
+    w.enter("m2", None, server_assignor="range", **regex)
+    w.beat("m1", 2)
+    w.beat("m1", 2, owned=parts(foo=[0, 1, 2]))
+    w.beat("m2", -2, instance_id="Ä")
+    w.beat("m2", -1, instance_id="Ä")
+    w.beat("m1", -1)
+    w.ask(m.DeleteGroupsRequest(groups_names=["g"]), 2)
+    read = of_journal(w.journal)
+    assert len({type(key) for key, _ in read}) == 7
+    assert {type(key) for key, value in read if value is None} >= {
+        type(key) for key, value in read if value is not None
+    }
+    as_kafka_reads(TOPIC, w.journal)
 
 
 def test_a_difference_would_be_seen():

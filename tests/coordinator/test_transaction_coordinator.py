@@ -303,7 +303,7 @@ def test_listing_and_describing():
     assert names(duration_filter=1_000, state_filters=["Ongoing"]) == []
     assert names(transactional_id_pattern="a.*") == [("a-1", "Ongoing")]
     assert names(transactional_id_pattern="a") == []
-    for bad in ("[", "(a+)+", "a*b*c*d*", "a" * 300):
+    for bad in ("[", "(?=a)", "a{600}", "a" * 300):
         assert names(transactional_id_pattern=bad) == E.INVALID_REGULAR_EXPRESSION
     (found,) = world.ask(
         m.DescribeTransactionsRequest(transactional_ids=["a-1"])

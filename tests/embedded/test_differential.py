@@ -8,6 +8,7 @@ import itertools
 
 import pytest
 import scenarios_admin  # noqa: F401 - it adds its scenarios
+import scenarios_consumer_groups  # noqa: F401 - so does this
 from differences import compare
 from raw_client import Peer
 from scenarios_data import SCENARIOS
@@ -38,6 +39,7 @@ def embedded():
         coordinator=CoordinatorConfig(
             group_initial_rebalance_delay_ms=0,
             group_min_session_timeout_ms=1_000,
+            group_consumer_assignment_interval_ms=0,
             offsets_topic_num_partitions=PARTITIONS,
         ),
     )

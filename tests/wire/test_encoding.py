@@ -10,6 +10,7 @@ from kcore.wire.codec import decode, encode
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
     ApiVersionsResponse,
+    ConsumerGroupMemberMetadataValue,
     ConsumerProtocolSubscription,
     FetchRequest,
     FetchResponse,
@@ -202,6 +203,14 @@ def test_a_tagged_value_longer_than_one_byte_of_size():
     keys = [key(name="f" * 100, max_version=n) for n in range(500)]
     message = ApiVersionsResponse(supported_features=keys, finalized_features_epoch=1)
     assert decode(ApiVersionsResponse, 4, encode(message, 4)) == message
+
+
+def test_a_tagged_struct_that_is_null():
+    """Kafka marks it by a uvarint; where a struct has no tag, it is an int8."""
+    value = ConsumerGroupMemberMetadataValue(classic_member_metadata=None)
+    bare = encode(ConsumerGroupMemberMetadataValue(), 0)
+    assert encode(value, 0) == bare[:-1] + bytes.fromhex("01 00 01 00")
+    assert decode(ConsumerGroupMemberMetadataValue, 0, encode(value, 0)) == value
 
 
 def test_tagged_structs_by_value():

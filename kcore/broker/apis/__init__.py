@@ -59,6 +59,8 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.SYNC_GROUP: groups.handle,
     ApiKey.DESCRIBE_GROUPS: groups.handle,
     ApiKey.LIST_GROUPS: groups.handle,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: groups.handle,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: groups.handle,
     ApiKey.API_VERSIONS: api_versions.handle,
     ApiKey.CREATE_TOPICS: create_topics.handle,
     ApiKey.DELETE_TOPICS: delete_topics.handle,

@@ -1,6 +1,6 @@
 """ApiVersions v0-4: what the chosen Kafka release offers, of what is served here.
 
-Left out: features (KIP-584) other than `transaction.version`.
+Left out: features (KIP-584) other than `transaction.version` and `group.version`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
-_FEATURE: Final = "transaction.version"
+_TRANSACTIONS: Final = "transaction.version"
+# Level 1: consumer groups of KIP-848. Kafka 3.9 served them without the feature being there.
+_GROUPS: Final = "group.version"
+_GROUPS_LEVEL: Final = 1
+_GROUPS_SINCE: Final = (4, 0)
 _LEVEL_0_VERSION: Final = 4
 _NAMES_VERSION: Final = 3
 # KIP-511, for name and version of the client.
@@ -56,19 +60,32 @@ def _response(call: Call) -> ApiVersionsResponse:
         for key, (lowest, highest) in sorted(call.node.versions.items())
     ]
     response = ApiVersionsResponse(api_keys=entries)
-    level = call.node.transactions.version
-    if level is not None:
+    features = _features(call)
+    if features:
         response.finalized_features_epoch = 0
         if call.version >= _LEVEL_0_VERSION:  # before, clients took no lowest level of 0
             response.supported_features = [
                 ApiVersionsResponse.SupportedFeatureKey(
-                    name=_FEATURE, min_version=0, max_version=TV_BUMPS
+                    name=name, min_version=0, max_version=highest
                 )
+                for name, highest, _ in features
             ]
-        if level:
-            response.finalized_features = [
-                ApiVersionsResponse.FinalizedFeatureKey(
-                    name=_FEATURE, max_version_level=level, min_version_level=level
-                )
-            ]
+        response.finalized_features = [
+            ApiVersionsResponse.FinalizedFeatureKey(
+                name=name, max_version_level=level, min_version_level=level
+            )
+            for name, _, level in features
+            if level
+        ]
     return response
+
+
+def _features(call: Call) -> list[tuple[str, int, int]]:
+    """Names, the highest levels that are supported, and those in force."""
+    found = []
+    if call.node.cluster.config.release >= _GROUPS_SINCE:
+        found.append((_GROUPS, _GROUPS_LEVEL, _GROUPS_LEVEL))
+    level = call.node.transactions.version
+    if level is not None:
+        found.append((_TRANSACTIONS, TV_BUMPS, level))
+    return found

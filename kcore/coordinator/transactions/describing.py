@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Final
 
+from kcore.coordinator.patterns import compiled
 from kcore.coordinator.transactions.shard import Shard
 from kcore.coordinator.transactions.states import REFUSED, TransactionState
 from kcore.coordinator.transactions.transaction import Transaction
-from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
@@ -19,11 +17,6 @@ from kcore.wire.messages import (
 )
 
 Described = DescribeTransactionsResponse.TransactionState
-
-# Kafka's patterns are RE2's, matched in linear time. Python's can take for ever, but not without
-# groups and with this many repetitions at most.
-_REPETITIONS_MAX: Final = 3
-_REPETITION: Final = re.compile(r"[*+?{]")
 
 
 def describe(transactional_id: str, shard: Shard) -> Described:
@@ -65,7 +58,7 @@ def listed(
     )
     pattern = None
     if request.transactional_id_pattern:
-        pattern = _compiled(request.transactional_id_pattern)
+        pattern = compiled(request.transactional_id_pattern)
         if pattern is None:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     for transaction in transactions:
@@ -88,17 +81,3 @@ def listed(
             )
         )
     return response
-
-
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """The pattern; None if it is none, or one that is not matched here."""
-    if (
-        len(pattern) > MAX_NAME_CHARS
-        or "(" in pattern
-        or len(_REPETITION.findall(pattern)) > _REPETITIONS_MAX
-    ):
-        return None
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
