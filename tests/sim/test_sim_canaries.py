@@ -209,8 +209,8 @@ def skip_a_record(patch):
     original = Fetcher.take_records
     count = [0]
 
-    def take(self, max_records, now_ms):
-        taken = original(self, max_records, now_ms)
+    def take(self, max_records, now_ms, only=None):
+        taken = original(self, max_records, now_ms, only)
         count[0] += 1
         if count[0] % 7 == 0:
             taken = {tp: records[1:] for tp, records in taken.items() if records[1:]}
