@@ -132,6 +132,7 @@ def test_members_join_share_read_commit_and_leave(broker):
     assert (listed.group_id, listed.state.name, listed.type.name) == ("g", "EMPTY", "CONSUMER")
 
 
+@slow
 def test_a_group_is_upgraded_and_downgraded_member_by_member(broker):
     """A rolling change of the protocol: the rest goes on reading, and nothing is lost."""
     classic = {"group.protocol": "classic", "session.timeout.ms": 6_000}

@@ -69,7 +69,13 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind == "cooperative-sticky" else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in KINDS
+    ],
+)
 def test_a_group_on_one_loop_that_commits_as_it_gives_up(kafka, names, topic, writer, quick, kind):
     """Members come and go while somebody writes: what was committed is read by nobody else."""
     quick(kafka)

@@ -123,6 +123,7 @@ def test_assignors_by_name(kafka, names):
             consumer.poll(timeout_ms=10_000)
 
 
+@pytest.mark.slow
 def test_subscriptions_change(kafka, names, records):
     """More topics, fewer, a pattern, and topics that it matches later."""
     first, second, third = (f"{names.topic}-{number}" for number in (1, 2, 3))
@@ -358,6 +359,7 @@ def test_a_static_member_that_is_still_in_joins_again(kafka, names):
 # -- losing the membership -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_poll_in_time(kafka, names, records):
     """The group goes on without it; what it had read and not committed is refused, it is told
     `lost`, and reads on from what is committed.

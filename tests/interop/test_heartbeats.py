@@ -53,7 +53,7 @@ def reading(kafka, names, records, transport, **options):
 
 @pytest.mark.parametrize(
     "transport",
-    [pytest.param(x, marks=pytest.mark.slow) if x == "selectors" else x for x in SLEEPS],
+    [x if x == "blocking" else pytest.param(x, marks=pytest.mark.slow) for x in SLEEPS],
 )
 def test_a_handler_longer_than_the_session_stays_in_the_group(kafka, names, records, transport):
     consumer, told = reading(kafka, names, records, transport)

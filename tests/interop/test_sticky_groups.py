@@ -25,7 +25,7 @@ def taken_away(group, member):
     [
         pytest.param("kcore", "kcore", marks=pytest.mark.slow),
         ("kcore", "confluent"),
-        ("confluent", "kcore"),
+        pytest.param("confluent", "kcore", marks=pytest.mark.slow),
     ],
 )
 def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, second):
@@ -57,9 +57,8 @@ def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, seco
     group.sessions.check(ends)
 
 
-@pytest.mark.parametrize(
-    "way", [pytest.param(1, id="there"), pytest.param(-1, id="back", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [pytest.param(1, id="there"), pytest.param(-1, id="back")])
 def test_between_range_and_cooperative_sticky_one_member_after_the_other(
     kafka, names, group_on, writer, way
 ):
