@@ -27,9 +27,7 @@ _SKIPS_ASSIGNMENT_VERSION = 9
 class Joining:
     """Handles JoinGroup for the groups of a partition."""
 
-    def __init__(
-        self, context: Context, rebalance: Rebalance, consumers: ClassicMembers
-    ) -> None:
+    def __init__(self, context: Context, rebalance: Rebalance, consumers: ClassicMembers) -> None:
         self._context = context
         self._rebalance = rebalance
         self._consumers = consumers

@@ -28,9 +28,7 @@ _LEAVE_BATCH_VERSION = 3
 class Membership:
     """Handles what members of a partition's groups send besides JoinGroup."""
 
-    def __init__(
-        self, context: Context, rebalance: Rebalance, consumers: ClassicMembers
-    ) -> None:
+    def __init__(self, context: Context, rebalance: Rebalance, consumers: ClassicMembers) -> None:
         self._context = context
         self._rebalance = rebalance
         self._consumers = consumers
