@@ -51,6 +51,7 @@ class Positions:
             state: {} for state in PartitionState
         }
         self.undecided: dict[Partition, None] = {}
+        self._wanted: Container[TopicPartition] | None = None  # all, or these alone
 
     # -- assignment --------------------------------------------------------------------------------
 
@@ -64,6 +65,8 @@ class Positions:
             if partition is None:
                 partition = self._all[tp] = Partition(tp)
                 self._by_state[partition.state][partition] = None
+                if self._wanted is not None and tp not in self._wanted:
+                    partition.flags |= ASIDE
                 self.watcher.changed(partition)
             else:
                 self._unflag(partition, SUSPENDED)
@@ -247,6 +250,7 @@ class Positions:
 
     def want(self, partitions: Container[TopicPartition] | None) -> None:
         """Fetch and hand over nothing but these, until the next such word; None: all."""
+        self._wanted = partitions
         for tp, partition in self._all.items():
             if partitions is None or tp in partitions:
                 self._unflag(partition, ASIDE)

@@ -60,6 +60,19 @@ def test_what_nobody_wants_is_kept_and_not_fetched() -> None:
     assert world.take() == {A: [0, 1, 2]}
 
 
+def test_what_is_assigned_meanwhile_is_left_aside_too() -> None:
+    world = World(B)
+    world.positions.want({B})
+    world.positions.assign([A, B])
+    for where in (A, B):
+        world.positions.seek(where, 0)
+    world.tick()
+    assert asked(world.only()).keys() == {B}
+    assert "aside" in world.fetcher.health(A)
+    world.positions.want(None)
+    assert "aside" not in world.fetcher.health(A)
+
+
 def test_wanting_is_apart_from_pausing() -> None:
     positions = Positions("earliest")
     positions.assign([A, B])
