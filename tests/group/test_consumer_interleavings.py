@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from consumer_world import BEAT, ConsumerWorld
 from group_world import Request
-from test_group_interleavings import Chaos
+from test_group_interleavings import Chaos, close_from_anywhere, healed, ticks_of
 
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
 from kcore.group.consumer_states import ConsumerState
@@ -59,38 +59,17 @@ class ConsumerChaos(Chaos):
     "block", [*range(4), *(pytest.param(one, marks=pytest.mark.slow) for one in range(4, 16))]
 )
 def test_any_interleaving_heals(block: int) -> None:
-    for seed in range(block * 25, block * 25 + 25):
-        chaos = ConsumerChaos(seed)
-        for _ in range(60):
-            chaos.rng.choice(chaos.steps())()
-        chaos.heal()
-        world = chaos.world
+    done = 0
+    for seed, world in healed(ConsumerChaos, block):
         assert isinstance(world, ConsumerWorld)
-        assert world.member.stable, (seed, world.member.state, world.member.step)
-        assert {at.topic for at in world.host.owned} == set(world.host.topics), seed
         assert sorted(world.owned_told) == sorted(world.host.owned), seed
-        assert chaos.owed == 0, seed
-        chaos.check_sent()
+        done += 1
+    assert done == 25
 
 
 @pytest.mark.parametrize("block", range(4))
 def test_leave_and_close_end_from_anywhere(block: int) -> None:
-    for seed in range(block * 25, block * 25 + 25):
-        chaos = ConsumerChaos(seed + 10_000)
-        for _ in range(chaos.rng.randrange(50)):
-            chaos.rng.choice([*chaos.steps(), chaos.unsubscribe])()
-        world = chaos.world
-        chaos.closing = True
-        deadline = world.now + chaos.rng.choice([0, 700, 5_000])
-        world.member.close(world.now, deadline, autocommit=True)
-        world.settle()
-        world.run(deadline - world.now + 1)
-        assert world.member.closed, seed
-        assert chaos.owed == 0, seed
-        assert world.host.owned == [] or not world.member._membership.subscribed
-        world.poll()
-        world.ack()
-        assert world.member.deadline() > world.now + 10**9
+    close_from_anywhere(ConsumerChaos, block)
 
 
 def test_long_silence_costs_few_wakeups() -> None:
@@ -98,16 +77,7 @@ def test_long_silence_costs_few_wakeups() -> None:
     world = ConsumerWorld(config={"enable_auto_commit": True, "auto_commit_interval_ms": 100})
     world.become_stable()
     world.auto = True
-    ticks = 0
-    inner = world.member.handle_tick
-
-    def counted(now_ms: int) -> None:
-        nonlocal ticks
-        ticks += 1
-        inner(now_ms)
-
-    world.member.handle_tick = counted  # type: ignore[method-assign]
-    world.run(600_000)
+    ticks = ticks_of(world, 600_000)
     assert world.member.state is ConsumerState.STALE
     assert world.member.step is Step.IDLE
     leaves = [it for it in world.network.log if it.api is BEAT and it.body.member_epoch == -1]

@@ -8,15 +8,14 @@ from enum import Enum
 from typing import Any
 
 import pytest
+from machine_tables import move, reached
 
-from kcore.errors import IllegalStateError
 from kcore.group.consumer_states import (
     CONSUMER_STEP_TABLE,
     CONSUMER_TABLE,
     ConsumerInput,
     ConsumerState,
 )
-from kcore.group.machine import Machine
 from kcore.group.states import STEP_TABLE, Step, StepInput
 
 S, I = ConsumerState, ConsumerInput  # noqa: E741
@@ -81,17 +80,6 @@ def expected_step(step: Step, what: StepInput) -> Step | None:
     return None
 
 
-def move(table: dict[Any, Any], state: Enum, what: Enum) -> Enum | None:
-    machine: Machine[Any, Any] = Machine(table, state)
-    if what not in table[state]:
-        with pytest.raises(IllegalStateError, match=f"{what.name} .* {state.name}"):
-            machine.move(what)
-        assert machine.state is state
-        return None
-    assert machine.move(what) is state
-    return machine.state
-
-
 @pytest.mark.parametrize("what", ConsumerInput, ids=lambda it: it.name)
 @pytest.mark.parametrize("state", ConsumerState, ids=lambda it: it.name)
 def test_every_cell_of_the_state_table(state: ConsumerState, what: ConsumerInput) -> None:
@@ -108,13 +96,7 @@ def test_every_cell_of_the_step_table(step: Step, what: StepInput) -> None:
     ("table", "start"), [(CONSUMER_TABLE, S.UNSUBSCRIBED), (CONSUMER_STEP_TABLE, Step.IDLE)]
 )
 def test_every_state_can_be_reached(table: dict[Any, Any], start: Enum) -> None:
-    seen, todo = {start}, [start]
-    while todo:
-        for following in table[todo.pop()].values():
-            if following not in seen:
-                seen.add(following)
-                todo.append(following)
-    assert seen == set(table)
+    assert reached(table, start) == set(table)
 
 
 def test_every_state_but_the_last_can_be_left_by_leaving() -> None:

@@ -9,7 +9,7 @@ inside poll, leave and close. PAINS 6 and 7.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -253,12 +253,13 @@ class Chaos:
                     assert topic.name != "t9"
 
 
-@pytest.mark.parametrize(
-    "block", [*range(6), *(pytest.param(one, marks=pytest.mark.slow) for one in range(6, 12))]
-)
-def test_any_interleaving_heals(block: int) -> None:
+# What is tried of either protocol's chaos --------------------------------------------------------
+
+
+def healed(make: type[Chaos], block: int) -> Iterator[tuple[int, World]]:
+    """(seed, world) after anything in any order, and then peace."""
     for seed in range(block * 25, block * 25 + 25):
-        chaos = Chaos(seed)
+        chaos = make(seed)
         for _ in range(60):
             chaos.rng.choice(chaos.steps())()
         chaos.heal()
@@ -267,12 +268,12 @@ def test_any_interleaving_heals(block: int) -> None:
         assert {at.topic for at in world.host.owned} == set(world.host.topics), seed
         assert chaos.owed == 0, seed
         chaos.check_sent()
+        yield seed, world
 
 
-@pytest.mark.parametrize("block", range(6))
-def test_leave_and_close_end_from_anywhere(block: int) -> None:
+def close_from_anywhere(make: type[Chaos], block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
-        chaos = Chaos(seed + 10_000)
+        chaos = make(seed + 10_000)
         for _ in range(chaos.rng.randrange(50)):
             chaos.rng.choice([*chaos.steps(), chaos.unsubscribe])()
         world = chaos.world
@@ -289,6 +290,33 @@ def test_leave_and_close_end_from_anywhere(block: int) -> None:
         assert world.member.deadline() > world.now + 10**9
 
 
+def ticks_of(world: World, time_ms: int) -> int:
+    """How often the member is woken in so much time, in which nobody polls."""
+    ticks = 0
+    inner = world.member.handle_tick
+
+    def counted(now_ms: int) -> None:
+        nonlocal ticks
+        ticks += 1
+        inner(now_ms)
+
+    world.member.handle_tick = counted  # type: ignore[method-assign]
+    world.run(time_ms)
+    return ticks
+
+
+@pytest.mark.parametrize(
+    "block", [*range(6), *(pytest.param(one, marks=pytest.mark.slow) for one in range(6, 12))]
+)
+def test_any_interleaving_heals(block: int) -> None:
+    assert len(list(healed(Chaos, block))) == 25
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_leave_and_close_end_from_anywhere(block: int) -> None:
+    close_from_anywhere(Chaos, block)
+
+
 def test_long_silence_costs_few_wakeups() -> None:
     """An application that never comes back: the member leaves once, then only its coordinator
     is watched.
@@ -299,16 +327,7 @@ def test_long_silence_costs_few_wakeups() -> None:
     for _ in range(3):
         world.poll()
     assert world.member.stable
-    ticks = 0
-    inner = world.member.handle_tick
-
-    def counted(now_ms: int) -> None:
-        nonlocal ticks
-        ticks += 1
-        inner(now_ms)
-
-    world.member.handle_tick = counted  # type: ignore[method-assign]
-    world.run(600_000)
+    ticks = ticks_of(world, 600_000)
     assert world.member.state is MemberState.UNJOINED
     assert world.member.step is Step.IDLE
     assert world.count(ApiKey.LEAVE_GROUP) == 1

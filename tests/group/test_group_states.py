@@ -6,9 +6,8 @@ from enum import Enum
 from typing import Any
 
 import pytest
+from machine_tables import move, reached
 
-from kcore.errors import IllegalStateError
-from kcore.group.machine import Machine
 from kcore.group.states import (
     MEMBER_TABLE,
     STEP_TABLE,
@@ -80,17 +79,6 @@ def expected_step(step: Step, what: StepInput) -> Step | None:
     return None
 
 
-def move(table: dict[Any, Any], state: Enum, what: Enum) -> Enum | None:
-    machine: Machine[Any, Any] = Machine(table, state)
-    if what not in table[state]:
-        with pytest.raises(IllegalStateError, match=f"{what.name} .* {state.name}"):
-            machine.move(what)
-        assert machine.state is state
-        return None
-    assert machine.move(what) is state
-    return machine.state
-
-
 @pytest.mark.parametrize("what", MemberInput, ids=lambda it: it.name)
 @pytest.mark.parametrize("state", MemberState, ids=lambda it: it.name)
 def test_every_cell_of_the_member_table(state: MemberState, what: MemberInput) -> None:
@@ -105,13 +93,7 @@ def test_every_cell_of_the_step_table(step: Step, what: StepInput) -> None:
 
 @pytest.mark.parametrize(("table", "start"), [(MEMBER_TABLE, M.UNJOINED), (STEP_TABLE, S.IDLE)])
 def test_every_state_can_be_reached(table: dict[Any, Any], start: Enum) -> None:
-    seen, todo = {start}, [start]
-    while todo:
-        for following in table[todo.pop()].values():
-            if following not in seen:
-                seen.add(following)
-                todo.append(following)
-    assert seen == set(type(start))
+    assert reached(table, start) == set(type(start))
 
 
 def test_closing_is_a_one_way_street() -> None:

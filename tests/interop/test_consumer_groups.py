@@ -23,17 +23,6 @@ THEIRS = {"group.protocol": "consumer"}
 OPTIONS = {"kcore": OURS, "confluent": THEIRS}
 
 
-def taken_away(group, member):
-    """Partitions that a member was told to give up."""
-    told = [said for number, said in group.messages if number == member]
-    return sorted(
-        partition
-        for said in told
-        if said["said"] in ("revoked", "lost")
-        for partition in said["partitions"]
-    )
-
-
 @pytest.fixture(autouse=True)
 def _quick(kafka, quick):
     quick(kafka)
@@ -176,18 +165,8 @@ def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, seco
     kafka.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka)
     with writer(kafka, names.topic) as writing:
-        one = group.add(first, **OPTIONS[first])
-        group.wait_shared([one], PARTITIONS)
-        group.wait(lambda: len(group.sessions.reached()) == PARTITIONS)
-        other = group.add(second, **OPTIONS[second])
-        group.wait_shared([one, other], PARTITIONS)
-        given_up = taken_away(group, one)
-        assert len(given_up) == PARTITIONS // 2
-        assert set(given_up) == group.sessions.held(other)
-        third = group.add(**OURS)
-        group.wait_shared([one, other, third], PARTITIONS)
-        assert len(taken_away(group, one)) == PARTITIONS // 2 + 1
-        assert len(taken_away(group, other)) == 1
+        makes = [(client, OPTIONS[client]) for client in (first, second, "kcore")]
+        one, other, third = group.share_by_three(PARTITIONS, *makes)
         # What was read is committed in `on_partitions_revoked`, while others move, and in between.
         assert not [said for _, said in group.messages if said["said"] == "refused"]
         group.leave(other)

@@ -9,17 +9,6 @@ OURS = {"partition_assignment_strategy": ["cooperative-sticky"]}
 THEIRS = {"partition.assignment.strategy": "cooperative-sticky"}
 
 
-def taken_away(group, member):
-    """Partitions that a member was told to give up."""
-    told = [said for number, said in group.messages if number == member]
-    return sorted(
-        partition
-        for said in told
-        if said["said"] in ("revoked", "lost")
-        for partition in said["partitions"]
-    )
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -34,22 +23,12 @@ def test_only_what_moves_is_given_up(kafka, names, group_on, writer, first, seco
     kafka.create_topic(names.topic, PARTITIONS)
     group = group_on(kafka)
     with writer(kafka, names.topic) as writing:
-        leader = group.add(first, **options[first])
-        group.wait_shared([leader], PARTITIONS)
-        group.wait(lambda: len(group.sessions.reached()) == PARTITIONS)
-        other = group.add(second, **options[second])
-        group.wait_shared([leader, other], PARTITIONS)
-        given_up = taken_away(group, leader)
-        assert len(given_up) == PARTITIONS // 2
-        assert set(given_up) == group.sessions.held(other)
-        third = group.add(**OURS)
-        group.wait_shared([leader, other, third], PARTITIONS)
-        assert len(taken_away(group, leader)) == PARTITIONS // 2 + 1
-        assert len(taken_away(group, other)) == 1
+        makes = [*((client, options[client]) for client in (first, second)), ("kcore", OURS)]
+        leader, other, third = group.share_by_three(PARTITIONS, *makes)
         group.leave(other)
         group.wait_shared([leader, third], PARTITIONS)
-        assert len(taken_away(group, leader)) == PARTITIONS // 2 + 1
-        assert taken_away(group, third) == []
+        assert len(group.taken_away(leader)) == PARTITIONS // 2 + 1
+        assert group.taken_away(third) == []
         writing.stop()
         ends = kafka.end_offsets(names.topic)
         group.wait_read(lambda: ends)
@@ -74,12 +53,12 @@ def test_between_range_and_cooperative_sticky_one_member_after_the_other(
                 group.leave(members.pop(0))
                 members.append(group.add(partition_assignment_strategy=names_))
                 group.wait_shared(members, PARTITIONS)
-        before = {member: len(taken_away(group, member)) for member in members}
+        before = {member: len(group.taken_away(member)) for member in members}
         third = group.add(partition_assignment_strategy=lists[2])
         group.wait_shared([*members, third], PARTITIONS)
         # Each gives one of three, or all of them and gets two back.
         less = 1 if lists[-1] == OURS["partition_assignment_strategy"] else PARTITIONS // 2
-        assert all(len(taken_away(group, one)) == count + less for one, count in before.items())
+        assert all(len(group.taken_away(one)) == count + less for one, count in before.items())
         writing.stop()
         ends = kafka.end_offsets(names.topic)
         group.wait_read(lambda: ends)

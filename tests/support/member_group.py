@@ -165,6 +165,34 @@ class GroupOfMembers:
     def __exit__(self, *_error: object) -> None:
         self.stop()
 
+    def taken_away(self, member: int) -> list[int]:
+        """Partitions that a member was told to give up."""
+        return sorted(
+            partition
+            for number, said in self.messages
+            if number == member and said["said"] in ("revoked", "lost")
+            for partition in said["partitions"]
+        )
+
+    def share_by_three(self, partitions: int, *makes: tuple[str, dict]) -> list[int]:
+        """Three members come one by one, each (client, options); of every one that is there no more
+        is taken than has to move.
+        """
+        members: list[int] = []
+        for client, options in makes:
+            members.append(self.add(client, **options))
+            self.wait_shared(members, partitions)
+            if len(members) == 1:
+                self.wait(lambda: len(self.sessions.reached()) == partitions)
+            elif len(members) == 2:
+                given_up = self.taken_away(members[0])
+                assert len(given_up) == partitions // 2
+                assert set(given_up) == self.sessions.held(members[1])
+        one, other, _ = members
+        assert len(self.taken_away(one)) == partitions // 2 + 1
+        assert len(self.taken_away(other)) == 1
+        return members
+
     def add(
         self, client: str = "kcore", *, max_records: int = 500, handler_s: float = 0.0, **options
     ) -> int:
