@@ -62,7 +62,7 @@ class ArrowWish(Value):
             with_headers=self.headers,
             with_keys="key" in self.names,
             with_values="value" in self.names,
-            **({} if only is None else {"only": only}),
+            only=only,
         )
         return taken
 

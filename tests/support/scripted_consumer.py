@@ -79,7 +79,9 @@ class ScriptedCore:
     def take_inside(self):
         return None  # there is always more to be done
 
-    def take_columns(self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False, **kept):
+    def take_columns(
+        self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False, only=None, **kept
+    ):
         self.log.append(("take_columns", max_rows, max_bytes, views, with_headers))
         self.kept = {name.removeprefix("with_"): wanted for name, wanted in kept.items()}
         batch = self.batches.popleft()
