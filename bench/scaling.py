@@ -63,7 +63,7 @@ def codecs(bootstrap: str, plan: Plan, names: list[str], kinds: tuple[str, ...])
     """Everyone reads every codec, and the codec's library unpacks the same bytes alone."""
     cells = []
     for codec in kinds:
-        shape = Shape(plan.records, 100, 4, codec)
+        shape = Shape(plan.codec_records, 100, 4, codec)
         runs = measure(bootstrap, side_by_side(names, shape), plan.rounds, warm=False)
         print(f"{shape.topic}: {load()}", file=sys.stderr)
         cells.append({"shape": shape._asdict(), "max_poll_records": 500, "runs": runs})
