@@ -63,16 +63,19 @@ _Part = tuple[TopicPartition, FetchResponse.PartitionData]
 
 
 class _Taken:
-    """One answer while it is taken in; `notable` if any partition had something to say."""
+    """One answer while it is taken in.
 
-    __slots__ = ("body", "frame", "notable", "now_ms", "plan")
+    notable: any partition had something to say. full: there may be more that had no room in it.
+    """
+
+    __slots__ = ("body", "frame", "full", "notable", "now_ms", "plan")
 
     def __init__(self, plan: NodePlan, body: FetchResponse, now_ms: int) -> None:
         self.plan = plan
         self.body = body
         self.now_ms = now_ms
         self.frame = Frame(0)
-        self.notable = False
+        self.notable = self.full = False
 
 
 class Answers:
@@ -148,7 +151,8 @@ class Answers:
     def _use(self, taken: _Taken, parts: list[_Part]) -> None:
         plan, frame = taken.plan, taken.frame
         frame.size = size = sum(len(data.records) for _, data in parts if data.records)
-        fetched: list[TopicPartition] = []
+        fetched: dict[TopicPartition, int] = {}
+        taken.full = 2 * size >= plan.asked_bytes  # less by a large batch may be full as well
         for tp, data in parts:
             partition = self._positions.find(tp)
             if partition is None:
@@ -157,7 +161,8 @@ class Answers:
             if data.error_code:
                 self._take_error(taken, partition, ask, data)
             elif self._take_data(taken, partition, ask, data):
-                fetched.append(tp)
+                fetched[tp] = len(data.records or b"")
+        plan.window.answered(fetched, plan.asked_bytes, full=taken.full)
         if fetched:
             plan.pace.arrived(size, taken.now_ms - plan.sent_at)
             self._emit(RecordsFetched(plan.node_id, tuple(fetched), size))
@@ -183,6 +188,8 @@ class Answers:
         if not data.records:
             if not redirected:
                 partition.attempts = 0
+            if taken.full and self._planner.behind(partition):
+                self._planner.hold_back(taken.plan, ask.tp)
             return False
         entry = self._read(taken, partition, data)
         if entry is None:

@@ -9,22 +9,17 @@ from typing import Any, Final
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 from kcore.values import Value
 
-# A node is asked for more as soon as what it sent before, and nobody has taken yet, is below this.
-# The answer of a node with four busy partitions (4 x max_partition_fetch_bytes) stays below it:
-# there the next request leaves before the first record is handed over. Two answers, one being
-# decoded and one arriving, then still sit in a third-level cache. A larger answer is drained down
-# to this first; 4 MiB keep an application that takes 200 MB/s busy for 20 ms, which is longer
-# than a broker next door needs.
+# A node is asked for more as soon as what it sent before, and nobody has taken yet, is below this:
+# it keeps an application that takes 200 MB/s busy for 20 ms, which is longer than a broker next
+# door needs.
 FETCH_AHEAD_BYTES: Final = 4 * 1024 * 1024
 
 # More is not asked for at once, whatever fetch_max_bytes allows (unless one partition may bring
-# more): frames of this size are used again and stay in a cache, those of 50 MB are zeroed, copied
-# and read through main memory. A node with hundreds of full partitions answers several times; but
-# for each answer it looks through them all, so with many more is asked for, up to the largest frame
-# that is used again (kcore/wire/blocks.h).
-FETCH_ASK_BYTES: Final = 8 * 1024 * 1024
-FETCH_ASK_PARTITION_BYTES: Final = 60 * 1024
-FETCH_ASK_MOST_BYTES: Final = 30 * 1024 * 1024
+# more). As it is no more than the above, the next request leaves before the first record is handed
+# over; frames of this size are used again, and two of them, one being decoded and one arriving,
+# stay in a third-level cache, where those of 50 MB are zeroed, copied and read through main memory.
+# A broker looks through all it is asked for, for each answer: see window.py.
+FETCH_ASK_BYTES: Final = 4 * 1024 * 1024
 
 # Records handed over at once end with the one that makes it so many bytes, whatever their number:
 # objects that leave the cache before they are looked at cost a third more. As many as a partition

@@ -44,6 +44,8 @@ def _with_position(partition: Partition, planner: Planner) -> str:
     if partition.node is None:
         return f"not fetched for now: {partition.error or 'not planned yet'}"
     plan = planner.nodes[partition.node]
+    if partition.tp not in plan.window:
+        return "behind, and so are others: its turn comes"
     if plan.in_flight:
         return "fetching"
     if planner.starved(plan):

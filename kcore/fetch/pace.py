@@ -11,7 +11,7 @@ from typing import Final
 from kcore.limits import MAX_INT32
 
 # A timeout may have come long before the answer would have been whole, or at no byte at all, so it
-# says little of how much fits: three of them go from 30 MiB to half of one, for which 20 KB/s do.
+# says little of how much fits: two of them go from 4 MiB to 256 KiB, for which 10 KB/s do.
 _LESS: Final = 4
 _MORE: Final = 2
 

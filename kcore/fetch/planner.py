@@ -1,11 +1,12 @@
 """Whom to ask for what, now (rules F1-F3), within the memory there is.
 
-One fetch is in flight per node. It always names every partition that is wanted of the node, also
-those with data buffered: they are asked for from where that data ends. So the next request can
-leave before the application has taken anything, a partition never waits while a request without
-it is parked at the broker, and session requests carry little but moved offsets. Instead of single
-partitions (Java's "not buffered") the whole node waits, until what it sent and nobody has taken is
-below `fetch_ahead_bytes`.
+One fetch is in flight per node. It names every partition that is wanted of the node, also those
+with data buffered: they are asked for from where that data ends. So the next request can leave
+before the application has taken anything, a partition never waits while a request without it is
+parked at the broker, and session requests carry little but moved offsets. Only where more are known
+to be behind than one answer has room for, they take turns (`window.py`): such a request is never
+parked. Instead of single partitions (Java's "not buffered") the whole node waits, until what it
+sent and nobody has taken is below `fetch_ahead_bytes`.
 
 Memory: requests in flight reserve what their answers may bring. A node may ask for half of its
 share of `max_buffered_bytes`, so that one answer can arrive while another is handed over. When
@@ -27,8 +28,6 @@ from kcore.connection.calls import Answer, ClusterView, Network, Reach
 from kcore.errors import RequestTimedOutError
 from kcore.fetch.config import (
     FETCH_ASK_BYTES,
-    FETCH_ASK_MOST_BYTES,
-    FETCH_ASK_PARTITION_BYTES,
     FetchConfig,
 )
 from kcore.fetch.pace import Pace
@@ -41,6 +40,7 @@ from kcore.fetch.session import FetchSession
 from kcore.fetch.shelf import Shelf
 from kcore.fetch.standing import StandingFetch
 from kcore.fetch.states import WITH_POSITION
+from kcore.fetch.window import Window
 from kcore.structs import Rng, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import FetchRequest
@@ -49,13 +49,15 @@ from kcore.wire.messages import FetchRequest
 class NodePlan:
     """What is wanted of one node, and how it goes.
 
-    wanted: in the order to be served. changed: where the session may not know what is wanted.
-    waiting: bytes it sent that can be handed over and were not. reserved: what the request in
-    flight may bring. shared_with: how many nodes were busy when that was decided.
-    standing: the requests that follow empty answers.
+    wanted: in the order to be served. window: which of those to ask for. changed: where the session
+    may not know what is wanted. waiting: bytes it sent that can be handed over and were not.
+    reserved: what the request in flight may bring; asked_bytes: the last one, also afterwards.
+    shared_with: how many nodes were busy when that was decided. standing: the requests that follow
+    empty answers.
     """
 
     __slots__ = (
+        "asked_bytes",
         "changed",
         "early",
         "failures",
@@ -70,6 +72,7 @@ class NodePlan:
         "standing",
         "waiting",
         "wanted",
+        "window",
         "without_id",
     )
 
@@ -81,11 +84,12 @@ class NodePlan:
         self.session = FetchSession()
         self.wanted: OrderedDict[TopicPartition, Partition] = OrderedDict()
         self.changed: dict[TopicPartition, None] = {}
+        self.window = Window()
         self.without_id: set[TopicPartition] = set()
         self.in_flight = False
         self.sent_at = 0
         self.waiting = 0
-        self.reserved = self.shared_with = 0
+        self.reserved = self.shared_with = self.asked_bytes = 0
         self.failures = 0  # answers in a row that were none, or of no use
         self.early = 0  # empty answers in a row that came too soon
         self.retry_at = 0
@@ -241,6 +245,7 @@ class Planner:
             self.busy_nodes += 1
         plan.wanted[tp] = partition
         plan.changed[tp] = None
+        plan.window.put(tp, behind=self.behind(partition))
         if partition.topic_id is None:
             plan.without_id.add(tp)
         else:
@@ -254,9 +259,22 @@ class Planner:
             return
         del plan.wanted[tp]
         plan.changed[tp] = None
+        plan.window.drop(tp)
         plan.without_id.discard(tp)
         if not plan.wanted:
             self.busy_nodes -= 1
+
+    def behind(self, partition: Partition) -> bool:
+        """Whether the broker is known to hold more of it than was asked for."""
+        if self._config.committed_only:
+            return partition.last_stable_offset > partition.next_offset
+        return partition.high_watermark > partition.next_offset
+
+    def hold_back(self, plan: NodePlan, tp: TopicPartition) -> None:
+        """There is more of it, and an answer had no room for that."""
+        if tp in plan.wanted:
+            plan.window.put(tp, behind=True)
+            plan.changed[tp] = None
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -281,13 +299,14 @@ class Planner:
         if reach is Reach.BACKOFF or reach is Reach.UNKNOWN:
             self._unreachable(plan, reach, now_ms)
             return
+        plan.changed.update(dict.fromkeys(plan.window.turn(now_ms)))
         allowance = self._allowance(plan)
         if not allowance:
             self.starving[plan] = None  # `_freed` comes back to it
             return
         plan.in_flight = True
         plan.sent_at = now_ms
-        plan.reserved = allowance
+        plan.reserved = plan.asked_bytes = allowance
         plan.shared_with = self.busy_nodes
         self.reserved_bytes += allowance
         self._network.send(
@@ -327,11 +346,7 @@ class Planner:
         config, shelf = self._config, self.shelf
         budget = config.max_buffered_bytes
         share = max(budget // (2 * max(self.busy_nodes, 1)), 1)
-        enough = max(
-            FETCH_ASK_BYTES,
-            min(FETCH_ASK_PARTITION_BYTES * len(plan.wanted), FETCH_ASK_MOST_BYTES),
-            config.max_partition_fetch_bytes,
-        )
+        enough = max(FETCH_ASK_BYTES, config.max_partition_fetch_bytes)
         wanted = min(config.fetch_max_bytes, share, enough, plan.pace.limit)
         least = min(config.max_partition_fetch_bytes, wanted)
         room = budget - shelf.held_bytes - self.reserved_bytes
@@ -350,7 +365,13 @@ class Planner:
 
     def _build(self, plan: NodePlan, version: int) -> FetchRequest:
         return build_fetch(
-            self._config, plan.session, plan.wanted, plan.changed, version, plan.reserved
+            self._config,
+            plan.session,
+            plan.wanted,
+            plan.window,
+            plan.changed,
+            version,
+            plan.reserved,
         )
 
     def _answered(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from kcore.fetch.config import FetchConfig
 from kcore.fetch.partition import Partition
 from kcore.fetch.session import FINAL_EPOCH, INITIAL_EPOCH, Ask, FetchSession
+from kcore.fetch.window import Window
 from kcore.structs import TopicPartition
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import FetchRequest
@@ -20,6 +21,7 @@ def build_fetch(
     config: FetchConfig,
     session: FetchSession,
     wanted: Mapping[TopicPartition, Partition],
+    window: Window,
     changed: dict[TopicPartition, None],
     version: int,
     max_bytes: int,
@@ -27,9 +29,9 @@ def build_fetch(
     """The next request of a session; `changed` is emptied of what it says."""
     ids = version >= TOPIC_IDS_SINCE
     if session.epoch == INITIAL_EPOCH or ids is not session.with_ids:
-        asks = {tp: ask_for(config, partition) for tp, partition in wanted.items()}
+        asks = {tp: ask_for(config, one) for tp, one in wanted.items() if tp in window}
     else:
-        asks = {tp: ask_for(config, wanted[tp]) for tp in changed if tp in wanted}
+        asks = {tp: ask_for(config, wanted[tp]) for tp in changed if tp in wanted and tp in window}
     # A topic whose id is not known any more, though it was when the version was chosen, waits.
     nameless = [tp for tp, ask in asks.items() if ask.topic_id is None] if ids else []
     for tp in nameless:
@@ -41,6 +43,8 @@ def build_fetch(
     if not config.enable_incremental_fetch_sessions:
         epoch = FINAL_EPOCH  # without a session to end: "and make none" (KIP-227)
     body = next_empty(config, request.session_id, epoch, max_bytes)
+    if window.narrow:
+        body.min_bytes = min(body.min_bytes, 1)  # there is more, only not of those asked for
     body.topics = _topics(request.send)
     body.forgotten_topics_data = _forgotten(request.forget)
     return body

@@ -68,6 +68,7 @@ class StandingFetch:
         if (
             epoch in (INITIAL_EPOCH, MAX_INT32)
             or plan.changed
+            or plan.window.narrow
             or plan.early
             or planner.busy_nodes != plan.shared_with
             or planner.touched

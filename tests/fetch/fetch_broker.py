@@ -86,6 +86,7 @@ class Brokers:
     def _fetch(self, sent: Sent) -> FetchResponse:
         body = sent.body
         full = body.session_epoch <= 0
+        fresh: set[TopicPartition] = set()
         if full:
             self._sessions.pop(body.session_id, None)
             self._last_session += 1
@@ -102,13 +103,18 @@ class Brokers:
             for where in forgotten(sent):
                 del wanted[where]
             for where, offset in asked(sent).items():
-                wanted.pop(where, None)
+                if wanted.pop(where, None) is None:
+                    fresh.add(where)  # the session has not told its offsets yet
                 wanted[where] = offset
             self._sessions[session_id] = (epoch + 1, wanted)
-        return self._parts(sent, session_id, wanted, full=full)
+        return self._parts(sent, session_id, wanted, set(wanted) if full else fresh)
 
     def _parts(
-        self, sent: Sent, session_id: int, wanted: dict[TopicPartition, int], *, full: bool
+        self,
+        sent: Sent,
+        session_id: int,
+        wanted: dict[TopicPartition, int],
+        fresh: set[TopicPartition],
     ) -> FetchResponse:
         room = sent.body.max_bytes
         parts = []
@@ -124,7 +130,7 @@ class Brokers:
                 one[1].records = log.read(offset, min(room, 200))
                 room -= len(one[1].records)
                 size += len(one[1].records)
-            if full or one[1].error_code or one[1].records:
+            if where in fresh or one[1].error_code or one[1].records:
                 parts.append(one)
             if one[1].records:
                 wanted[where] = wanted.pop(where)

@@ -93,7 +93,7 @@ def test_one_node_may_use_half_of_the_budget_for_one_answer() -> None:
     assert world.only().body.max_bytes == 3 * MIB
 
 
-@pytest.mark.parametrize(("partition_max", "asked_for"), [(MIB, 8), (20 * MIB, 20)])
+@pytest.mark.parametrize(("partition_max", "asked_for"), [(MIB, 4), (20 * MIB, 20)])
 def test_no_answer_is_asked_to_be_huge(partition_max: int, asked_for: int) -> None:
     world = World(
         T0,
@@ -103,20 +103,6 @@ def test_no_answer_is_asked_to_be_huge(partition_max: int, asked_for: int) -> No
     )
     world.tick()
     assert world.only().body.max_bytes == asked_for * MIB
-
-
-@pytest.mark.parametrize(
-    ("partitions", "asked_for"), [(136, 8 * MIB), (200, 200 * 60 * KIB), (1_000, 30 * MIB)]
-)
-def test_of_many_partitions_more_is_asked_for_at_once(partitions: int, asked_for: int) -> None:
-    world = World(
-        *(tp(number) for number in range(partitions)),
-        max_buffered_bytes=400 * MIB,
-        fetch_max_bytes=50 * MIB,
-        max_partition_fetch_bytes=MIB,
-    )
-    world.tick()
-    assert world.only().body.max_bytes == asked_for
 
 
 def late(world: World) -> None:
@@ -141,13 +127,14 @@ def backlogged(**options: int) -> World:
 def test_after_an_answer_that_came_too_late_less_is_asked_for() -> None:
     world = backlogged()
     most = world.only().body.max_bytes
-    assert most > 29 * MIB
+    assert most == 4 * MIB
     limits = []
     for _ in range(6):
         late(world)
         limits.append(world.only().body.max_bytes)
     least = 64 * KIB
     assert limits == [max(most // 4**times, least) for times in range(1, 7)]
+    assert limits[1] > least
     assert limits[-1] == least
 
 
@@ -167,7 +154,7 @@ def test_what_arrives_quickly_is_asked_for_twice_over_up_to_the_former_size() ->
     assert set(asked_for[5:]) == {most}
 
 
-@pytest.mark.parametrize("bytes_per_s", [30_000, 150_000, 700_000, 3_000_000])
+@pytest.mark.parametrize("bytes_per_s", [5_000, 30_000, 100_000, 3_000_000])
 def test_over_a_slow_link_answers_arrive_in_time(bytes_per_s: int) -> None:
     """Late in the first turns at most, and never again."""
     world = backlogged()

@@ -24,13 +24,15 @@ BUDGETS = [2_000, 8_000, 40_000]
 class Play:
     """One run: the fetcher against three brokers, with everything going wrong now and then."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, partitions: list[TopicPartition] = PARTITIONS) -> None:
         self.rng = random.Random(seed)
-        self.logs = {where: Log(self.rng, 40) for where in PARTITIONS}
+        self.partitions = partitions
+        self.narrow = 0  # how often some were left out for others
+        self.logs = {where: Log(self.rng, 40) for where in partitions}
         self.brokers = Brokers(self.logs, self.rng)
         self.budget = self.rng.choice(BUDGETS)
         self.world = World(
-            *PARTITIONS,
+            *partitions,
             policy="earliest",
             seed=seed,
             leader=lambda where: 1 + where.partition % 3,
@@ -39,9 +41,9 @@ class Play:
             fetch_max_bytes=self.rng.choice([300, 2_000, 50_000]),
             max_partition_fetch_bytes=200,
         )
-        for where in PARTITIONS:
+        for where in partitions:
             self.brokers.leaders[where] = 1 + where.partition % 3
-        self.expected: dict[TopicPartition, int] = dict.fromkeys(PARTITIONS, 0)
+        self.expected: dict[TopicPartition, int] = dict.fromkeys(partitions, 0)
         self.epoch = 0
         self.delivered = 0
 
@@ -115,10 +117,10 @@ class Play:
     def meddle(self) -> None:
         world, rng = self.world, self.rng
         assigned = world.positions.assigned()
-        where = rng.choice(PARTITIONS)
+        where = rng.choice(self.partitions)
         kind = rng.randint(0, 7)
         if kind == 0:
-            keep = [one for one in PARTITIONS if rng.random() < 0.7]
+            keep = [one for one in self.partitions if rng.random() < 0.7]
             world.positions.assign(keep)
             for one in keep:
                 if one not in assigned:
@@ -158,6 +160,7 @@ class Play:
             entries = [e for p in parts for e in p.entries if e.node is plan and not e.parked]
             assert plan.waiting == sum(entry.size for entry in entries)
             assert all(p.node == plan.node_id for p in plan.wanted.values())
+            self.narrow += plan.window.narrow
         assert planner.reserved_bytes == sum(plan.reserved for plan in planner.nodes.values())
         wanted = {id(p) for plan in planner.nodes.values() for p in plan.wanted.values()}
         assert wanted == {id(p) for p in parts if p.node is not None}
@@ -165,8 +168,8 @@ class Play:
     def heal(self) -> None:
         """Nothing goes wrong any more: everything there is must come."""
         world = self.world
-        world.positions.assign(PARTITIONS)
-        world.positions.resume(PARTITIONS)
+        world.positions.assign(self.partitions)
+        world.positions.resume(self.partitions)
         for partition in world.positions:
             if partition.state is PartitionState.INITIALIZING:
                 world.positions.reset(partition.tp, "earliest")
@@ -175,7 +178,7 @@ class Play:
             self.answer(faults=False)
             self.take(100)
             self.check()
-            if all(world.at(where) == self.logs[where].end for where in PARTITIONS):
+            if all(world.at(where) == self.logs[where].end for where in self.partitions):
                 break
         else:
             raise AssertionError([(p, world.fetcher.health(p.tp)) for p in world.positions])
@@ -185,7 +188,18 @@ class Play:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_random_interleavings(seed: int) -> None:
-    play = Play(seed)
+    play_through(Play(seed))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_interleavings_of_more_than_an_answer_has_room_for(seed: int) -> None:
+    play = Play(seed, [tp(number) for number in range(36)])
+    play_through(play)
+    assert play.narrow > 20
+
+
+def play_through(play: Play) -> None:
+    """Everything in any order, and then everything must come."""
     play.world.tick()
     for _ in range(STEPS):
         kind = play.rng.random()
