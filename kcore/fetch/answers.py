@@ -133,7 +133,8 @@ class Answers:
     def _failed(self, plan: NodePlan, error: KafkaError | None, now_ms: int) -> None:
         plan.session.renew()
         self._planner.fail(plan, now_ms)
-        self._planner.leave_replica(plan, plan.session.asks, now_ms)
+        # Also who was not asked for this time; else each would wait for another failure.
+        self._planner.leave_replica(plan, plan.session.asks | plan.wanted, now_ms)
         if isinstance(error, _HOPELESS):
             self._raise_later(error)
 

@@ -340,3 +340,17 @@ def test_markers_alone_are_a_turn_as_well() -> None:
         if play.world.at(where) == log.end:
             return
     raise AssertionError(f"{where} is at {play.world.at(where)}")
+
+
+def test_a_follower_that_fails_is_left_by_those_who_wait_for_their_turn_too() -> None:
+    """Or each turn would have to fail first, each after `request_timeout_ms`."""
+    world = World(*ALL, fetch_max_bytes=800, max_partition_fetch_bytes=200)
+    world.tick()
+    world.fetched(*(data(where, preferred_read_replica=2) for where in ALL), session_id=7)
+    served = [data(where, batch(0, 1, size=130)) for where in ALL[:4]]
+    world.fetched(*served, *(data(where) for where in ALL[4:]), node=2, session_id=8)
+    while world.fetcher.has_records:
+        world.take()
+    assert world.fetcher._planner.nodes[2].window.narrow
+    world.fail(world.only(node=2))
+    assert not [one for one in world.positions if one.preferred == 2]
