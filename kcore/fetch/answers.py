@@ -139,8 +139,8 @@ class Answers:
             self._raise_later(error)
 
     def _came_empty(self, plan: NodePlan, now_ms: int) -> None:
-        """An answer without anything: fine after the wait, suspicious before."""
-        if now_ms - plan.sent_at >= self._config.fetch_max_wait_ms // 2:
+        """An answer without anything: fine after the wait, suspicious before if there was one."""
+        if plan.window.narrow or now_ms - plan.sent_at >= self._config.fetch_max_wait_ms // 2:
             plan.early = 0
             return
         plan.early += 1
@@ -163,7 +163,8 @@ class Answers:
                 self._take_error(taken, partition, ask, data)
             elif self._take_data(taken, partition, ask, data):
                 fetched[tp] = len(data.records or b"")
-        plan.window.answered(fetched, plan.asked_bytes, full=taken.full)
+        if fetched or not taken.body.throttle_time_ms:  # a quota is no room that nobody wanted
+            plan.window.answered(fetched, plan.asked_bytes, full=taken.full)
         if fetched:
             plan.pace.arrived(size, taken.now_ms - plan.sent_at)
             self._emit(RecordsFetched(plan.node_id, tuple(fetched), size))
@@ -189,8 +190,7 @@ class Answers:
         if not data.records:
             if not redirected:
                 partition.attempts = 0
-            if taken.full and self._planner.behind(partition):
-                self._planner.hold_back(taken.plan, ask.tp)
+            self._planner.came_without(taken.plan, partition, full=taken.full)
             return False
         entry = self._read(taken, partition, data)
         if entry is None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kcore.fetch.partition import ASIDE, HELD, PAUSED, SUSPENDED, Partition
 from kcore.fetch.planner import Planner
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
 from kcore.structs import TopicPartition
+
+_ITS_TURN: Final = "behind, and so are others: its turn comes"
 
 
 def describe(positions: Positions, planner: Planner, tp: TopicPartition) -> str:
@@ -44,12 +48,13 @@ def _with_position(partition: Partition, planner: Planner) -> str:
     if partition.node is None:
         return f"not fetched for now: {partition.error or 'not planned yet'}"
     plan = planner.nodes[partition.node]
-    if partition.tp not in plan.window:
-        return "behind, and so are others: its turn comes"
+    waits = partition.tp not in plan.window
     if plan.in_flight:
-        return "fetching"
+        return _ITS_TURN if waits else "fetching"
     if planner.starved(plan):
         return "buffer full"
     if plan.failures or plan.early:
         return f"node {plan.node_id} failed to answer, asked again soon"
+    if waits:
+        return _ITS_TURN
     return "records buffered" if plan.waiting else "fetching"

@@ -245,7 +245,7 @@ class Planner:
             self.busy_nodes += 1
         plan.wanted[tp] = partition
         plan.changed[tp] = None
-        plan.window.put(tp, behind=self.behind(partition))
+        plan.window.put(tp, partition.next_offset, self.end(partition))
         if partition.topic_id is None:
             plan.without_id.add(tp)
         else:
@@ -264,16 +264,16 @@ class Planner:
         if not plan.wanted:
             self.busy_nodes -= 1
 
-    def behind(self, partition: Partition) -> bool:
-        """Whether the broker is known to hold more of it than was asked for."""
-        if self._config.committed_only:
-            return partition.last_stable_offset > partition.next_offset
-        return partition.high_watermark > partition.next_offset
+    def end(self, partition: Partition) -> int:
+        """Up to where the broker would send it, as last told; -1 before."""
+        committed_only = self._config.committed_only
+        return partition.last_stable_offset if committed_only else partition.high_watermark
 
-    def hold_back(self, plan: NodePlan, tp: TopicPartition) -> None:
-        """There is more of it, and an answer had no room for that."""
-        if tp in plan.wanted:
-            plan.window.put(tp, behind=True)
+    def came_without(self, plan: NodePlan, partition: Partition, *, full: bool) -> None:
+        """An answer told of it and had no records of it; full: perhaps for want of room."""
+        tp, end = partition.tp, self.end(partition)
+        if tp in plan.wanted and (full or end <= partition.next_offset):
+            plan.window.put(tp, partition.next_offset, end)
             plan.changed[tp] = None
 
     # -- asking ------------------------------------------------------------------------------------
@@ -299,11 +299,11 @@ class Planner:
         if reach is Reach.BACKOFF or reach is Reach.UNKNOWN:
             self._unreachable(plan, reach, now_ms)
             return
-        plan.changed.update(dict.fromkeys(plan.window.turn(now_ms)))
         allowance = self._allowance(plan)
         if not allowance:
             self.starving[plan] = None  # `_freed` comes back to it
             return
+        plan.changed.update(dict.fromkeys(plan.window.turn(now_ms)))
         plan.in_flight = True
         plan.sent_at = now_ms
         plan.reserved = plan.asked_bytes = allowance

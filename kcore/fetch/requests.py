@@ -44,7 +44,7 @@ def build_fetch(
         epoch = FINAL_EPOCH  # without a session to end: "and make none" (KIP-227)
     body = next_empty(config, request.session_id, epoch, max_bytes)
     if window.narrow:
-        body.min_bytes = min(body.min_bytes, 1)  # there is more, only not of those asked for
+        body.min_bytes = 0  # there is more, of those left out if not of these
     body.topics = _topics(request.send)
     body.forgotten_topics_data = _forgotten(request.forget)
     return body

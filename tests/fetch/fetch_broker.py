@@ -89,9 +89,10 @@ class Brokers:
         fresh: set[TopicPartition] = set()
         if full:
             self._sessions.pop(body.session_id, None)
-            self._last_session += 1
-            session_id, wanted = self._last_session, dict(asked(sent))
+            session_id, wanted = 0, dict(asked(sent))
             if body.session_epoch == 0:
+                self._last_session += 1
+                session_id = self._last_session
                 self._sessions[session_id] = (1, wanted)
         else:
             found = self._sessions.get(body.session_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from fetch_broker import Brokers, Log
@@ -32,7 +33,7 @@ def in_session(world: World, node: int = 1) -> set[TopicPartition]:
 class Catching:
     """A world that is far behind on all partitions, and its broker: four fill an answer."""
 
-    def __init__(self, *, idle: int = 0, batches: int = 40, **options: int) -> None:
+    def __init__(self, *, idle: int = 0, batches: int = 40, **options: Any) -> None:
         rng = random.Random(3)
         self.logs = {where: Log(rng, batches) for where in ALL}
         for where in ALL[:idle]:
@@ -121,7 +122,7 @@ def test_a_request_that_leaves_some_out_waits_for_nothing() -> None:
     play = Catching()
     assert play.world.only().body.min_bytes == 500
     play.turn()
-    assert play.world.only().body.min_bytes == 1
+    assert play.world.only().body.min_bytes == 0
     while any(play.world.at(where) != play.logs[where].end for where in ALL):
         play.turn()
     assert play.world.only().body.min_bytes == 500
@@ -161,7 +162,7 @@ def test_the_window_is_what_would_have_filled_the_answer_and_one_more() -> None:
     names = [tp(number) for number in range(200)]
     window = Window()
     for where in names:
-        window.put(where, behind=True)
+        window.put(where, 0, 10)
     asked_for = names
     for served, each, full, then in [(20, 50, True, 17), (16, 50, True, 17), (17, 10, False, 81)]:
         window.answered(dict.fromkeys(asked_for[:served], each), 800, full=full)
@@ -213,7 +214,7 @@ def test_a_seek_back_has_its_turn() -> None:
 
 def test_all_are_asked_for_every_five_seconds_for_their_ends() -> None:
     play = Catching(batches=200)
-    for _ in range(3):
+    for _ in range(12):
         play.turn()
     left_out = next(where for where in ALL if where not in in_session(play.world))
     assert play.world.fetcher.health(left_out) == "behind, and so are others: its turn comes"
@@ -224,7 +225,11 @@ def test_all_are_asked_for_every_five_seconds_for_their_ends() -> None:
     now_ms = play.world.now_ms
     assert play.turn() == set(ALL)
     assert {play.world.positions.told_at(where) for where in ALL} == {now_ms}
-    assert play.turn() != set(ALL)
+    for _ in range(10):  # over a slow link that would be asked for too often
+        play.world.now_ms += 5_000
+        assert play.turn() != set(ALL)
+    play.world.now_ms += 5_000
+    assert play.turn() == set(ALL)
 
 
 def test_a_lost_session_goes_on_with_whose_turn_it_is() -> None:
@@ -297,7 +302,7 @@ class Told:
         kind = rng.random()
         where = rng.choice(self.names)
         if kind < 0.4:
-            window.put(where, behind=rng.random() < 0.7)
+            window.put(where, rng.randint(0, 3), rng.choice([1, 9]))
             self.changed.add(where)
         elif kind < 0.5:
             window.drop(where)
@@ -354,3 +359,116 @@ def test_a_follower_that_fails_is_left_by_those_who_wait_for_their_turn_too() ->
     assert world.fetcher._planner.nodes[2].window.narrow
     world.fail(world.only(node=2))
     assert not [one for one in world.positions if one.preferred == 2]
+
+
+@pytest.mark.parametrize("sessions", [True, False])
+def test_gaps_at_the_ends_of_logs_hold_nobody_up(sessions: bool) -> None:
+    """What was compacted away up to the end is behind for ever, and nothing comes of it."""
+    play = Catching(enable_incremental_fetch_sessions=sessions)
+    gaps = ALL[:25]
+    for where in gaps:
+        play.logs[where].batches = []
+    rest = [where for where in ALL if where not in gaps]
+    empty = 0
+    for _ in range(2_000):
+        play.turn()
+        if all(play.world.at(where) == play.logs[where].end for where in rest):
+            break
+        empty += not play.last
+    assert all(play.world.at(where) == play.logs[where].end for where in rest)
+    assert empty <= 7  # once for each of those that were asked for by themselves
+
+
+def test_gaps_do_not_keep_others_out_of_full_answers() -> None:
+    """New records of those at their ends fill half of an answer: it never says that it has room."""
+    play = Catching(idle=6)
+    play.turn()
+    gaps = sorted(play.window._behind)[:8]
+    for where in gaps:
+        play.logs[where].batches = []
+        play.window._behind.move_to_end(where, last=False)
+    served = Counter[TopicPartition]()
+    for turn in range(30):
+        for where in ALL[:6]:
+            log = play.logs[where]
+            log.batches.append((log.end, log.end, batch(log.end, 1, size=30)))
+            log.visible.append(log.end)
+            log.end += 1
+        play.turn()
+        if turn > 8:
+            served.update(play.last - set(ALL[:6]))
+    assert sum(served.values()) > 20
+    assert not set(gaps) & set(play.window._behind)
+
+
+def test_who_is_told_to_be_at_its_end_is_not_behind() -> None:
+    """A log that was cut back in an unclean election, in an answer that is full of others."""
+    world = World(*ALL, fetch_max_bytes=800, max_partition_fetch_bytes=200)
+    world.tick()
+    window = world.fetcher._planner.nodes[1]
+    first = [data(where, batch(0, 1, size=130)) for where in ALL[:4]]
+    world.fetched(*first, session_id=7)
+    window = world.fetcher._planner.nodes[1].window
+    while world.fetcher.has_records:
+        world.take()
+    inside = [where for where in ALL if where in window]
+    cut, *others = inside
+    asks = world.fetcher._planner.nodes[1].session.asks
+    full = [
+        data(where, asks[where].offset.to_bytes(8, "big") + batch(0, 1, size=200)[8:])
+        for where in others
+    ]
+    world.fetched(data(cut, high_watermark=asks[cut].offset), *full, session_id=7)
+    assert cut in window
+    assert cut not in window._behind
+
+
+def test_a_turn_is_taken_for_every_request_and_for_no_other_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A try that ends for want of memory must not use up the one that asks for all."""
+    turns = []
+    turn = Window.turn
+
+    def counted(window: Window, now_ms: int) -> Any:
+        turns.append(now_ms)
+        return turn(window, now_ms)
+
+    monkeypatch.setattr(Window, "turn", counted)
+    play = Catching(max_buffered_bytes=2_000, fetch_ahead_bytes=100_000)
+    world, requests = play.world, 1
+    for _ in range(200):
+        for sent in world.pending(ApiKey.FETCH):
+            world.answer(sent, play.brokers.answer_for(sent))
+            requests += len(world.pending(ApiKey.FETCH))
+        before = len(world.pending(ApiKey.FETCH))
+        world.take(3)
+        requests += len(world.pending(ApiKey.FETCH)) - before
+    assert len(turns) == requests
+    assert world.fetcher._planner.starving or requests < 200
+
+
+def test_an_answer_that_a_quota_has_emptied_says_nothing_of_room() -> None:
+    play = Catching()
+    for _ in range(5):
+        play.turn()
+    before = in_session(play.world)
+    play.world.fetched(session_id=play.world.only().body.session_id, throttle_time_ms=100)
+    play.world.until_due()
+    assert in_session(play.world) == before
+
+
+def test_empty_answers_are_followed_at_once_by_requests_for_twice_as_many() -> None:
+    """Hundreds of logs with gaps at their ends are not found out five by five, or with pauses."""
+    names = [tp(number) for number in range(400)]
+    world = World(*names, fetch_max_bytes=800, max_partition_fetch_bytes=200)
+    world.tick()
+    world.fetched(*(data(where, batch(0, 1, size=130)) for where in names[:4]), session_id=7)
+    while world.fetcher.has_records:
+        world.take()
+    sizes = []
+    while len(in_session(world)) < 400:
+        sizes.append(len(in_session(world)))
+        world.fetched(session_id=7)
+        assert len(sizes) < 10
+    assert len(sizes) >= 5
