@@ -62,6 +62,7 @@ class Partition:
         "told_at",
         "topic_id",
         "tp",
+        "turn",
         "undecided",
     )
 
@@ -82,6 +83,7 @@ class Partition:
         self.next_offset = -1
         self.entries: deque[Entry] = deque()
         self.stuck = False  # its first entry cannot be read; only a seek helps
+        self.turn = 0  # whoever has had theirs last is the last to have another
         # Whom to ask.
         self.node: int | None = None  # on whose list it is; None: not fetched
         self.preferred = -1  # KIP-392

@@ -249,10 +249,13 @@ class Positions:
                 self._unflag(partition, HELD)
 
     def want(self, partitions: Container[TopicPartition] | None) -> None:
-        """Fetch and hand over nothing but these, until the next such word; None: all."""
+        """Fetch and hand over nothing but these, until the next such word; None: all.
+
+        Who comes back stands where it stood before it was left aside.
+        """
         self._wanted = partitions
-        for tp, partition in self._all.items():
-            if partitions is None or tp in partitions:
+        for partition in sorted(self._all.values(), key=_turn):
+            if partitions is None or partition.tp in partitions:
                 self._unflag(partition, ASIDE)
             else:
                 self._flag(partition, ASIDE)
@@ -314,6 +317,10 @@ class Positions:
         if partition is None:
             raise IllegalStateError(f"{tp[0]}-{tp[1]} is not assigned to this consumer")
         return partition
+
+
+def _turn(partition: Partition) -> int:
+    return partition.turn
 
 
 def _told(offset: int) -> int | None:

@@ -112,6 +112,7 @@ class Shelf:
         self.turned: Callable[[], None] = _no_one
         self.ring: OrderedDict[Partition, None] = OrderedDict()  # in order of turns
         self._parked: OrderedDict[Partition, None] = OrderedDict()
+        self._turns = 0
 
     def __bool__(self) -> bool:
         """Whether something can be handed over (or raised) now."""
@@ -166,7 +167,7 @@ class Shelf:
 
     def finish(self, partition: Partition) -> None:
         """The first entry is through; the next partition's turn."""
-        self.turned()
+        self._had_its_turn(partition)
         self._release(partition.entries.popleft())
         if partition.entries:
             self.ring.move_to_end(partition)
@@ -175,8 +176,13 @@ class Shelf:
 
     def pass_turn(self, partition: Partition) -> None:
         """The next partition's turn, though this one's entry is not through."""
-        self.turned()
+        self._had_its_turn(partition)
         self.ring.move_to_end(partition)
+
+    def _had_its_turn(self, partition: Partition) -> None:
+        self.turned()
+        self._turns += 1
+        partition.turn = self._turns
 
     def drop(self, partition: Partition, *, keep: int = 0) -> None:
         """Throw away what a partition holds, but for its first `keep` entries."""

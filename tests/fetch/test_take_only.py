@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from fetch_broker import Brokers, Log
 from fetch_world import World, asked, batch, data, failed, tp
 
 from kcore.errors import NoOffsetForPartitionError, TopicAuthorizationFailedError
 from kcore.fetch.positions import Positions
+from kcore.wire.apis import ApiKey
 
 A, B = tp(0), tp(1)
 
@@ -80,3 +84,30 @@ def test_wanting_is_apart_from_pausing() -> None:
     positions.want({A})
     positions.want(None)
     assert positions.paused() == {A}
+
+
+def test_groups_that_are_asked_for_by_turns_are_read_evenly() -> None:
+    """Who is left aside and comes back keeps its place; else the first ones would be read again and
+    again, and the others never.
+    """
+    rng = random.Random(3)
+    groups = [[tp(number) for number in range(20)], [tp(number) for number in range(20, 40)]]
+    every = groups[0] + groups[1]
+    logs = {where: Log(rng, 400) for where in every}
+    brokers = Brokers(logs, rng)
+    brokers.leaders = dict.fromkeys(every, 1)
+    world = World(*every, fetch_max_bytes=800, max_partition_fetch_bytes=200, fetch_ahead_bytes=800)
+    world.tick()
+    for turn in range(800):
+        group = groups[turn % 2]
+        world.positions.want(set(group))
+        world.tick()
+        taken: object = None
+        while not taken:
+            for sent in world.pending(ApiKey.FETCH):
+                world.answer(sent, brokers.answer_for(sent))
+            taken = world.fetcher.take_records(5, world.now_ms, set(group))
+            world.tick()
+    for group in groups:
+        read = sorted(world.at(where) or 0 for where in group)
+        assert read[0] > read[-1] / 3
