@@ -34,6 +34,8 @@ class PartitionState(Enum):
     # Another new leader asks the question again.
     AWAIT_VALIDATION = "await_validation"
 
+    __hash__ = object.__hash__  # Enum's own is Python code, run ten times a partition
+
 
 class PositionInput(Enum):
     """What can happen to a position."""
@@ -43,6 +45,8 @@ class PositionInput(Enum):
     RESET_ANSWERED = "reset_answered"  # ListOffsets gave the offset
     DOUBTED = "doubted"  # the leader changed under a position whose epoch is known
     VALIDATED = "validated"  # OffsetForLeaderEpoch confirmed the position, or nobody can
+
+    __hash__ = object.__hash__
 
 
 _S = PartitionState
