@@ -139,8 +139,8 @@ class Answers:
             self._raise_later(error)
 
     def _came_empty(self, plan: NodePlan, now_ms: int) -> None:
-        """An answer without anything: fine after the wait, suspicious before if there was one."""
-        if plan.window.narrow or now_ms - plan.sent_at >= self._config.fetch_max_wait_ms // 2:
+        """An answer without anything: fine after the wait, suspicious before."""
+        if now_ms - plan.sent_at >= self._config.fetch_max_wait_ms // 2:
             plan.early = 0
             return
         plan.early += 1
@@ -163,13 +163,14 @@ class Answers:
                 self._take_error(taken, partition, ask, data)
             elif self._take_data(taken, partition, ask, data):
                 fetched[tp] = len(data.records or b"")
-        if fetched or not taken.body.throttle_time_ms:  # a quota is no room that nobody wanted
+        throttled = taken.body.throttle_time_ms > 0
+        if fetched or not throttled:  # a quota is no room that nobody wanted
             plan.window.answered(fetched, plan.asked_bytes, full=taken.full)
         if fetched:
             plan.pace.arrived(size, taken.now_ms - plan.sent_at)
             self._emit(RecordsFetched(plan.node_id, tuple(fetched), size))
-        if size or taken.notable:
-            plan.early = 0
+        if size or taken.notable or (plan.window.narrow and not throttled):
+            plan.early = 0  # who takes turns is told at once, and then waits with the others
         else:
             self._came_empty(plan, taken.now_ms)
 

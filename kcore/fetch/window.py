@@ -1,13 +1,14 @@
 """Which of a node's partitions to ask for, where many of them hold more than one answer brings.
 
 A broker looks through every partition that it is asked for, also those for which an answer has no
-room left: with hundreds of them that takes longer than sending 4 MiB of records. So while more are
-known to be behind than an answer has room for, only as many of them are asked for as will fill it,
-those first that were served longest ago, as the broker does by itself. The others leave the fetch
-session (KIP-227) and come back to it; every few seconds all are asked for, because how far behind
-they are is told with the answers. A request that leaves some out is not parked at the broker, which
-may be wrong about what there is. Partitions that are not known to be behind are always asked
-for: new records of theirs are there at once, whatever the others have to catch up with.
+room left: with hundreds of them that takes about as long as sending 4 MiB of records. So while more
+are known to be behind than an answer has room for, only as many of them are asked for as will fill
+it, those first that were served longest ago, as the broker does by itself. The others leave the
+fetch session (KIP-227) and come back to it; every few seconds all are asked for, because how far
+behind they are is told with the answers. A request that leaves some out is not parked at the
+broker, which may be wrong about what there is. Partitions that are not known to be behind are
+always asked for: new records of theirs are there at once, whatever the others have to catch up
+with.
 """
 
 from __future__ import annotations
