@@ -14,8 +14,9 @@ import json
 import re
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 Found = tuple[int, int, int]  # records, bytes of keys and values, sum of offsets
 
@@ -36,6 +37,24 @@ def arguments(**choices: tuple[str, ...]) -> argparse.Namespace:
 def both(one: Found, other: Found) -> Found:
     """What two parts of a topic have together."""
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def touch(records: Iterable[Any]) -> tuple[int, int]:
+    """Look at key, value and offset of each: bytes of keys and values, sum of offsets."""
+    size = offsets = 0
+    for record in records:
+        key = record.key
+        size += len(record.value) + (len(key) if key is not None else 0)
+        offsets += record.offset
+    return size, offsets
+
+
+def touch_batches(batches: Iterable[Sequence[Any]]) -> Found:
+    """Of every partition's records, as a poll gives them."""
+    found: Found = (0, 0, 0)
+    for records in batches:
+        found = both(found, (len(records), *touch(records)))
+    return found
 
 
 def report(name: str, read: Callable[[], Found], **more: int) -> None:

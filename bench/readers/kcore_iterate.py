@@ -1,6 +1,8 @@
 """kcore.Consumer, `for record in consumer`."""
 
-from common import Found, arguments, report
+from itertools import islice
+
+from common import Found, arguments, report, touch
 
 from kcore import Consumer, TopicPartition
 
@@ -14,15 +16,7 @@ consumer.assign([TopicPartition(args.topic, p) for p in range(args.partitions)])
 
 
 def read() -> Found:
-    count = size = offsets = 0
-    for record in consumer:
-        key = record.key
-        size += len(record.value) + (len(key) if key is not None else 0)
-        offsets += record.offset
-        count += 1
-        if count == args.records:
-            break
-    return count, size, offsets
+    return (args.records, *touch(islice(consumer, args.records)))
 
 
 report("kcore iteration", read)

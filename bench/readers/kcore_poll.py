@@ -1,6 +1,6 @@
 """kcore.Consumer, poll() into a Python loop."""
 
-from common import arguments, report
+from common import Found, arguments, both, report, touch_batches
 
 from kcore import Consumer, TopicPartition
 
@@ -13,16 +13,11 @@ consumer = Consumer(
 consumer.assign([TopicPartition(args.topic, p) for p in range(args.partitions)])
 
 
-def read() -> tuple[int, int, int]:
-    count = size = offsets = 0
-    while count < args.records:
-        for records in consumer.poll(timeout_ms=1000).values():
-            for record in records:
-                key = record.key
-                size += len(record.value) + (len(key) if key is not None else 0)
-                offsets += record.offset
-            count += len(records)
-    return count, size, offsets
+def read() -> Found:
+    found: Found = (0, 0, 0)
+    while found[0] < args.records:
+        found = both(found, touch_batches(consumer.poll(timeout_ms=1000).values()))
+    return found
 
 
 report("kcore poll()", read)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from common import Found, arguments, report
+from common import Found, arguments, both, report, touch_batches
 
 args = arguments()
 
@@ -25,15 +25,11 @@ async def open_consumer(kind: Any, partition: Any) -> Any:
 
 async def getmany(consumer: Any) -> Found:
     """Batch by batch."""
-    count = size = offsets = 0
-    while count < args.records:
-        for records in (await consumer.getmany(timeout_ms=1000)).values():
-            for record in records:
-                key = record.key
-                size += len(record.value) + (len(key) if key is not None else 0)
-                offsets += record.offset
-            count += len(records)
-    return count, size, offsets
+    found: Found = (0, 0, 0)
+    while found[0] < args.records:
+        batches = await consumer.getmany(timeout_ms=1000)
+        found = both(found, touch_batches(batches.values()))
+    return found
 
 
 async def iterate(consumer: Any) -> Found:
