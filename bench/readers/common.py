@@ -14,7 +14,7 @@ import json
 import re
 import resource
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +34,33 @@ def arguments(**choices: tuple[str, ...]) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def both(one: Found, other: Found) -> Found:
-    """What two parts of a topic have together."""
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+def touch(batches: Iterable[Iterable[Any]]) -> tuple[int, int]:
+    """Look at key, value and offset of each: bytes of keys and values, sum of offsets.
 
-
-def touch(records: Iterable[Any]) -> tuple[int, int]:
-    """Look at key, value and offset of each: bytes of keys and values, sum of offsets."""
+    One function for all of them: where a poll gives one record, a call more would be a third of it.
+    """
     size = offsets = 0
-    for record in records:
-        key = record.key
-        size += len(record.value) + (len(key) if key is not None else 0)
-        offsets += record.offset
+    for records in batches:
+        for record in records:
+            key = record.key
+            size += len(record.value) + (len(key) if key is not None else 0)
+            offsets += record.offset
     return size, offsets
 
 
-def touch_batches(batches: Iterable[Sequence[Any]]) -> Found:
-    """Of every partition's records, as a poll gives them."""
-    found: Found = (0, 0, 0)
-    for records in batches:
-        found = both(found, (len(records), *touch(records)))
-    return found
+def polled(consumer: Any, wanted: int) -> Found:
+    """Poll a consumer with kafka-python's face until there were so many records; touch them."""
+    count = 0
+
+    def batches() -> Iterator[Sequence[Any]]:
+        nonlocal count
+        while count < wanted:
+            for records in consumer.poll(timeout_ms=1000).values():
+                count += len(records)
+                yield records
+
+    size, offsets = touch(batches())
+    return count, size, offsets
 
 
 def report(name: str, read: Callable[[], Found], **more: int) -> None:

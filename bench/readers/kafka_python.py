@@ -1,6 +1,6 @@
 """kafka-python, poll()."""
 
-from common import Found, arguments, both, report, touch_batches
+from common import arguments, polled, report
 from kafka import KafkaConsumer, TopicPartition
 
 args = arguments()
@@ -11,13 +11,5 @@ consumer = KafkaConsumer(
 )
 consumer.assign([TopicPartition(args.topic, p) for p in range(args.partitions)])
 
-
-def read() -> Found:
-    found: Found = (0, 0, 0)
-    while found[0] < args.records:
-        found = both(found, touch_batches(consumer.poll(timeout_ms=1000).values()))
-    return found
-
-
-report("kafka-python", read)
+report("kafka-python", lambda: polled(consumer, args.records))
 consumer.close()

@@ -16,7 +16,7 @@ consumer.assign([TopicPartition(args.topic, p) for p in range(args.partitions)])
 
 
 def read() -> Found:
-    return (args.records, *touch(islice(consumer, args.records)))
+    return (args.records, *touch([islice(consumer, args.records)]))
 
 
 report("kcore iteration", read)

@@ -1,6 +1,6 @@
 """kcore.Consumer, poll() into a Python loop."""
 
-from common import Found, arguments, both, report, touch_batches
+from common import arguments, polled, report
 
 from kcore import Consumer, TopicPartition
 
@@ -12,13 +12,5 @@ consumer = Consumer(
 )
 consumer.assign([TopicPartition(args.topic, p) for p in range(args.partitions)])
 
-
-def read() -> Found:
-    found: Found = (0, 0, 0)
-    while found[0] < args.records:
-        found = both(found, touch_batches(consumer.poll(timeout_ms=1000).values()))
-    return found
-
-
-report("kcore poll()", read)
+report("kcore poll()", lambda: polled(consumer, args.records))
 consumer.close()
