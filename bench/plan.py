@@ -8,9 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class SparkPlan:
     """records, kib_records: read, of 100 B and of 1 KiB; write_rows, write_kib_rows: written.
-    triggers: micro-batches of a streaming read, and larger: how many times as many records there
-    are in a second one. partitions: to be planned. batches: micro-batches
-    that memory is watched over. latencies: records produced one by one.
+    triggers: micro-batches of a streaming read. larger: how many times as many records there are in
+    a second streaming read, and in a second write. rounds: of reads; write_rounds: of writes, in
+    which a broker has its part. partitions: to be planned. batches: micro-batches that memory is
+    watched over. latencies: records produced one by one.
     """
 
     records: int = 3_000_000
@@ -20,6 +21,7 @@ class SparkPlan:
     write_rows: int = 1_200_000
     write_kib_rows: int = 300_000
     rounds: int = 3
+    write_rounds: int = 5
     partitions: int = 10_000
     batches: int = 1_000
     latencies: int = 50
@@ -77,6 +79,7 @@ QUICK = Plan(
         write_rows=1_000,
         write_kib_rows=100,
         rounds=1,
+        write_rounds=1,
         partitions=20,
         batches=6,
         latencies=3,

@@ -41,16 +41,16 @@ def speeds(result: Result) -> Figure:
             if cell["shape"]["value_bytes"] == size
         }
         streamed = streams[size]
-        written = next(
-            cell["runs"]
+        written = [
+            cell
             for cell in result["write"]
             if cell["value_bytes"] == size and cell["case"] == "alike"
-        )
+        ][-1]
         drawn = (
             (f"batch, {size:,} B", by_action["noop"]),
             ("sum of a column", by_action["sum"]),
             (f"stream, {streamed['limit']:,}\na micro-batch", streamed["runs"]),
-            ("write", written),
+            (f"write, {written['rows']:,} rows", written["runs"]),
         )
         for number, (axes, (title, runs)) in enumerate(zip(row, drawn, strict=True)):
             _bars(axes, runs, title)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from plan import SparkPlan
 from rounds import Runs
 from spark_session import jvm_pid, timed
-from topics import Shape, fill
+from topics import Shape, fill, held
 
 KINDS = ("kafka", "kcore", "ceiling")
 # What a fetch answer of ours brings, and what a record takes beside its value: one Arrow batch.
@@ -30,6 +32,7 @@ ALIKE = {
     "kafka.batch.size": "131072",
 }
 WRITES = {"alike": ALIKE, "defaults": {}}
+WRITE_PARTITIONS = 4
 
 # Between runs: Python processes of the one before end meanwhile, and count for it or for nobody.
 SETTLE_S = 0.2
@@ -176,52 +179,53 @@ def until_end(spark: Any, kind: str, given: dict[str, str]) -> list[tuple[int, i
 
 
 def write(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
-    """Rows that Spark holds in memory into a topic of four partitions, which forgets them again."""
+    """Rows that Spark holds in memory into a topic of four partitions: fewer and, for what a query
+    and its tasks cost by themselves, more.
+    """
     jvm, cells = jvm_pid(spark), []
     for size, rows in ((100, plan.write_rows), (1024, plan.write_kib_rows)):
-        frame = (
-            spark.range(0, rows, 1, 4)
+        few = (
+            spark.range(0, rows, 1, WRITE_PARTITIONS)
             .selectExpr(f"cast(rpad(cast(id as string), {size}, 'v') as binary) as value")
             .cache()  # or making them would be most of what is measured
         )
-        frame.count()
-        for name, given in WRITES.items():
-            runs: dict[str, Run] = {}
-            for kind in KINDS if name == "alike" else KINDS[:2]:
-                target = Target(bootstrap, f"bench-written-{size}b-{name}-{kind}")
-                runs[kind] = partial(target.write, jvm, frame, rows, kind, given)
-            found = side_by_side(runs, plan.rounds)
-            cells.append(
-                {"case": name, "value_bytes": size, "options": given, "rows": rows, "runs": found}
-            )
-        frame.unpersist()
+        few.count()
+        many = few
+        for _ in range(plan.larger - 1):
+            many = many.union(few)
+        frames = {rows: few, rows * plan.larger: many.coalesce(WRITE_PARTITIONS)}
+        for count, frame in frames.items():
+            for name, given in WRITES.items():
+                runs: dict[str, Run] = {}
+                for kind in KINDS if name == "alike" else KINDS[:2]:
+                    target = Target(bootstrap, f"bench-written-{size}b-{count}-{name}-{kind}")
+                    runs[kind] = partial(target.write, jvm, frame, count, kind, given)
+                # Spark's and Kafka's JVMs are still being compiled at first.
+                warm = 1 if cells else min(5, plan.write_rounds)
+                found = side_by_side(runs, plan.write_rounds, warm=warm)
+                cells.append(
+                    {"case": name, "value_bytes": size, "options": given, "rows": count,
+                     "runs": found}
+                )  # fmt: skip
+        few.unpersist()
     return cells
 
 
 class Target:
-    """A topic that keeps next to nothing."""
+    """A topic for each run, gone after it.
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient, NewTopic
+    What a broker has written stays in the page cache, and memory that a virtual machine has not
+    touched before may cost more to write to than everything else: here a broker's CPU for a row
+    doubled after some 3 GB. So files go at once, and the next run has their pages.
+    """
+
+    def __init__(self, bootstrap: str, prefix: str) -> None:
+        from confluent_kafka.admin import AdminClient
 
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
-        self._options = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
-        self._topic = topic
-        kept = {"retention.bytes": "50000000", "segment.bytes": "100000000"}
-        for future in self._admin.create_topics([NewTopic(topic, 4, 1, config=kept)]).values():
-            try:
-                future.result()
-            except KafkaException as error:
-                if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-                    raise
-
-    def _held(self) -> int:
-        from confluent_kafka import TopicPartition
-        from confluent_kafka.admin import OffsetSpec
-
-        wanted = {TopicPartition(self._topic, part): OffsetSpec.latest() for part in range(4)}
-        return sum(one.result().offset for one in self._admin.list_offsets(wanted).values())
+        self._bootstrap = bootstrap
+        self._prefix = f"{prefix}-{uuid4().hex[:6]}"  # another run may have left its own
+        self._number = 0
 
     def write(
         self, jvm: int, frame: Any, rows: int, kind: str, given: dict[str, str]
@@ -230,12 +234,26 @@ class Target:
         writer = frame.write.format(kind).mode("append")
         if kind == "ceiling":
             return timed(jvm, rows, writer.save)
-        before = self._held()
-        figures = timed(jvm, rows, writer.options(**self._options, **given).save)
-        added = self._held() - before
-        if added != rows:
-            raise SystemExit(f"{kind}: {added} records of {rows} were written")
+        with self._topic() as topic:
+            options = {"kafka.bootstrap.servers": self._bootstrap, "topic": topic, **given}
+            figures = timed(jvm, rows, writer.options(**options).save)
+            found = held(self._bootstrap, topic, WRITE_PARTITIONS)
+        if found != rows:
+            raise SystemExit(f"{kind}: {found} records of {rows} were written")
         return figures
+
+    @contextmanager
+    def _topic(self) -> Iterator[str]:
+        from confluent_kafka.admin import NewTopic
+
+        self._number += 1
+        name = f"{self._prefix}-{self._number}"
+        self._admin.create_topics([NewTopic(name, WRITE_PARTITIONS, 1)])[name].result()
+        held(self._bootstrap, name, WRITE_PARTITIONS)  # has leaders
+        try:
+            yield name
+        finally:
+            self._admin.delete_topics([name])[name].result()
 
 
 SPEEDS: dict[str, Callable[[Any, str, SparkPlan], Sequence[dict[str, Any]]]] = {

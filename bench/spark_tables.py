@@ -90,7 +90,8 @@ def write(result: Result) -> Lines:
         row
         for cell in result["write"]
         for row in _speeds(
-            f"{'1 KiB' if cell['value_bytes'] == 1024 else '100 B'}, {WRITES[cell['case']]}",
+            f"{'1 KiB' if cell['value_bytes'] == 1024 else '100 B'}, {cell['rows']:,} rows, "
+            f"{WRITES[cell['case']]}",
             cell["runs"],
             SINKS,
         )
@@ -202,6 +203,8 @@ def _times(part: str, cell: dict[str, Any], base: float, by: str, word: str) -> 
     most = share(runs, "ceiling", "kafka", by)
     size = cell.get("value_bytes") or cell["shape"]["value_bytes"]
     pace = f"{cell['limit']:,} a micro-batch" if "limit" in cell else ""
+    if part == "write":
+        pace = f"{cell['rows']:,} rows"
     more = filter(None, (cell.get("action"), cell.get("case"), pace, word))
     what = ", ".join((part, f"{size:,} B", *more))
     reach = "" if most is None else f" (without cost: {most:.1f}x)"

@@ -71,7 +71,7 @@ def fill(bootstrap: str, shape: Shape) -> None:
     )
     text = events(TEXT_BYTES)
     span = len(text) - shape.value_bytes
-    for i in range(_held(bootstrap, shape), shape.records):
+    for i in range(held(bootstrap, shape.topic, shape.partitions), shape.records):
         start = (i * shape.value_bytes) % span
         value, key = text[start : start + shape.value_bytes], b"k%07d" % i
         while True:
@@ -85,8 +85,8 @@ def fill(bootstrap: str, shape: Shape) -> None:
         sys.exit(f"{left} records could not be written to {shape.topic}")
 
 
-def _held(bootstrap: str, shape: Shape) -> int:
-    """How many records there are from an earlier run; waits for the leaders of a new topic."""
+def held(bootstrap: str, topic: str, partitions: int) -> int:
+    """How many records there are; waits for the leaders of a new topic."""
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     watcher = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench-watch"})
@@ -95,8 +95,8 @@ def _held(bootstrap: str, shape: Shape) -> int:
         while True:
             try:
                 return sum(
-                    watcher.get_watermark_offsets(TopicPartition(shape.topic, p), timeout=10)[1]
-                    for p in range(shape.partitions)
+                    watcher.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1]
+                    for p in range(partitions)
                 )
             except KafkaException:
                 if time.monotonic() > give_up:

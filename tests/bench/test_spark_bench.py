@@ -56,7 +56,9 @@ def result():
             for action in ("noop", "sum")
         ],
         "stream": [{"limit": 10, "shape": shape, "runs": runs(5.0, 2.0, 1.0)}],
-        "write": [{"case": "alike", "value_bytes": 100, "runs": runs(4.0, 2.0, 1.0)}],
+        "write": [
+            {"case": "alike", "value_bytes": 100, "rows": 9_000, "runs": runs(4.0, 2.0, 1.0)}
+        ],
         "plan": {
             "partitions": 10_000,
             "alone": [{"partitions": 10_000, "steps": dict.fromkeys(names, step)}],
@@ -74,7 +76,7 @@ def test_goals_that_are_met_and_missed(result):
     assert found["batch, 100 B, noop"] == ("3.0x (without cost: 4.0x)", True)
     whole = found["stream, 100 B, 10 a micro-batch, from start to end"]
     assert whole == ("2.5x (without cost: 5.0x)", False)
-    assert found["write, 100 B, alike"] == ("2.0x (without cost: 4.0x)", True)
+    assert found["write, 100 B, alike, 9,000 rows"] == ("2.0x (without cost: 4.0x)", True)
     assert found["planning 10,000 partitions"] == ("0.50 s", True)
     heap = found["memory from micro-batch 100 to 1000, JVM heap"]
     assert heap == ("+20.0 MiB", False)  # of 60: a tenth and 5 MiB would have been flat
