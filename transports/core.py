@@ -66,8 +66,10 @@ class Core(Protocol):
         """The first `n` bytes of the buffer lent are filled; the loan ends.
 
         A core may say how many more bytes of the link have to come before anything can come of
-        them: then nothing has changed. 0 or None: something may have. Below 0: there may be
-        actions, but nothing has come that anybody waits for, and no deadline is sooner.
+        them: then nothing has changed, and a driver that is lent exactly those may fill the buffer
+        in as many pieces as they come in before it says so. 0 or None: something may have. Below 0:
+        there may be actions, but nothing has come that anybody waits for, and no deadline is
+        sooner.
         """
 
     def next_action(self) -> Action | None:

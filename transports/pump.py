@@ -63,7 +63,11 @@ _Out = deque[bytes | memoryview]
 
 
 class _Link:
-    """A connection of the core: its socket and what is not written yet."""
+    """A connection of the core: its socket and what is not written yet.
+
+    rest: what is not filled yet of a buffer that was lent for the rest of a frame; until it is, the
+    core has nothing to say. poured: what is. A large answer comes in a hundred pieces.
+    """
 
     __slots__ = (
         "connected",
@@ -72,7 +76,9 @@ class _Link:
         "more",
         "number",
         "out",
+        "poured",
         "raw",
+        "rest",
         "since",
         "sock",
         "tls",
@@ -89,6 +95,8 @@ class _Link:
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
         self.out: _Out = deque()
+        self.rest: memoryview | None = None
+        self.poured = 0
 
     @property
     def unsent(self) -> bool:
@@ -441,37 +449,59 @@ class Pump:
         """Read into the core's own buffer until the socket has no more, or the link's share is used
         up.
         """
-        core, number, flags = self.core, link.number, self._io_flags
         fed = False
         for _ in range(self._reads_per_step):
             if link.number not in self._links:
                 break  # the core, or a failed write, ended it
-            try:
-                room = core.receive_buffer(number)
-            except LookupError:
-                self._forget(link)
-                break
-            try:
-                count = link.sock.recv_into(room, 0, flags)
-            except (BlockingIOError, InterruptedError):
-                break
-            except (OSError, ValueError) as error:
-                self._fail(link, error)
-                break
-            if not count:
-                self._drop(link, "closed by the peer")
-                break
+            room = link.rest
+            if room is None:
+                try:
+                    room = self.core.receive_buffer(link.number)
+                except LookupError:
+                    self._forget(link)
+                    break
+            count = self._read(link, room)
             filled = count == len(room)
+            if link.rest is not None and not filled:
+                link.rest = room[count:]
+                link.poured += count
+                break
             del room  # the loan ends: the core may resize what is behind it
-            missing = core.receive_advance(number, count, now)
-            if missing is None or missing <= 0:
-                self._obey()
-                fed = fed or not missing
+            if count and self._advance(link, count, now):
+                fed = True
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
         if link.tls is not None and link.number in self._links:
             self._note_unread(link, link.tls)
         return fed
+
+    def _read(self, link: _Link, room: memoryview) -> int:
+        """Bytes that were there; 0: none, or the link has ended."""
+        try:
+            count = link.sock.recv_into(room, 0, self._io_flags)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except (OSError, ValueError) as error:
+            self._fail(link, error)
+            return 0
+        if not count:
+            self._drop(link, "closed by the peer")
+        return count
+
+    def _advance(self, link: _Link, count: int, now: int) -> bool:
+        """Tell the core of these and of what was poured before; True if anything came of them."""
+        core, count = self.core, count + link.poured
+        link.rest = None
+        link.poured = 0
+        missing = core.receive_advance(link.number, count, now)
+        if missing is None or missing <= 0:
+            self._obey()
+            return not missing
+        if link.tls is None:
+            room = core.receive_buffer(link.number)
+            if len(room) == missing:
+                link.rest = room
+        return False
 
     def _note_unread(self, link: _Link, tls: TlsSocket) -> None:
         """What the kernel cannot know: bytes already decrypted, and ciphertext of TLS's own."""

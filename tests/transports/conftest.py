@@ -42,6 +42,11 @@ class Rig:
         self.until(lambda: link in self.core.connected)
         return link
 
+    def filled(self) -> int:
+        """How much of the frames under way has been read, told to the core or not."""
+        poured = sum(link.poured for link in self.pump._links.values())
+        return self.core.filled() + poured
+
     def step_all(self, times: int, timeout_ms: int) -> list[Step]:
         return [self.pump.step(timeout_ms) for _ in range(times)]
 

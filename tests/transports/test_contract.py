@@ -194,7 +194,7 @@ def test_a_part_of_a_frame_is_no_news(rig, serve):
 
     link = rig.connect(serve(send_in_parts))
     end = time.monotonic() + LIMIT_S
-    while rig.core.filled() < 600_000 and time.monotonic() < end:
+    while rig.filled() < 600_000 and time.monotonic() < end:
         rig.pump.step(1)
     assert rig.step_all(2, 20) == [Step.IDLE] * 2  # whatever else was on its way has come
     assert rig.core.frames == []
@@ -220,10 +220,52 @@ def test_what_has_come_of_a_frame_is_read_before_long(rig, serve):
     have = 0
     while not rig.core.frames and time.monotonic() < end:
         rig.pump.step(20)
-        if not rig.core.frames and rig.core.filled() >= 400_000 + have:
+        if not rig.core.frames and rig.filled() >= 400_000 + have:
             have += part
             more.release()
     assert [len(body) for _, body in rig.core.frames] == [size]
+
+
+def test_the_core_is_not_told_of_every_piece(rig, serve):
+    size, part = 1_000_000, 50_000
+    more = threading.Semaphore(0)
+
+    def send_when_read(sock):
+        sock.sendall(struct.pack(">i", size))
+        for _ in range(size // part):
+            more.acquire(timeout=LIMIT_S)
+            sock.sendall(b"x" * part)
+        sock.sendall(struct.pack(">i", 3) + b"end")
+        sock.recv(1)
+
+    link = rig.connect(serve(send_when_read))
+    before, end = rig.core.reads, time.monotonic() + LIMIT_S
+    for number in range(size // part):
+        more.release()
+        while not rig.core.frames and rig.filled() < number * part and time.monotonic() < end:
+            rig.pump.step(20)
+    rig.until(lambda: len(rig.core.frames) == 2)
+    assert rig.core.frames == [(link, b"x" * size), (link, b"end")]
+    assert rig.core.reads - before <= 6  # length, a first piece, the rest; length, the rest
+
+
+def test_a_peer_that_ends_within_a_frame(rig, serve):
+    """What was read of it is of no use, and the core hears of the end."""
+    size, gone = 100_000, threading.Event()
+
+    def send_a_part(sock):
+        sock.sendall(struct.pack(">i", size) + b"x" * 30_000)
+        gone.wait(LIMIT_S)
+        sock.shutdown(socket.SHUT_RDWR)
+
+    link = rig.connect(serve(send_a_part))
+    end = time.monotonic() + LIMIT_S
+    while rig.filled() < 30_000 and time.monotonic() < end:
+        rig.pump.step(20)
+    gone.set()
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "closed by the peer", False)]
+    assert rig.core.frames == []
 
 
 def test_many_small_frames(rig, serve):
