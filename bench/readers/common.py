@@ -34,6 +34,11 @@ def arguments(**choices: tuple[str, ...]) -> argparse.Namespace:
     return parser.parse_args()
 
 
+def both(one: Found, other: Found) -> Found:
+    """What two parts of a topic have together."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
 def touch(batches: Iterable[Iterable[Any]]) -> tuple[int, int]:
     """Look at key, value and offset of each: bytes of keys and values, sum of offsets.
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from common import Found, arguments, report, touch
+from common import Found, arguments, both, report, touch
 
 args = arguments()
 
@@ -25,14 +25,11 @@ async def open_consumer(kind: Any, partition: Any) -> Any:
 
 async def getmany(consumer: Any) -> Found:
     """Batch by batch."""
-    count = size = offsets = 0
-    while count < args.records:
-        batches = await consumer.getmany(timeout_ms=1000)
-        count += sum(map(len, batches.values()))
-        more, further = touch(batches.values())
-        size += more
-        offsets += further
-    return count, size, offsets
+    found: Found = (0, 0, 0)
+    while found[0] < args.records:
+        batches = (await consumer.getmany(timeout_ms=1000)).values()
+        found = both(found, (sum(map(len, batches)), *touch(batches)))
+    return found
 
 
 async def iterate(consumer: Any) -> Found:
