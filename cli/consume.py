@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.endings import DONE, RefusalError, held
 from kcore.errors import CommitFailedError, KafkaError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
@@ -124,18 +124,20 @@ class Printer:
         if self._options.group is None or not behind:
             return
         try:
-            self._consumer.commit(behind)
+            with held():
+                self._consumer.commit(behind)
         except CommitFailedError:
             # The group has moved on; whoever has these partitions now prints them again.
             print("kcore: the group rebalanced before a commit", file=sys.stderr)
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
-        for record in records:
-            self._out.write(self._format(record))
-        self._out.flush()
-        self._printed += len(records)
-        last = records[-1]
-        self._uncommitted[partition] = OffsetAndMetadata(last.offset + 1, "", -1)
+        with held():
+            for record in records:
+                self._out.write(self._format(record))
+            self._out.flush()
+            self._printed += len(records)
+            last = records[-1]
+            self._uncommitted[partition] = OffsetAndMetadata(last.offset + 1, "", -1)
 
     def _at_end(self) -> bool:
         """The ends are those of when a partition was assigned: a busy topic has an end, too."""

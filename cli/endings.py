@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
@@ -20,6 +21,7 @@ REFUSED: Final = 1
 MISUSED: Final = 2
 INTERRUPTED: Final = 128 + signal.SIGINT
 TERMINATED: Final = 128 + signal.SIGTERM
+HOLDABLE: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
 
 class RefusalError(RuntimeError):
@@ -43,6 +45,42 @@ def run(action: Callable[[], int]) -> int:
         return _say(error, REFUSED)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def held(within_s: float = 1.0) -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait for the end of this piece, `within_s` seconds at most.
+
+    For what is only right when done whole (print, then note that it was printed). A second one,
+    and a piece that does not end (the reader of a pipe has stopped), is interrupted as ever.
+    """
+    before = {number: signal.getsignal(number) for number in HOLDABLE}
+    asked: list[signal.Signals] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if not asked:
+            asked.append(signal.Signals(number))
+            signal.setitimer(signal.ITIMER_REAL, within_s)
+            return
+        first = asked.pop()
+        release()
+        end = before[first]
+        if callable(end):
+            end(first, frame)
+
+    def release() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number in HOLDABLE:
+        signal.signal(number, hold)
+    try:
+        yield
+    finally:
+        release()
+    if asked:
+        signal.raise_signal(asked[0])
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -59,6 +60,7 @@ def test_sigterm_runs_finally_and_is_143():
 
 CHATTER = """
 import sys
+import threading
 from kcore.cli import endings
 def verb():
     while True:
@@ -76,3 +78,55 @@ def test_a_closed_pipe_ends_it_quietly():
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_held_lets_the_piece_end_first(number, raised):
+    done = []
+
+    def verb():
+        with endings.held():
+            os.kill(os.getpid(), number)
+            done.append("held")
+        done.append("not reached")
+
+    handlers = [signal.getsignal(each) for each in endings.HOLDABLE]
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(endings.TERMINATED))
+    try:
+        with pytest.raises(raised):
+            verb()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert done == ["held"]
+    assert [signal.getsignal(each) for each in endings.HOLDABLE] == handlers
+
+
+def test_held_without_a_signal_changes_nothing():
+    handlers = [signal.getsignal(each) for each in endings.HOLDABLE]
+    with endings.held():
+        pass
+    assert [signal.getsignal(each) for each in endings.HOLDABLE] == handlers
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, BrokenPipeError])
+def test_an_error_inside_wins_over_what_was_held(raised):
+    with pytest.raises(raised), endings.held():
+        os.kill(os.getpid(), signal.SIGINT)
+        raise raised
+
+
+def test_held_does_not_hold_for_ever():
+    with pytest.raises(KeyboardInterrupt), endings.held(within_s=0.05):
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(30)  # somebody does not read what is printed
+
+
+def test_whoever_presses_ctrl_c_twice_means_it():
+    done = []
+    with pytest.raises(KeyboardInterrupt), endings.held():
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("not reached")
+    assert done == []

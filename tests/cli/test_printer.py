@@ -1,6 +1,8 @@
 """`kcore consume`: what was printed is what gets committed, on a consumer made up for it."""
 
 import io
+import os
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -123,3 +125,35 @@ def test_a_rebalance_before_a_commit_is_said_and_survived(capsys):
     consumer.refusal = CommitFailedError("rebalanced")
     prints.commit()
     assert "rebalanced before a commit" in capsys.readouterr().err
+
+
+class InterruptedAfter(io.BytesIO):
+    """What a terminal does when Ctrl-C meets a line that has just been printed."""
+
+    def flush(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_right_after_printing_still_commits_it():
+    consumer = MadeUpConsumer({T0: [b"a", b"b"]})
+    prints = printer(consumer, InterruptedAfter())
+    with pytest.raises(KeyboardInterrupt):
+        prints.step()
+    prints.commit()
+    assert consumer.commits == [{T0: 2}]
+
+
+def test_ctrl_c_while_committing_waits_for_the_commit():
+    consumer = MadeUpConsumer({T0: [b"a"]})
+    answered = []
+
+    def commit(offsets):
+        os.kill(os.getpid(), signal.SIGINT)
+        answered.append(offsets)
+
+    consumer.commit = commit
+    prints = printer(consumer)
+    prints.step()
+    with pytest.raises(KeyboardInterrupt):
+        prints.commit()
+    assert len(answered) == 1
