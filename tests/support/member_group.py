@@ -33,7 +33,7 @@ class Session:
     number: int  # in the order in which they began
     runs: list[tuple[int, int, int]] = field(default_factory=list)  # first, last, count
     committed: int | None = None
-    in_doubt: bool = False  # its last commit may have arrived without an answer
+    in_doubt: bool = False  # its last commits may have arrived without an answer
 
     @property
     def first(self) -> int:
@@ -47,6 +47,15 @@ class Session:
     @property
     def count(self) -> int:
         return sum(count for _, _, count in self.runs)
+
+    def ends(self) -> set[int]:
+        """The offsets that its next reader may begin at.
+
+        It commits after each run; of those that were not answered, any may be the last to arrive.
+        """
+        if self.in_doubt:
+            return {last + 1 for _, last, _ in self.runs if last + 1 >= (self.committed or 0)}
+        return {self.committed} if self.committed is not None else set()
 
     def check_whole(self) -> None:
         """It read without a gap and nothing twice."""
@@ -125,7 +134,7 @@ class Sessions:
 
         Every hold reads without a gap and begins where the one before it committed; the last one
         is committed up to the end. Two exceptions: of a member that was killed, or refused, nobody
-        knows whether its last commit arrived before; and who keeps a partition over a rebalance
+        knows which of its last commits arrived before; and who keeps a partition over a rebalance
         reads on where it was.
         """
         for partition, end in ends.items():
@@ -133,8 +142,10 @@ class Sessions:
             for session in (each for each in self.all if each.partition == partition):
                 if session.runs:
                     starts = {committed}
-                    if before is not None and (before.in_doubt or before.member == session.member):
-                        starts.add(before.behind)
+                    if before is not None:
+                        starts |= before.ends()
+                        if before.member == session.member:
+                            starts.add(before.behind)
                     assert session.first in starts, self._story(partition)
                     session.check_whole()
                     before = session
