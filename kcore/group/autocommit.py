@@ -18,6 +18,22 @@ def _ignore(error: KafkaError | None) -> None:
     del error
 
 
+class _Asked:
+    """What one commit is about. latest: what was consumed at the last poll; sent: at the last
+    try.
+    """
+
+    __slots__ = ("latest", "sent")
+
+    def __init__(self, offsets: Offsets) -> None:
+        self.latest = self.sent = offsets
+
+    def renew(self) -> Offsets:
+        """What to send now."""
+        self.sent = self.latest
+        return self.sent
+
+
 class AutoCommit:
     """Its timer only wakes the driver: a commit goes out in a poll, when the records handed over
     are done with.
@@ -28,7 +44,7 @@ class AutoCommit:
         self._membership = membership
         self._committer = committer
         self._next_ms: int | None = None
-        self._in_flight = False
+        self._under_way: list[_Asked] = []
         self._hurry = False  # the last one failed for a passing reason
 
     @property
@@ -53,9 +69,11 @@ class AutoCommit:
         """Commit if the interval is over and nothing is under way."""
         if not self._ctx.config.enable_auto_commit:
             return
+        for asked in self._under_way:
+            asked.latest = self._ctx.host.consumed_offsets() or asked.latest
         if self._next_ms is None:
             self.restart(now_ms)
-        elif now_ms >= self._next_ms and not self._in_flight:
+        elif now_ms >= self._next_ms and not self._under_way:
             self.restart(now_ms)
             if self.possible:
                 self.commit(self._retry_soon)
@@ -64,32 +82,36 @@ class AutoCommit:
         self, then: Callable[[KafkaError | None], None] = _ignore, *, deadline_ms: int | None = None
     ) -> bool:
         """Commit all that is consumed; False if that is nothing. `then(error)` follows, and the
-        event.
+        event. Tried again (until `deadline_ms`), it is what was consumed at the last poll: what
+        stays here is read on meanwhile, and no older commit may follow a newer one.
         """
         offsets = self._ctx.host.consumed_offsets()
         if not offsets:
             return False
-        self._committer.commit(offsets, self._done(offsets, then), deadline_ms=deadline_ms)
+        asked = _Asked(offsets)
+        done = self._done(asked, then)
+        self._committer.commit(offsets, done, deadline_ms=deadline_ms, renew=asked.renew)
         return True
 
     def repeat(self, now_ms: int) -> bool:
         """`handle_poll` where a commit is due and commits what the last one did: it is sent at
         once. False if it is not so.
         """
-        if self._next_ms is None or now_ms < self._next_ms or self._in_flight or not self.possible:
+        if self._next_ms is None or now_ms < self._next_ms or self._under_way or not self.possible:
             return False
         offsets = self._ctx.host.consumed_offsets()
         if not offsets or not self._committer.repeats(offsets):
             return False
         self.restart(now_ms)
-        self._committer.repeat(offsets, self._done(offsets, self._retry_soon), now_ms)
+        self._committer.repeat(offsets, self._done(_Asked(offsets), self._retry_soon), now_ms)
         return True
 
-    def _done(self, offsets: Offsets, then: Callable[[KafkaError | None], None]) -> CommitDone:
-        self._in_flight = True
+    def _done(self, asked: _Asked, then: Callable[[KafkaError | None], None]) -> CommitDone:
+        self._under_way.append(asked)
 
         def done(committed: Offsets, error: KafkaError | None) -> None:
-            self._in_flight = False
+            self._under_way.remove(asked)
+            offsets = asked.sent
             dropped: tuple[TopicPartition, ...] = ()
             if error is None and len(committed) != len(offsets):
                 dropped = tuple(sorted(offsets.keys() - committed.keys()))

@@ -70,7 +70,8 @@ class _Written(NamedTuple):
 
 class CommitOperation(Operation):
     """One commit; `stamps` are the ownership counts of all partitions when it was asked for, None
-    without a membership. repeats: it says what the last one said, and nobody waits for it.
+    without a membership. repeats: it says what the last one said, and nobody waits for it. renew:
+    what to commit when it is sent, each time; None: what was asked for.
     """
 
     what = "the commit"
@@ -84,9 +85,11 @@ class CommitOperation(Operation):
         stamps: Mapping[TopicPartition, int] | None,
         *,
         repeats: bool = False,
+        renew: Callable[[], Offsets] | None = None,
     ) -> None:
         super().__init__(deadline_ms)
         self.repeats = repeats
+        self.renew = renew
         self._committer = committer
         self.offsets = offsets
         self.done = done
@@ -140,12 +143,20 @@ class Committer:
         self._written = _Written({}, {}, [], {})
         self._repeated = Repeated()
 
-    def commit(self, offsets: Offsets, done: CommitDone, *, deadline_ms: int | None) -> None:
+    def commit(
+        self,
+        offsets: Offsets,
+        done: CommitDone,
+        *,
+        deadline_ms: int | None,
+        renew: Callable[[], Offsets] | None = None,
+    ) -> None:
         """Commit; `done(committed, error)` follows. What is in `offsets` and not in `committed` was
         left out.
 
-        deadline_ms: retried until then (C5); None: one try (C6). No offsets: done when all commits
-        asked for earlier are. IllegalArgumentError for a negative offset.
+        deadline_ms: retried until then (C5); None: one try (C6). renew: asked whenever it is sent.
+        No offsets: done when all commits asked for earlier are. IllegalArgumentError for a negative
+        offset.
         """
         for tp, offset in offsets.items():
             if offset.offset < 0:
@@ -154,8 +165,13 @@ class Committer:
                 )
             if offset.leader_epoch >= 0:
                 self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
-        stamps = self._membership.acquired if self._membership.managed else None
-        self.operations.add(CommitOperation(self, dict(offsets), done, deadline_ms, stamps))
+        operation = CommitOperation(
+            self, dict(offsets), done, deadline_ms, self._stamps(), renew=renew
+        )
+        self.operations.add(operation)
+
+    def _stamps(self) -> Mapping[TopicPartition, int] | None:
+        return self._membership.acquired if self._membership.managed else None
 
     def repeats(self, offsets: Offsets) -> bool:
         """Whether these are what the last commit named."""
@@ -165,8 +181,7 @@ class Committer:
         """Commit once more what the last one named, with one try; sent now. To be called while no
         operation is open, and the coordinator is known.
         """
-        stamps = self._membership.acquired if self._membership.managed else None
-        operation = CommitOperation(self, offsets, done, None, stamps, repeats=True)
+        operation = CommitOperation(self, offsets, done, None, self._stamps(), repeats=True)
         self.operations.add(operation)
         self.send(operation, now_ms)
 
@@ -214,6 +229,9 @@ class Committer:
             operation.succeed({})
             return
         objection = self.objection(operation)
+        if objection is None and operation.renew is not None:
+            operation.offsets, operation.stamps = dict(operation.renew()), self._stamps()
+            objection = self.objection(operation)
         if objection is not None:
             operation.fail(self._refusal(operation, objection))
             return

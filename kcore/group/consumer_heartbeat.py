@@ -63,7 +63,8 @@ class _Told(NamedTuple):
 
 class ConsumerHeartbeats:
     """on_target(): the coordinator has said what this member is to have. on_sent(): what is
-    owned is on its way to the coordinator. on_stalled(now_ms): as of the classic protocol (B6).
+    owned is on its way to the coordinator. holds_still(): what is owned is not about to change.
+    on_stalled(now_ms): as of the classic protocol (B6).
     on_fenced(now_ms): the membership is refused for good.
     """
 
@@ -82,9 +83,11 @@ class ConsumerHeartbeats:
         self._on_fenced = on_fenced
         self.on_target: Callable[[], None]  # wired by GroupMember: the two know each other
         self.on_sent: Callable[[], None]
+        self.holds_still: Callable[[], bool]
         self._told: _Told | None = None
         self._changed = False  # the subscription is not what was told
         self._busy = False  # one is on its way
+        self._naming: Owned | None = None  # what it says is owned, if it says so
         self._count = 0  # the membership that timers and `_busy` are about
         self._interval_ms = 0  # not told yet
         self._taken_in = False  # the coordinator may count our member id in, from before
@@ -129,7 +132,7 @@ class ConsumerHeartbeats:
         if self._count == membership.count:
             return
         self._count = membership.count
-        self._busy = False
+        self._busy, self._naming = False, None
         if self._repeated.busy:
             self._repeated = Repeated()
         self._told, self._changed = None, False
@@ -181,10 +184,24 @@ class ConsumerHeartbeats:
             return True
         return self._changed
 
+    def may_take(self, partitions: Owned) -> bool:
+        """Whether all of these can be taken now. The coordinator gives away what a heartbeat does
+        not name that says what is owned: while one is on its way, its answer has to be waited for.
+        """
+        return self._naming is None or partitions <= self._naming
+
     def look_again(self) -> None:
         """The subscription may have changed: if so the coordinator is told at once."""
         told = self._told
         self._changed = told is not None and told.topics != self._topics()
+
+    def correct(self) -> None:
+        """The coordinator assigns what is not subscribed: unless the news is on its way, it has got
+        that wrong (a join lingered, and arrived behind the next one), and is told all again.
+        """
+        told = self._told
+        if told is not None and told.topics == self._topics() and not self._waits:
+            self._told, self._changed = None, True
 
     def _topics(self) -> tuple[str, ...]:
         return tuple(self._ctx.host.subscribed_topics())
@@ -214,7 +231,7 @@ class ConsumerHeartbeats:
             if repeats:
                 repeated.read(good=_tells_nothing(answer, sent))
             if count == membership.count:
-                self._busy = False
+                self._busy, self._naming = False, None
                 self._answered(answer, sent, now_ms, at_ms)
 
         def taken(at_ms: int) -> bool:
@@ -248,9 +265,14 @@ class ConsumerHeartbeats:
             fields["rack_id"] = config.client_rack
         if told is None or told.topics != telling.topics:
             fields["subscribed_topic_names"] = list(telling.topics)
-        if told is None or told.owned != telling.owned:
-            fields["topic_partitions"] = _by_topic(telling.owned)
         self._told, self._changed = telling, False
+        if told is None or told.owned != telling.owned:
+            joining = self._membership.state is ConsumerState.JOINING
+            if joining or self.holds_still():
+                fields["topic_partitions"] = _by_topic(telling.owned)
+                self._naming = telling.owned
+            else:
+                self._told = None  # all of it, once that is over
         return fields
 
     # -- answers -------------------------------------------------------------------------------

@@ -110,8 +110,8 @@ class GroupMember:
                 self._closing.acknowledge(now_ms)
         else:
             self._heartbeats.handle_poll(now_ms)
-            self._autocommit.handle_poll(now_ms)
             self._rebalance.handle_poll(now_ms)
+            self._autocommit.handle_poll(now_ms)
         due = timers.deadline()
         if busy or due < first or not self._quiet:
             return True

@@ -20,6 +20,7 @@ from kcore.group.leaving import Leave, send_leave
 from kcore.group.membership import Membership
 from kcore.group.rebalance import Rebalance
 from kcore.group.reconciliation import Reconciliation
+from kcore.group.states import Step
 from kcore.group.steps import Steps
 
 
@@ -87,6 +88,7 @@ def consumer_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Part
     def make_steps(autocommit: AutoCommit) -> Steps:
         steps = Reconciliation(ctx, membership, heartbeats, autocommit)
         heartbeats.on_target, heartbeats.on_sent = steps.target_told, steps.owned_sent
+        heartbeats.holds_still = lambda: steps.step is Step.IDLE
         return steps
 
     return Parts(membership, heartbeats, CONSUMER_OFFSET_COMMIT, make_steps, heartbeats.leave)

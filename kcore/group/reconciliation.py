@@ -9,6 +9,8 @@ read without a pause. As with the classic protocol, partitions change hands only
     IDLE --poll, fenced--> REVOKING --ack--> IDLE, joining
 
 One reconciliation at a time: where the coordinator changes its mind meanwhile, another follows.
+What the coordinator is told to be owned it takes for all there is, and gives the rest to others:
+nothing is taken while that is on its way, and it is not told while something is being taken.
 """
 
 from __future__ import annotations
@@ -204,10 +206,12 @@ class Reconciliation(Steps):
         seen = (self._ctx.cluster.version, membership.target)
         if seen == self._looked:
             return
-        self._looked = seen
         names = self._resolve(now_ms)
         target = membership.target or frozenset()
         taking = frozenset(each for each in target if each[0] in names)
+        if not self._heartbeats.may_take(taking):
+            return  # the next poll looks again
+        self._looked = seen
         stable = membership.state is ConsumerState.STABLE
         if taking != membership.owned:
             if stable:  # unsubscribed from some of it, which the coordinator is about to hear
@@ -228,6 +232,8 @@ class Reconciliation(Steps):
                 missing = True
             elif self._ctx.host.covers(name):
                 names[topic_id] = name
+            else:
+                self._heartbeats.correct()
         if not missing:
             self._attempts = 0
             self._ctx.timers.cancel(Timer.METADATA)

@@ -12,6 +12,7 @@ from group_world import tp, tps
 
 from kcore.events import (
     GroupJoined,
+    OffsetsCommitted,
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
@@ -354,3 +355,176 @@ def test_n4_answers_to_an_earlier_membership_concern_nobody() -> None:
     world._reply(late, E.FENCED_MEMBER_EPOCH)
     world.settle()
     assert world.member.state is S.JOINING
+
+
+# -- N3: what the coordinator is told, and when ----------------------------------------------------
+
+
+def test_n3_nothing_is_taken_while_the_coordinator_is_told_otherwise() -> None:
+    """It may give away what a heartbeat on its way does not name; its answer says."""
+    world = ConsumerWorld()
+    world.start()
+    world.beat("t1-0 t1-1")
+    world.run(INTERVAL_MS)
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    assert world.said(world.request(BEAT)) == FULL
+    world.poll()
+    assert world.host.owned == []
+    world.beat("t1-0", epoch=2)
+    world.poll()
+    assert world.host.owned == tps("t1-0")
+    assert not world.new_events(PartitionsRevoked)
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+
+
+def test_n3_what_was_to_be_taken_is_when_the_answer_says_nothing_new() -> None:
+    world = ConsumerWorld()
+    world.start()
+    world.beat("t1-0 t1-1")
+    world.run(INTERVAL_MS)
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    world.poll()
+    world.beat()
+    world.poll()
+    assert world.host.owned == tps("t1-0 t1-1")
+
+
+def test_n3_a_heartbeat_that_fails_holds_nothing_up_for_longer() -> None:
+    world = ConsumerWorld()
+    world.start()
+    world.beat("t1-0 t1-1")
+    world.run(INTERVAL_MS)
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    world.poll()
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.poll()
+    assert world.host.owned == tps("t1-0 t1-1")
+
+
+def test_n3_the_next_target_waits_until_it_is_known_what_was_made_of_the_last() -> None:
+    world = stable(await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-0", epoch=2)
+    world.poll()
+    world.run(INTERVAL_MS)
+    world.beat("t1-0 t1-1", epoch=3)
+    world.ack()
+    world.ack()
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    world.new_events()
+    world.poll()
+    assert not world.new_events(PartitionsAssigned)
+    world.beat()
+    world.poll()
+    assert world.new_events(PartitionsAssigned) == [
+        PartitionsAssigned((tp("t1-1"),), tuple(tps("t1-0 t1-1")), 3)
+    ]
+
+
+def test_n3_less_than_what_is_told_can_be_taken_at_once() -> None:
+    world = stable(assigned="t1-0 t1-1", await_acknowledgement=True)
+    world.next_beat()
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    assert world.said(world.request(BEAT)) == FULL | {"owned": tps("t1-0 t1-1")}
+    world.subscribe("t2")
+    world.poll()
+    assert world.new_events(PartitionsRevoked) == [PartitionsRevoked(tuple(tps("t1-0 t1-1")))]
+
+
+def test_n3_a_heartbeat_after_a_failure_does_not_name_what_is_about_to_change() -> None:
+    world = stable(assigned="t1-0", await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    world.poll()
+    assert world.member.step is Step.SHEDDING
+    world.run(INTERVAL_MS)
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    assert world.said(world.request(BEAT)) == {"timeout": 60_000, "topics": ["t1"]}
+    world.beat()
+    world.ack()
+    world.ack()
+    assert world.said(world.request(BEAT)) == FULL | {"owned": tps("t1-1")}
+
+
+# -- N3: auto commit -------------------------------------------------------------------------------
+
+
+def committing() -> ConsumerWorld:
+    """t1-0 is to go, and its commit failed for now."""
+    world = stable(enable_auto_commit=True, auto_commit_interval_ms=1_000, **NO_BACKOFF)
+    world.host.consumed = {tp("t1-0"): OffsetAndMetadata(7), tp("t1-1"): OffsetAndMetadata(9)}
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    for request in world.open(ApiKey.OFFSET_COMMIT):
+        world._reply(request, E.NONE)  # of the interval, before
+    world.settle()
+    world.poll()
+    assert world.member.step is Step.COMMITTING
+    world.answer(ApiKey.OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
+    return world
+
+
+def test_n3_a_commit_that_is_tried_again_commits_what_was_consumed_meanwhile() -> None:
+    world = committing()
+    world.host.consumed[tp("t1-1")] = OffsetAndMetadata(20)
+    world.poll()
+    world.host.consumed[tp("t1-1")] = OffsetAndMetadata(30)  # handed over, and not done with
+    world.run(200)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert world.committed == {
+        tp("t1-0"): OffsetAndMetadata(7),
+        tp("t1-1"): OffsetAndMetadata(20),
+    }
+    (event,) = [one for one in world.new_events(OffsetsCommitted) if one.error is None][-1:]
+    assert event.offsets == world.committed
+
+
+def test_n3_no_commit_of_the_interval_overtakes_one_that_is_tried_again() -> None:
+    world = committing()
+    world.run(3_000, poll_every=100)
+    assert len(world.open(ApiKey.OFFSET_COMMIT)) == 1
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.run(3_000, poll_every=100)
+    assert world.open(ApiKey.OFFSET_COMMIT)  # and then the interval goes on
+
+
+# -- a subscription that the coordinator has wrong -------------------------------------------------
+
+
+def test_a_target_of_topics_that_are_not_subscribed_has_everything_told_again() -> None:
+    """As after a join that lingered on a connection given up, and arrived behind the next one."""
+    world = stable()
+    world.next_beat()
+    world.beat("t1-0 t2-0", epoch=2)
+    world.poll()
+    assert world.said(world.request(BEAT)) == {"timeout": 60_000, "topics": ["t1"]}
+    world.beat("t1-0", epoch=3)
+    world.poll()
+    assert world.host.owned == tps("t1-0")
+    assert world.said(world.request(BEAT)) == FULL | {"owned": tps("t1-0")}
+
+
+def test_it_is_told_again_once_for_each_target() -> None:
+    world = stable(assigned="t1-0")
+    world.next_beat()
+    world.beat("t1-0 t2-0", epoch=2)
+    world.poll()
+    world.beat("t1-0 t2-0", epoch=2)
+    world.run(INTERVAL_MS - 1_000, poll_every=100)
+    assert not world.open(BEAT)
+
+
+def test_a_subscription_that_is_on_its_way_is_not_told_twice() -> None:
+    world = stable("t1-0")
+    world.subscribe("t2")
+    assert world.said(world.request(BEAT)) == {"topics": ["t2"]}
+    world.poll()
+    world.poll()
+    world.beat("t2-0", epoch=2)
+    world.poll()
+    assert world.said(world.request(BEAT)) == {"owned": tps("t2-0")}
