@@ -251,6 +251,9 @@ def _faults(
 @click.option("--topics", type=click.IntRange(1, 1_000))
 @click.option("--partitions", type=click.IntRange(1, 10_000), help="Of each topic.")
 @click.option("--groups", type=click.IntRange(1, 1_000), help="That share the members.")
+@click.option(
+    "--protocol", type=click.Choice(["classic", "consumer", "both"]), help="That members speak."
+)
 @click.option("--duration", type=click.FloatRange(min=0), metavar="SECONDS", help="Of the faults.")
 @click.option(
     "--faults", metavar="WORD[,...]", callback=_faults, help="none, all, cut, node-crash, ..."

@@ -13,8 +13,12 @@ from typing import Any, Final
 from kcore.cli.endings import DONE, REFUSED, RefusalError
 from kcore.cli.sim_page import page_of
 from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
+from kcore.sim.plan import CONSUMER_SINCE
 
 TAIL_LINES: Final = 40
+
+# What members speak: the share of those that speak the consumer protocol (KIP-848).
+PROTOCOLS: Final = {"classic": 0.0, "consumer": 1.0, "both": 0.5}
 _SAY_EVERY: Final = 500  # runs
 
 
@@ -30,6 +34,7 @@ class SimOptions:
     partitions: int | None = None
     groups: int | None = None
     duration: float | None = None
+    protocol: str | None = None
     faults: tuple[str, ...] | None = None
     trace: int = TAIL_LINES
     html: str | None = None  # the file to draw into
@@ -43,6 +48,10 @@ class SimOptions:
         }
         if self.duration is not None:
             given["duration_ms"] = round(self.duration * 1_000)
+        if self.protocol is not None:
+            given["consumer_share"] = PROTOCOLS[self.protocol]
+            if PROTOCOLS[self.protocol]:
+                given["release"] = max(drawn.release, CONSUMER_SINCE)
         if self.faults is not None:
             given["faults"] = faults_of(self.faults, drawn, random.Random, seed)
         return overruled(drawn, **given)
@@ -54,6 +63,8 @@ class SimOptions:
             value = getattr(self, name)
             if value is not None:
                 words.append(f"--{name} {value:g}")
+        if self.protocol is not None:
+            words.append(f"--protocol {self.protocol}")
         if self.faults is not None:
             words.append(f"--faults {','.join(self.faults)}")
         return " ".join(words)

@@ -51,7 +51,7 @@ function groupRows() {
         texts.unshift(`${number} · ${leader} leads · ${many(joined, "member")}`,
           `${number} · ${leader}`);
         tip.push(`${leader} leads, ${many(joined, "member")} joined`);
-      } else tip.push("no leader was told of it");
+      } else tip.push(run.epochs ? "nobody leads: members follow one by one" : "no leader was told of it");
       if (assigned >= 0) tip.push(`all assigned ${figure(assigned - at)} ms after it began`);
       const fill = index % 2 ? "generation-2" : "generation";
       made.bars.push({a: at, b: until, fill, edge: true, top: 3, bottom: 3, texts, tip});

@@ -42,6 +42,17 @@ _REFUSALS: Final = (
     (ApiKey.OFFSET_FETCH, ErrorCode.UNSTABLE_OFFSET_COMMIT),
     (ApiKey.LEAVE_GROUP, ErrorCode.COORDINATOR_NOT_AVAILABLE),
 )
+_CONSUMER_REFUSALS: Final = (
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.UNKNOWN_MEMBER_ID),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.FENCED_MEMBER_EPOCH),
+    (ApiKey.OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH),
+    (ApiKey.OFFSET_COMMIT, ErrorCode.UNKNOWN_MEMBER_ID),
+    (ApiKey.OFFSET_FETCH, ErrorCode.STALE_MEMBER_EPOCH),
+    (ApiKey.OFFSET_FETCH, ErrorCode.UNKNOWN_MEMBER_ID),
+)
 _LATE: Final = (
     ApiKey.FETCH,
     ApiKey.METADATA,
@@ -52,6 +63,7 @@ _LATE: Final = (
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
 )
+_CONSUMER_LATE: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT,) * 3
 _MEMBERS_MAX: Final = 12  # of a small run, however many come
 _PARTITIONS_MAX: Final = 24
 _TOPICS_MAX: Final = 5
@@ -72,6 +84,7 @@ def schedule(world: World, chance: Chance) -> None:
 def heal(world: World) -> None:
     """No fault any more: nodes are up, processes run, everything passes."""
     world.trace.event(What.HEALED, "world")
+    world.healed = True
     world.brokers.cluster.mishaps.clear()
     for peer in world.brokers.peers.values():
         if not peer.up:
@@ -222,14 +235,15 @@ def _leader_move(world: World, chance: Chance) -> None:
 
 
 def _refusal(world: World, chance: Chance) -> None:
-    api, error = chance.one_of(_REFUSALS)
+    more = _CONSUMER_REFUSALS if world.plan.consumer_share else ()
+    api, error = chance.one_of(_REFUSALS + more)
     times = chance.between(1, 3)
     _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))
 
 
 def _late_answer(world: World, chance: Chance) -> None:
-    api = chance.one_of(_LATE)
+    api = chance.one_of(_LATE + _CONSUMER_LATE if world.plan.consumer_share else _LATE)
     delay_ms = chance.between(50, LATE_ANSWER_MAX_MS)
     _say(world, Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.DELAYED, delay_ms=delay_ms))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.events import PartitionsAssigned
 from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Logs, Offsets
@@ -18,6 +19,8 @@ from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     JoinGroupResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -26,7 +29,7 @@ from kcore.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from kcore.coordinator.group import Group
+    from kcore.coordinator.context import AnyGroup
     from kcore.sim.members import Member
     from kcore.sim.network import Wire
     from kcore.sim.watch import Watch
@@ -42,7 +45,7 @@ _TOPIC_IDS_VERSION: Final = 10
 
 
 # A group where it is kept now; None: it is kept nowhere.
-GroupOf = Callable[[str], "Group | None"]
+GroupOf = Callable[[str], "AnyGroup | None"]
 
 
 class GroupBook:
@@ -55,13 +58,21 @@ class GroupBook:
         self.leaders: dict[int, str] = {}
         self.joined: dict[int, set[Member]] = {}  # generation -> who was told that it is in it
         self.members: frozenset[str] = frozenset()  # their ids, before this turn
+        self.epochs: dict[str, int] = {}  # member id -> the epoch it was told (KIP-848)
 
 
 class Judge:
-    """All rules but those about the end (see `settle`)."""
+    """All rules but those about the end (see `settle`).
 
-    def __init__(self, ledger: Ledger, trace: Trace, group_of: GroupOf) -> None:
+    by_epochs: members of the consumer protocol are among them, so that each member of a group may
+    be in an epoch of its own, and partitions change hands one by one.
+    """
+
+    def __init__(
+        self, ledger: Ledger, trace: Trace, group_of: GroupOf, *, by_epochs: bool = False
+    ) -> None:
         self._ledger = ledger
+        self._by_epochs = by_epochs
         self._trace = trace
         self.group_of = group_of
         self.logs = Logs()
@@ -69,6 +80,7 @@ class Judge:
         self.groups: dict[str, GroupBook] = {}
         self.hands: dict[Member, Hands] = {}
         self._topic_names: dict[bytes, str] = {}
+        self._topic_ids: dict[str, bytes] = {}
         self.watch: Watch | None = None
         self.touches = 0  # of groups, since somebody looked at their books
         ledger.asked_watchers.append(self._asked)
@@ -98,7 +110,7 @@ class Judge:
             if self.watch is not None:
                 self.watch.got_on(member, tp)
         spans = {
-            f"{tp.topic}-{tp.partition}": (records[0].offset, records[-1].offset)
+            _name(tp): (records[0].offset, records[-1].offset)
             for tp, records in taken.items()
         }
         self._trace.event(What.DELIVERED, member.name, spans=spans)
@@ -121,6 +133,12 @@ class Judge:
             hands.done.pop(tp, None)
             hands.owned[tp] = event.generation
             hands.since[tp] = len(self.offsets.of(member.group_id, tp).history) - 1
+        if self._by_epochs:
+            self._judge_owners(member, event.added)
+        else:
+            self._judge_generation(member, event)
+
+    def _judge_generation(self, member: Member, event: PartitionsAssigned) -> None:
         book = self.groups[member.group_id]
         owners = book.owners.setdefault(event.generation, {})
         for tp in event.partitions:
@@ -128,13 +146,47 @@ class Judge:
             if owner != member.identity:
                 raise ViolationError(
                     Rule.OWNED_ONCE,
-                    f"{tp.topic}-{tp.partition} is {owner}'s and {member.identity}'s in generation"
+                    f"{_name(tp)} is {owner}'s and {member.identity}'s in generation"
                     f" {event.generation} of {member.group_id}",
                 )
         for tp in event.added:
             self._judge_handover(member, tp, event.generation)
         while len(book.owners) > _GENERATIONS_KEPT:
             del book.owners[next(iter(book.owners))]
+
+    def _judge_owners(self, member: Member, added: Sequence[TopicPartition]) -> None:
+        """Nobody else has what a member of a consumer group gets."""
+        for tp in added:
+            other = self._other_owner(member, tp)
+            if other is not None:
+                raise ViolationError(
+                    Rule.OWNED_ONCE,
+                    f"{_name(tp)} is given to {member.name}, and {other.name}, which is in"
+                    f" {member.group_id}, has not given it up",
+                )
+
+    def _other_owner(self, member: Member, tp: TopicPartition) -> Member | None:
+        """Who has a partition of a consumer group beside the member, which is in it."""
+        group = self.group_of(member.group_id)
+        if not isinstance(group, ConsumerGroup) or not self._counts(group, member, tp):
+            return None
+        for other, hands in self.hands.items():
+            has = other.group_id == member.group_id and not other.ended and tp in hands.owned
+            if has and other is not member and self._counts(group, other, tp):
+                return other
+        return None
+
+    def _counts(self, group: ConsumerGroup, member: Member, tp: TopicPartition) -> bool:
+        """Whether it is one of the group's members, as the coordinator has it, and there. Of those
+        that speak the classic protocol Kafka (4.3) may not know what they have: one that is out may
+        come again as it is, and of a group that goes from one kind to the other and back within a
+        rebalance it takes all to have what they were to get.
+        """
+        known = group.members.get(member.member_id)
+        if known is None or known.epoch < 0:
+            return False
+        at = (self._topic_ids[tp.topic], tp.partition)
+        return member.habits.by_epochs or at in known.assigned or at in known.pending
 
     def _judge_handover(self, member: Member, tp: TopicPartition, generation: int) -> None:
         """Who is in the generation, too, has given it up before: eager members all that they have,
@@ -148,7 +200,7 @@ class Judge:
             if self.hands[other].owned.get(tp, generation + 1) <= generation:
                 raise ViolationError(
                     Rule.OWNED_ONCE,
-                    f"{tp.topic}-{tp.partition} is {member.name}'s in generation {generation} of"
+                    f"{_name(tp)} is {member.name}'s in generation {generation} of"
                     f" {member.group_id}, and {other.name}, which is in it, has not given it up",
                 )
 
@@ -195,6 +247,7 @@ class Judge:
     def topic_made(self, name: str, topic_id: bytes) -> None:
         """Newer requests name topics by id."""
         self._topic_names[topic_id] = name
+        self._topic_ids[name] = topic_id
 
     def turn_begins(self) -> None:
         """Remember who is a member of what, if a commit may be taken in this turn."""
@@ -232,8 +285,33 @@ class Judge:
             book = self.groups[request.group_id]
             book.kept_generation = max(book.kept_generation, request.generation_id)
             book.generation = max(book.generation, request.generation_id)
+        elif isinstance(answer, ConsumerGroupHeartbeatResponse) and not answer.error_code:
+            self._beaten(request, answer)
         elif isinstance(answer, OffsetCommitResponse):
             self._committed(wire, request, answer, asked.version)
+
+    def _beaten(
+        self, request: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
+    ) -> None:
+        """A member's epoch never goes back while it is a member; joining is epoch 0."""
+        book, epoch = self.groups[request.group_id], answer.member_epoch
+        member_id = answer.member_id or request.member_id
+        if request.member_epoch < 0:
+            book.epochs.pop(member_id, None)
+            return
+        before = book.epochs.get(member_id, 0) if request.member_epoch else 0
+        if epoch < before:
+            raise ViolationError(
+                Rule.COHERENT,
+                f"{member_id} of {request.group_id} goes back from epoch {before} to {epoch}",
+            )
+        book.epochs[member_id] = epoch
+        self._generation_seen(request.group_id, book, epoch)
+
+    def _generation_seen(self, group_id: str, book: GroupBook, generation: int) -> None:
+        if generation > book.generation:
+            book.generation = generation
+            self._trace.event(What.GENERATION, group_id, generation=generation)
 
     def _joined(self, wire: Wire, group_id: str, answer: JoinGroupResponse) -> None:
         book = self.groups[group_id]
@@ -241,7 +319,7 @@ class Judge:
         book.joined.setdefault(answer.generation_id, set()).add(member)
         while len(book.joined) > _GENERATIONS_KEPT:
             del book.joined[next(iter(book.joined))]
-        if answer.leader == answer.member_id:
+        if answer.leader == answer.member_id and not self._by_epochs:
             identity = member.identity
             leader = book.leaders.setdefault(answer.generation_id, identity)
             if leader != identity:
@@ -251,10 +329,8 @@ class Judge:
                 )
             while len(book.leaders) > _GENERATIONS_KEPT:
                 del book.leaders[next(iter(book.leaders))]
-        if answer.generation_id > book.generation:
-            book.generation = answer.generation_id
-            self._trace.event(What.GENERATION, group_id, generation=answer.generation_id)
-        elif answer.generation_id < book.generation:
+        self._generation_seen(group_id, book, answer.generation_id)
+        if answer.generation_id < book.generation and not self._by_epochs:
             raise ViolationError(
                 Rule.COHERENT,
                 f"{group_id} goes back from generation {book.generation} to {answer.generation_id}",
@@ -277,7 +353,9 @@ class Judge:
         if not taken:
             return
         book = self.groups[request.group_id]
-        if generation < book.generation:
+        if self._by_epochs:
+            self._judge_committer(self._member_of(wire), request.group_id, taken)
+        elif generation < book.generation:
             raise ViolationError(
                 Rule.COMMIT_FENCED,
                 f"{wire.client.name} of generation {generation} has committed in generation"
@@ -295,8 +373,21 @@ class Judge:
         name, group_id, stray = wire.client.name, request.group_id, not wire.client_open
         for tp, offset in taken.items():
             self.offsets.confirmed(name, group_id, generation, tp, offset, stray=stray)
-        spans = {f"{tp.topic}-{tp.partition}": offset for tp, offset in taken.items()}
+        spans = {_name(tp): offset for tp, offset in taken.items()}
         self._trace.event(What.COMMITTED, wire.client.name, offsets=spans)
+
+    def _judge_committer(
+        self, member: Member, group_id: str, taken: Mapping[TopicPartition, int]
+    ) -> None:
+        """A commit in an older epoch counts as long as nobody else has the partition (KIP-1251)."""
+        for tp in taken:
+            other = self._other_owner(member, tp)
+            if other is not None:
+                raise ViolationError(
+                    Rule.COMMIT_FENCED,
+                    f"{member.name} has committed {_name(tp)} of {group_id}, which"
+                    f" {other.name} has",
+                )
 
     def _member_of(self, wire: Wire) -> Member:
         return cast("Member", wire.client)  # nobody else joins or commits
@@ -314,3 +405,7 @@ class Judge:
             for topic in request.topics
             for partition in topic.partitions
         }
+
+
+def _name(tp: TopicPartition) -> str:
+    return f"{tp.topic}-{tp.partition}"

@@ -33,7 +33,12 @@ _SLACK_MS: Final = 2_000
 _IN_FLIGHT_MAX: Final = 200
 
 # Read by other checkers.
-_WATCHED: Final = {ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
+_WATCHED: Final = {
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+}
 
 _NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
 

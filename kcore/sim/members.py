@@ -14,7 +14,7 @@ from typing import Any, Final
 from kcore.actions import Connect, Disconnect, Send
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.core import ConsumerCore
-from kcore.errors import FencedInstanceIdError, KafkaError
+from kcore.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
 from kcore.events import (
     Closed,
     ErrorRaised,
@@ -74,6 +74,8 @@ class Habits:
     poll_every_ms: int
     max_records: int
     awaits: bool = False  # acknowledges each step of a rebalance
+    remote_assignor: str | None = None
+    by_epochs: bool = False  # speaks the consumer protocol (KIP-848)
     instance_id: str | None = None
     by_pattern: bool = False
 
@@ -118,9 +120,6 @@ class Member:
             "auto_offset_reset": "earliest",
             "enable_auto_commit": habits.commit is Commit.AUTO,
             "auto_commit_interval_ms": 1_000,
-            "partition_assignment_strategy": list(habits.assignors),
-            "session_timeout_ms": plan.session_timeout_ms,
-            "heartbeat_interval_ms": plan.heartbeat_interval_ms,
             "max_poll_interval_ms": plan.max_poll_interval_ms,
             "request_timeout_ms": plan.request_timeout_ms,
             "metadata_max_age_ms": plan.metadata_max_age_ms,
@@ -129,7 +128,27 @@ class Member:
             "max_partition_fetch_bytes": plan.partition_fetch_bytes,
             "enable_incremental_fetch_sessions": plan.fetch_sessions,
         }
-        return ConsumerConfig.from_options(options, await_acknowledgement=habits.awaits)
+        return ConsumerConfig.from_options(
+            options | self._protocol_options(), await_acknowledgement=habits.awaits
+        )
+
+    def _protocol_options(self) -> dict[str, object]:
+        plan, habits = self.stage.plan, self.habits
+        if habits.by_epochs:
+            return {
+                "group_protocol": "consumer",
+                "group_remote_assignor": habits.remote_assignor,
+            }
+        return {
+            "partition_assignment_strategy": list(habits.assignors),
+            "session_timeout_ms": plan.session_timeout_ms,
+            "heartbeat_interval_ms": plan.heartbeat_interval_ms,
+        }
+
+    @property
+    def member_id(self) -> str:
+        """What its group calls it; empty before it is told."""
+        return self.core.group_metadata().member_id
 
     @property
     def local_ms(self) -> int:
@@ -313,14 +332,17 @@ class Member:
         self.drain()
 
     def _complain(self, error: KafkaError) -> None:
-        """The application is told of an error, and goes on; if its name is another's now, it
-        ends.
+        """The application is told of an error, and goes on; if its name is another's, it ends, and
+        comes again if that one has only not left yet.
         """
         self.errors += 1
         self.stage.judge.complained(self)
         self._say(What.ERROR, error=f"{type(error).__name__}: {error}")
         if isinstance(error, FencedInstanceIdError):
             self.end("fenced")
+        elif isinstance(error, UnreleasedInstanceIdError):
+            self.end("refused")
+            self.stage.start_again(self.habits)
 
     # What happens to it --------------------------------------------------------------------------
 

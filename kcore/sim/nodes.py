@@ -7,7 +7,7 @@ from collections import deque
 from kcore.actions import Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
 from kcore.coordinator import CoordinatorConfig
-from kcore.coordinator.group import Group
+from kcore.coordinator.context import AnyGroup
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.stage import Stage
@@ -107,6 +107,11 @@ class NodePeer:
             self.node.handle_deadline(now_ms)
         self._brokers.drain()
 
+    def group(self, group_id: str) -> AnyGroup | None:
+        """A group that is kept here, of either protocol."""
+        coordinator = self.node.groups.coordinator
+        return coordinator.group(group_id) or coordinator.consumer_group(group_id)
+
     def pause(self) -> None:
         """Stand still: connections stay, nothing is said on them."""
         self.paused = True
@@ -129,6 +134,9 @@ class Brokers:
         coordinator = CoordinatorConfig(
             group_initial_rebalance_delay_ms=plan.rebalance_delay_ms,
             offsets_topic_num_partitions=JOURNALS,
+            group_consumer_session_timeout_ms=plan.session_timeout_ms,
+            group_consumer_heartbeat_interval_ms=plan.heartbeat_interval_ms,
+            group_consumer_assignment_interval_ms=plan.assignment_interval_ms,
         )
         config = BrokerConfig(
             release=plan.release, auto_create_topics=False, coordinator=coordinator
@@ -235,10 +243,10 @@ class Brokers:
         self.drain()
         return True
 
-    def group_of(self, group_id: str) -> Group | None:
+    def group_of(self, group_id: str) -> AnyGroup | None:
         """A group where it is kept; None if it is kept nowhere."""
         for peer in self.peers.values():
-            group = peer.node.groups.coordinator.group(group_id)
+            group = peer.group(group_id)
             if group is not None:
                 return group
         return None

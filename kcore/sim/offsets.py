@@ -184,7 +184,8 @@ class Offsets:
         for tp, offset in offsets.items():
             committed = self.of(group_id, tp)
             starts = self._logs.starts(tp)
-            allowed = max(hands.done.get(tp, 0), *committed.candidates(), *starts)
+            begun = committed.candidates(hands.since.get(tp, -1))
+            allowed = max(hands.done.get(tp, 0), *begun, *starts)
             if offset > allowed:
                 raise ViolationError(
                     Rule.COMMIT_BEHIND,

@@ -60,8 +60,12 @@ CLOCKS_BEGIN_MS: Final = (0, 5_000, 86_400_000, 4_000_000_000)
 # How far a node's time of day is off.
 _SKEWS_MS: Final = (0, -150, 40, 60_000, -3_600_000)
 
-# Brokers that know static members (KIP-345).
+# Brokers that know static members (KIP-345), and those that know the consumer protocol.
 _STATIC_SINCE: Final = (2, 3)
+CONSUMER_SINCE: Final = (4, 0)
+
+# Kafka's default.
+_ASSIGNMENT_INTERVAL_MS: Final = 1_000
 
 # What comes on top of timeouts: backoffs, looks at metadata, records that are still to be read.
 _SLACK_MS: Final = 12_000
@@ -109,9 +113,11 @@ class Plan:
     fetch_min_bytes: int = 1
     fetch_sessions: bool = True
     static_share: float = 0.0
+    consumer_share: float = 0.0  # of members that speak the consumer protocol (KIP-848)
     auto_commit_share: float = 0.5
     await_share: float = 0.0  # of members that acknowledge each step of a rebalance
     assignors: tuple[tuple[str, ...], ...] = (("range", "roundrobin"),)
+    remote_assignors: tuple[str | None, ...] = (None,)  # of the consumer protocol
     pattern_share: float = 0.0
     session_timeout_ms: int = 6_000
     heartbeat_interval_ms: int = 1_500
@@ -122,6 +128,14 @@ class Plan:
     poll_every_ms: tuple[int, int] = (100, 900)
     rebalance_delay_ms: int = 0
     release: tuple[int, int] = (4, 3)
+
+    @property
+    def assignment_interval_ms(self) -> int:
+        """How soon one target follows another (KIP-1263). That goes by the time of day: where those
+        of the nodes differ, a group that moves would stand until the other clock has caught up.
+        """
+        skews = {time.skew_ms for time in self.node_times}
+        return 0 if len(skews) > 1 else _ASSIGNMENT_INTERVAL_MS
 
     @property
     def settle_within_ms(self) -> int:
@@ -186,6 +200,8 @@ def draw(chance: Chance, seed: int) -> Plan:
         rebalance_delay_ms=chance.one_of((0, 0, 1_000)),
         release=release,
         node_times=_draw_node_times(chance, brokers),
+        consumer_share=_draw_consumer_share(chance, release),
+        remote_assignors=chance.one_of(((None,), ("uniform",), ("range",), (None, "uniform"))),
     )
 
 
@@ -210,6 +226,12 @@ def _draw_node_times(chance: Chance, brokers: int) -> tuple[NodeTime, ...]:
         )
         for _ in range(brokers)
     )
+
+
+def _draw_consumer_share(chance: Chance, release: tuple[int, int]) -> float:
+    """A third of the runs have the consumer protocol, a sixth both in one group."""
+    share = chance.one_of((0.0, 0.0, 0.0, 1.0, 1.0, 0.5))
+    return share if release >= CONSUMER_SINCE else 0.0
 
 
 def _draw_assignors(chance: Chance, lists: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcore.coordinator.group import Group
 from kcore.sim import faults
 from kcore.sim.chance import Chance, Source
 from kcore.sim.plan import Plan, draw
@@ -83,6 +84,7 @@ def close(world: World) -> None:
     and a join of theirs may be parked: that takes as long as settling does.
     """
     end_ms = world.now_ms + world.plan.settle_within_ms
+    world.ending = True
     for member in list(world.living()):
         member.close()
     left = left_behind(world)
@@ -99,9 +101,10 @@ def left_behind(world: World) -> list[str]:
     for peer in world.brokers.peers.values():
         coordinator = peer.node.groups.coordinator
         for group_id in world.judge.groups:
-            group = coordinator.group(group_id)
-            if group is not None and (group.members or group.pending_join):
-                left.append(f"{group_id} has {[*group.members, *sorted(group.pending_join)]}")
+            group = peer.group(group_id)
+            pending = group.pending_join if isinstance(group, Group) else ()
+            if group is not None and (group.members or pending):
+                left.append(f"{group_id} has {[*group.members, *sorted(pending)]}")
         if coordinator.parked:
             left.append(f"{peer.name} has {coordinator.parked} requests to answer")
     return left

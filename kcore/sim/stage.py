@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from kcore.actions import Connect
     from kcore.sim.judge import Judge
+    from kcore.sim.members import Habits
     from kcore.sim.network import Network, NodeSide
     from kcore.sim.plan import Plan
     from kcore.sim.trace import Trace
@@ -23,7 +24,9 @@ class Schedule(Protocol):
 
 @dataclass(slots=True)
 class Stage:
-    """One run's surroundings. `find` resolves an address; `now()` is the time of the world."""
+    """One run's surroundings. `find` resolves an address; `now()` is the time of the world;
+    `start_again` is for a process that cannot be what it is to be yet.
+    """
 
     plan: Plan
     now: Callable[[], int]
@@ -32,3 +35,4 @@ class Stage:
     judge: Judge
     trace: Trace
     find: Callable[[Connect], NodeSide]
+    start_again: Callable[[Habits], None]

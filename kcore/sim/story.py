@@ -82,6 +82,7 @@ class Story:
     """All that a picture needs."""
 
     end_ms: int
+    by_epochs: bool = False  # generations may be epochs of the consumer protocol
     healed_ms: int | None = None
     settled_ms: int | None = None  # when it had settled
     lanes: list[Lane] = field(default_factory=list)
@@ -107,7 +108,7 @@ class _Teller:
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
-        self._story = Story(_end_of(outcome))
+        self._story = Story(_end_of(outcome), by_epochs=outcome.plan.consumer_share > 0)
         self._processes: dict[int, Process] = {}
         self._by_name: dict[str, list[Lane]] = {}
         self._taken: set[int] = set()  # lanes with a process, by id
@@ -475,6 +476,7 @@ def data_of(story: Story) -> dict[str, Any]:
     places = {lane.name: number for number, lane in enumerate(story.lanes)}
     return {
         "end": story.end_ms,
+        "epochs": story.by_epochs,
         "healed": story.healed_ms,
         "settled": story.settled_ms,
         "groups": [

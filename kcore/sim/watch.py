@@ -6,11 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator import GroupState
+from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.member import ConsumerMember, TopicIdPartition
+from kcore.coordinator.group import Group
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.coordinator.group import Group
     from kcore.sim.members import Member
     from kcore.sim.world import World
 
@@ -134,10 +136,12 @@ def judge_groups(world: World) -> None:
         waiting = 0
         coordinator = peer.node.groups.coordinator
         for group_id in world.judge.groups:
-            group = coordinator.group(group_id)
-            if group is not None:
-                if not peer.up:
-                    raise ViolationError(Rule.COHERENT, f"{peer.name} is down and has {group_id}")
+            group = peer.group(group_id)
+            if group is not None and not peer.up:
+                raise ViolationError(Rule.COHERENT, f"{peer.name} is down and has {group_id}")
+            if isinstance(group, ConsumerGroup):
+                _judge_consumer_group(group)
+            elif group is not None:
                 _judge_group(group)
                 waiting += sum(
                     (member.join is not None) + (member.sync is not None)
@@ -177,3 +181,35 @@ def _judge_group(group: Group) -> None:
     for text, broken in wrong.items():
         if broken:
             raise ViolationError(Rule.COHERENT, f"{group.group_id}, {group.state.name}: {text}")
+
+
+def _judge_consumer_group(group: ConsumerGroup) -> None:
+    members = group.members.values()
+    held: Counter[TopicIdPartition] = Counter()
+    targeted: Counter[TopicIdPartition] = Counter()
+    for member in members:
+        held.update({**member.assigned, **member.pending}.keys())
+    for target in group.target.values():
+        targeted.update(target)
+    named = {m.instance_id: m.member_id for m in members if m.instance_id is not None}
+    wrong = {
+        "a partition is held by two": any(count > 1 for count in held.values()),
+        "a partition is to go to two": any(count > 1 for count in targeted.values()),
+        "others are held than those that members hold": held.keys() != group.holders.keys(),
+        "static members are others than those": named != group.static_members,
+        "somebody is to get something who is no member": not group.target.keys()
+        <= group.members.keys(),
+        "the target is newer than the group": group.target_epoch > group.epoch,
+        "a member is newer than the target": any(m.epoch > group.target_epoch for m in members),
+        "a member has what it is to give up": any(
+            not m.assigned.keys().isdisjoint(m.pending) for m in members
+        ),
+        "a partition is newer than its owner": any(map(_is_behind_its_own, members)),
+    }
+    for text, broken in wrong.items():
+        if broken:
+            raise ViolationError(Rule.COHERENT, f"{group.group_id}, {group.state.name}: {text}")
+
+
+def _is_behind_its_own(member: ConsumerMember) -> bool:
+    return member.epoch >= 0 and any(since > member.epoch for since in member.assigned.values())

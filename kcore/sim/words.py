@@ -102,15 +102,20 @@ def _network(plan: Plan) -> str:
 
 
 def _members(plan: Plan) -> str:
-    lists = " or ".join(", ".join(names) for names in plan.assignors)
+    lists = [", ".join(names) for names in plan.assignors] if plan.consumer_share < 1 else []
+    if plan.consumer_share:
+        lists += [name or "as the broker likes" for name in plan.remote_assignors]
     rest = [f"{share(plan.static_share)} of members are static"] if plan.static_share else []
+    if plan.consumer_share:
+        rest.append(f"{share(plan.consumer_share)} speak the consumer protocol")
     if plan.auto_commit_share:
         rest.append(f"{share(plan.auto_commit_share)} commit automatically")
     if plan.pattern_share:
         rest.append(f"{share(plan.pattern_share)} subscribe by pattern")
     if plan.await_share:
         rest.append(f"{share(plan.await_share)} acknowledge each step of a rebalance")
-    return f"Assignors: {lists}." + (f" {', '.join(rest)}.".capitalize() if rest else "")
+    habits = f" {', '.join(rest)}.".capitalize() if rest else ""
+    return f"Assignors: {' or '.join(lists)}.{habits}"
 
 
 def _timeouts(plan: Plan) -> str:

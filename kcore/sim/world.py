@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from kcore.actions import Connect
-from kcore.coordinator.group import Group
+from kcore.coordinator.context import AnyGroup
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.judge import Judge
@@ -31,6 +31,9 @@ _TURNS_PER_PEER: Final = 300
 
 _MEMBERS_PER_TOUCH: Final = 10
 
+# How soon a supervisor starts a process that was refused.
+_SUPERVISOR_MS: Final = 2_000
+
 
 class World:
     """Peers, and a heap of what is to come."""
@@ -45,13 +48,24 @@ class World:
         self._chance = chance
         ledger = Ledger(plan, self.trace)
         self.ledger = ledger
-        self.judge = Judge(ledger, self.trace, self._group_of)
+        self.judge = Judge(
+            ledger, self.trace, self._group_of, by_epochs=plan.consumer_share > 0
+        )
         self.network = Network(
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )
         self.stage = Stage(
-            plan, self.now, self.at, self.network, self.judge, self.trace, self._find
+            plan,
+            self.now,
+            self.at,
+            self.network,
+            self.judge,
+            self.trace,
+            self._find,
+            self._start_again,
         )
+        self.healed = False  # nothing goes wrong any more
+        self.ending = False  # everybody leaves
         self.brokers = Brokers(self.stage, chance)
         self.watch = self.judge.watch = Watch(self)
         self.topics: list[str] = []
@@ -109,7 +123,7 @@ class World:
     def _find(self, action: Connect) -> NodeSide:
         return self.brokers.find(action)
 
-    def _group_of(self, group_id: str) -> Group | None:
+    def _group_of(self, group_id: str) -> AnyGroup | None:
         return self.brokers.group_of(group_id)
 
     def _draw_slot(self, number: int) -> Habits:
@@ -132,6 +146,8 @@ class World:
             awaits=chance.happens(plan.await_share),
             instance_id=f"i{number + 1}" if chance.happens(plan.static_share) else None,
             by_pattern=chance.happens(plan.pattern_share),
+            by_epochs=(by_epochs := chance.happens(plan.consumer_share)),
+            remote_assignor=chance.one_of(plan.remote_assignors) if by_epochs else None,
         )
 
     def _draw_topics(self, number: int) -> tuple[str, ...]:
@@ -158,7 +174,17 @@ class World:
         self.started += 1
         member = Member(self.stage, slot, self._chance.fork(), self.started)
         self.members.append(member)
+        if self.healed:
+            member.hurry()
         return member
+
+    def _start_again(self, slot: Habits) -> None:
+        """A supervisor starts a process again, unless its name is taken by then."""
+        self.at(self.now_ms + _SUPERVISOR_MS, self._supervise, slot)
+
+    def _supervise(self, slot: Habits) -> None:
+        if not self.ending and slot.name not in {member.name for member in self.living()}:
+            self.start_member(slot)
 
     def living(self) -> list[Member]:
         """Members whose process is there."""

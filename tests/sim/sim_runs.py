@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from typing import Any
 
 from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
-from kcore.sim.plan import NodeTime
+from kcore.sim.plan import CONSUMER_SINCE, NodeTime
 
 # Where most bugs have their chance.
 BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
@@ -27,7 +29,14 @@ def well(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def busy(seed: int) -> Outcome:
+def drawn_of(seed: int, consumer_share: float) -> Outcome:
+    """As drawn, but for who speaks the consumer protocol."""
+    plan = plan_of(random.Random, seed)
+    release = max(plan.release, CONSUMER_SINCE)
+    return run(replace(plan, release=release, consumer_share=consumer_share))
+
+
+def busy(seed: int, **more: Any) -> Outcome:
     """A run in which a lot goes wrong."""
     return run(
         Plan(
@@ -39,5 +48,6 @@ def busy(seed: int) -> Outcome:
             faults=dict.fromkeys(BUSY, 2_500),
             max_poll_interval_ms=20_000,
             node_times=(NodeTime(0, -20_000, 0), NodeTime(86_400_000, 20_000, 60_000)),
+            **more,
         )
     )

@@ -1,0 +1,192 @@
+"""Bugs planted into the consumer protocol (KIP-848), on either side; see test_sim_canaries."""
+
+from collections import Counter
+
+import pytest
+from sim_runs import busy, drawn_of
+
+from kcore.broker.cluster import Journal
+from kcore.coordinator import commits
+from kcore.coordinator.consumer.beat import Beat
+from kcore.coordinator.consumer.fencing import Fencing
+from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.heartbeats import Heartbeats
+from kcore.coordinator.desk import Desk
+from kcore.fetch.positions import Positions
+from kcore.group.consumer_heartbeat import ConsumerHeartbeats
+from kcore.group.consumer_states import ConsumerInput, ConsumerState
+from kcore.group.reconciliation import Reconciliation
+from kcore.group.states import Step
+from kcore.sim import Rule
+from kcore.wire.codes import ErrorCode as E
+from kcore.wire.messages import ConsumerGroupHeartbeatResponse
+
+SEEDS = 30
+
+
+def every(count):
+    """Says True every so many calls."""
+    calls = [0]
+
+    def it_is_time():
+        calls[0] += 1
+        return calls[0] % count == 0
+
+    return it_is_time
+
+
+def any_epoch_may_commit(patch):
+    patch.setattr(commits, "check_commit", lambda *_: E.NONE)
+
+
+def give_what_others_still_have(patch):
+    patch.setattr(ConsumerGroup, "is_held", lambda self, partition: False)
+
+
+def silence_is_no_matter(patch):
+    """Members that are gone stay members."""
+    patch.setattr(Fencing, "expire", lambda self, key, epoch, now_ms: None)
+
+
+def the_first_target_is_the_last(patch):
+    """Who comes and who goes changes nothing for the others."""
+    patch.setattr(Beat, "_may_assign", lambda self: not self._group.target_wall_ms)
+
+
+def never_answer(patch):
+    """Every tenth heartbeat is forgotten."""
+    original, due = Desk.answer, every(10)
+
+    def answer(self, ticket, message):
+        if not isinstance(message, ConsumerGroupHeartbeatResponse) or not due():
+            original(self, ticket, message)
+
+    patch.setattr(Desk, "answer", answer)
+
+
+def epochs_go_back(patch):
+    original, due = Desk.answer, every(20)
+
+    def answer(self, ticket, message):
+        if isinstance(message, ConsumerGroupHeartbeatResponse) and message.member_epoch > 1:
+            message.member_epoch -= due()
+        original(self, ticket, message)
+
+    patch.setattr(Desk, "answer", answer)
+
+
+def assignments_are_left_out(patch):
+    """A heartbeat that asks for nothing is told of nothing new."""
+    original, due = Heartbeats._response, every(4)
+
+    def response(self, request, beat):
+        found = original(self, request, beat)
+        if request.member_epoch > 0 and due():
+            found.assignment = None
+        return found
+
+    patch.setattr(Heartbeats, "_response", response)
+
+
+def lose_journal_entries(patch):
+    original, due = Journal.append, every(3)
+
+    def append(self, items):
+        original(self, [] if due() else list(items))
+
+    patch.setattr(Journal, "append", append)
+
+
+def take_what_was_not_given_up(patch):
+    """A member says that it has given something up before its application has."""
+    original = Reconciliation._begin
+
+    def begin(self, now_ms):
+        original(self, now_ms)
+        membership = self._membership
+        if self.step is not Step.IDLE and membership.state is ConsumerState.RECONCILING:
+            membership.owned = self._taking
+            membership.move(ConsumerInput.RECONCILED)
+
+    patch.setattr(Reconciliation, "_begin", begin)
+
+
+def stop_heartbeats(patch):
+    """After the first ones."""
+    original = ConsumerHeartbeats._send
+    sent = Counter()
+
+    def send(self, now_ms):
+        sent[self] += 1
+        if sent[self] < 4:
+            original(self, now_ms)
+
+    patch.setattr(ConsumerHeartbeats, "_send", send)
+
+
+def go_on_after_being_fenced(patch):
+    """Nobody tells the application that it has lost what it had."""
+
+    def lose(self, now_ms):
+        self._join("fenced, and never mind")
+
+    patch.setattr(Reconciliation, "_lose", lose)
+
+
+def never_take_what_is_new(patch):
+    """Only the first assignment is looked at."""
+    original = Reconciliation._look
+
+    def look(self, now_ms):
+        if self._membership.owned is None:
+            original(self, now_ms)
+
+    patch.setattr(Reconciliation, "_look", look)
+
+
+def deliver_twice(patch):
+    """Reading begins one record before what is committed."""
+    original = Positions.apply_committed
+
+    def apply(self, offsets):
+        back = {
+            tp: one and one._replace(offset=max(0, one.offset - 1)) for tp, one in offsets.items()
+        }
+        original(self, back)
+
+    patch.setattr(Positions, "apply_committed", apply)
+
+
+BUGS = [
+    any_epoch_may_commit,
+    give_what_others_still_have,
+    silence_is_no_matter,
+    the_first_target_is_the_last,
+    never_answer,
+    epochs_go_back,
+    assignments_are_left_out,
+    lose_journal_entries,
+    take_what_was_not_given_up,
+    stop_heartbeats,
+    go_on_after_being_fenced,
+    never_take_what_is_new,
+    deliver_twice,
+]
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0], ids=["both", "consumer"])
+def test_without_one_all_is_well(share):
+    for seed in range(1, 6):
+        assert busy(seed, consumer_share=share).violation is None
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_found(bug, monkeypatch):
+    bug(monkeypatch)
+    for seed in range(1, SEEDS):
+        outcome = busy(seed, consumer_share=1.0) if seed % 2 else drawn_of(seed, 1.0)
+        violation = outcome.violation
+        if violation is not None:
+            assert violation.rule is not Rule.NO_FAULT, str(violation)
+            return
+    pytest.fail(f"{SEEDS} seeds do not find it")
