@@ -74,3 +74,24 @@ def test_a_page_that_cannot_be_written(tmp_path):
     done = sim("--faults", "none", "--duration", "1", "--html", str(path))
     assert done.exit_code == 1
     assert "the page cannot be written" in done.output + done.stderr
+
+
+def test_the_protocol_of_members_is_part_of_the_command(tmp_path):
+    path = tmp_path / "run.html"
+    arguments = ("--seed", "2", "--faults", "none", "--duration", "4", "--protocol", "consumer")
+    done = sim(*arguments, "--html", str(path))
+    assert done.exit_code == 0, done.output
+    assert "consumer_share=1.0" in done.output
+    text = path.read_text("utf-8")
+    assert "kcore sim --seed 2 --duration 4 --protocol consumer --faults none" in text
+    assert "100 % speak the consumer protocol" in text
+    assert "consumer_share=0.0" in sim(*arguments[:-1], "classic").output
+
+
+def test_brokers_are_as_new_as_the_protocol_needs():
+    old = next(seed for seed in range(1, 50) if "release=(2, 1)" in sim_quietly(seed))
+    assert "release=(4, 0)" in sim_quietly(old, "--protocol", "both")
+
+
+def sim_quietly(seed, *more):
+    return sim("--seed", str(seed), "--faults", "none", "--duration", "1", *more).output

@@ -102,6 +102,7 @@ def take_what_was_not_given_up(patch):
     original = Reconciliation._begin
 
     def begin(self, now_ms):
+        self._heartbeats.holds_still = lambda: True
         original(self, now_ms)
         membership = self._membership
         if self.step is not Step.IDLE and membership.state is ConsumerState.RECONCILING:

@@ -1,7 +1,7 @@
 """Whole runs: what a clean world comes to, what faults do, and that many members are no matter."""
 
 import pytest
-from sim_runs import drawn, run, well
+from sim_runs import drawn, drawn_of, run, well
 
 from kcore.sim import Fault, Plan
 from kcore.sim.plan import NodeTime
@@ -27,8 +27,28 @@ def test_seeds_go_well(seed):
     well(drawn(seed))
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0], ids=["both", "consumer"])
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_seeds_of_the_consumer_protocol_go_well(seed, share):
+    well(drawn_of(seed, share))
+
+
+@pytest.mark.parametrize(
+    ("seed", "share"),
+    [
+        (1222, 1.0),  # an older commit behind a newer one
+        (4248, 1.0),  # partitions taken that the coordinator was giving away
+        (6879, 0.5),  # the same
+        (9476, 0.5),  # an older join behind a newer one
+    ],
+)
+def test_seeds_that_found_something_go_well(seed, share):
+    well(drawn_of(seed, share))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0], ids=["classic", "consumer"])
 @pytest.mark.parametrize("kind", Fault, ids=lambda kind: kind.value)
-def test_every_kind_of_fault_happens_and_is_got_over(kind):
+def test_every_kind_of_fault_happens_and_is_got_over(kind, share):
     plan = Plan(
         seed=5,
         members=4,
@@ -37,6 +57,7 @@ def test_every_kind_of_fault_happens_and_is_got_over(kind):
         partitions=4,
         faults={kind: 1_000},
         static_share=0.5,
+        consumer_share=share,
         duration_ms=12_000,
         latency_ms=(1, 10),
         split_share=0.1,
