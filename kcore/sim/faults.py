@@ -98,14 +98,16 @@ def heal(world: World) -> None:
         member.hurry()
         member.resume_process()
         member.resume_partitions()
-    if world.plan.static_share and _UNSEEN & world.plan.faults.keys():
-        world.at(world.now_ms + 2 * world.plan.session_timeout_ms, _nudge, world)
+    plan = world.plan
+    unseen = _UNSEEN & plan.faults.keys() or 0 < plan.consumer_share < 1
+    if plan.static_share and unseen:
+        world.at(world.now_ms + 2 * plan.session_timeout_ms, _nudge, world)
 
 
 def _nudge(world: World) -> None:
     """Ask for rebalances where static members may have come back: none begins by that (KIP-345),
     and a leader is not told to assign (KIP-814), so that partitions and subscriptions that came
-    meanwhile are nobody's until somebody asks.
+    meanwhile, and what members of the other protocol left behind, are nobody's until somebody asks.
     """
     for member in list(world.living()):
         member.rejoin()
