@@ -9,7 +9,7 @@ from typing import Any
 from kcore.errors import IllegalArgumentError, InvalidTopicError
 from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_TIMEOUT_MS
 from kcore.settings.parsers import is_legal_name
-from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 MAX_INT64 = (1 << 63) - 1
 
@@ -62,7 +62,13 @@ def topic_names(values: object) -> frozenset[str]:
 
 
 def pattern_text(value: object) -> str:
-    """A regular expression as text. TypeError, IllegalArgumentError."""
+    """A regular expression as text; one that brokers match is for them to judge. TypeError,
+    IllegalArgumentError.
+    """
+    if isinstance(value, SubscriptionPattern):
+        if not isinstance(value.pattern, str) or not value.pattern:
+            raise IllegalArgumentError(f"pattern must be a regular expression, not {value!r}")
+        return value.pattern
     text = value.pattern if isinstance(value, re.Pattern) else value
     if not isinstance(text, str):
         raise TypeError(f"pattern must be a regular expression, not {value!r}")

@@ -19,7 +19,8 @@ from kcore.errors import (
     NoGroupIdError,
     UnassignedPartitionError,
 )
-from kcore.structs import ConsumerGroupMetadata, TopicPartition
+from kcore.group.config import CONSUMER
+from kcore.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from kcore.events import Event
@@ -74,19 +75,29 @@ class Verbs:
         pattern: Any = None,
         listener: Any = None,
     ) -> None:
-        """Read these topics, or all whose name the regular expression matches from its start.
+        """Read these topics, or all whose name the regular expression matches from its start. A
+        SubscriptionPattern is matched by the brokers (`group_protocol="consumer"`), with whole
+        names.
 
         Replaces the subscription before. Without a group_id all their partitions are read. No
         topics at all is `unsubscribe`. The assignment changes in the next poll.
 
         listener: a ConsumerRebalanceListener, or anything with its methods.
         IllegalStateError after `assign`. IllegalArgumentError (a ValueError): both or neither of
-        topics and pattern. TypeError. InvalidTopicError.
+        topics and pattern; or a SubscriptionPattern where no broker is asked. TypeError.
+        InvalidTopicError.
         """
         text = None if pattern is None else arguments.pattern_text(pattern)
         names = arguments.topic_names(topics)
         if (text is None and topics == ()) or (text is not None and names):
             raise IllegalArgumentError("give either topics or a pattern")
+        remote = isinstance(pattern, SubscriptionPattern)
+        settings = self._settings
+        if remote and (settings.group_id is None or settings.group_protocol != CONSUMER):
+            raise IllegalArgumentError(
+                "a SubscriptionPattern needs a group_id and group_protocol='consumer'; a regular"
+                " expression as a string is matched here"
+            )
         if listener is not None:
             self._bridge.check(listener)
         wish = "topics" if text is None else "pattern"
@@ -103,6 +114,8 @@ class Verbs:
                 self._groupless.keep_only_covered(now)
             elif text is None:
                 self._engine.core.subscribe(names, now)
+            elif remote:
+                self._engine.core.subscribe_remote_pattern(text, now)
             else:
                 self._engine.core.subscribe_pattern(text, now)
             self._wish = wish
@@ -149,7 +162,9 @@ class Verbs:
             )
 
     def subscription(self) -> set[str] | None:
-        """The topics subscribed to, or matched by the pattern now; None without a subscription."""
+        """The topics subscribed to, or matched by the pattern now (of a SubscriptionPattern: those
+        of which something is assigned); None without a subscription.
+        """
         if self._wish not in ("topics", "pattern"):
             return None
         if self._groupless is not None:

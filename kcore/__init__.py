@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kcore.structs import MemberState as MemberState
     from kcore.structs import OffsetAndMetadata as OffsetAndMetadata
     from kcore.structs import OffsetAndTimestamp as OffsetAndTimestamp
+    from kcore.structs import SubscriptionPattern as SubscriptionPattern
     from kcore.structs import TopicPartition as TopicPartition
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ _HOMES = {
     "OffsetAndMetadata": "kcore.structs",
     "OffsetAndTimestamp": "kcore.structs",
     "PartitionBatch": "kcore.records.batch",
+    "SubscriptionPattern": "kcore.structs",
     "TopicPartition": "kcore.structs",
 }
 
@@ -63,6 +65,7 @@ __all__ = [
     "Producer",
     "ProducerConfig",
     "ProducerCore",
+    "SubscriptionPattern",
     "TopicPartition",
 ]
 

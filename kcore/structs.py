@@ -35,6 +35,14 @@ class OffsetAndTimestamp(NamedTuple):
     leader_epoch: int = -1
 
 
+class SubscriptionPattern(NamedTuple):
+    """A regular expression (RE2) that the brokers match with topics' whole names, for
+    `group_protocol="consumer"` (KIP-848; Java: SubscriptionPattern).
+    """
+
+    pattern: str
+
+
 class MemberState:
     """What ConsumerGroupMetadata.state can say (the values of kafka-python's MemberState)."""
 

@@ -145,8 +145,29 @@ class Refresher:
             self._equivalent = 0  # asked because of its age
         self._view.requested = False
         self._in_flight = True
+        if self._view.unnamed:
+            ids, self._view.unnamed = self._view.unnamed, frozenset()
+            self._links.send(
+                node, ApiKey.METADATA, lambda _: names_request(ids), self._named, now_ms
+            )
+            return
         self._asked = self._wanted()
         self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
+
+    def _named(self, answer: Answer, now_ms: int) -> None:
+        """Names of ids were told, with all else about their topics. Whoever wants to keep them says
+        so by `set_topics`; an id that is not known is asked for again by who needs it.
+        """
+        self._in_flight = False
+        body = answer.body
+        if body is None or body.error_code:
+            self._failed(now_ms)
+            return
+        self._view.take(body, answer.version, keep=None)
+        self._links.set_nodes(self._view.nodes(), now_ms)
+        self._backoff_until = now_ms + self._backoff(0)
+        self._view.requested = True  # what was to be asked for by name
+        self._emit(MetadataUpdated(self._view.version))
 
     def _wanted(self) -> set[str] | None:
         return None if self._topics is None else self._topics | self._transient.keys()
@@ -210,6 +231,13 @@ class Refresher:
         if missing != self._missing:
             self._missing = frozenset(missing)
             self._emit(TopicsMissing(self._missing))
+
+
+def names_request(topic_ids: frozenset[bytes]) -> MetadataRequest:
+    """A Metadata request for topics by their ids (v12, Kafka 3.1)."""
+    cls = MetadataRequest.MetadataRequestTopic
+    topics = [cls(topic_id=topic_id, name=None) for topic_id in sorted(topic_ids)]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 
 
 def metadata_request(

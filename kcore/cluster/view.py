@@ -43,10 +43,11 @@ class Taken(Value, frozen=False):
 
 
 class Metadata:
-    """See the module's text. `requested` and `see` are read by the refresher."""
+    """See the module's text. `requested` and `unnamed` are read by the refresher."""
 
     def __init__(self) -> None:
         self.requested = False  # somebody needs a refresh
+        self.unnamed: frozenset[bytes] = frozenset()  # ids whose topics somebody wants to know
         self.cluster_id: str | None = None
         self.controller_id = -1
         self._version = 0
@@ -114,6 +115,11 @@ class Metadata:
 
     def request_update(self) -> None:
         """Ask for a refresh as soon as its backoff allows."""
+        self.requested = True
+
+    def request_names(self, topic_ids: frozenset[bytes]) -> None:
+        """Ask what topics these ids stand for, as soon as the backoff of refreshes allows."""
+        self.unnamed = topic_ids
         self.requested = True
 
     def see_epoch(self, tp: TopicPartition, epoch: int) -> bool:

@@ -166,6 +166,9 @@ class ClusterView(Protocol):
     def request_update(self) -> None:
         """Ask for a refresh as soon as its backoff allows."""
 
+    def request_names(self, topic_ids: frozenset[bytes]) -> None:
+        """Ask what topics these ids stand for, as soon as the backoff of refreshes allows."""
+
     def see_epoch(self, tp: TopicPartition, epoch: int) -> bool:
         """Note a leader epoch seen elsewhere; if it is newer than ours, a refresh is asked for.
         True if newer.

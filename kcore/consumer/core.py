@@ -20,6 +20,7 @@ from kcore.consumer.subscription import Subscription
 from kcore.errors import IllegalStateError, InvalidGroupIdError, KafkaError
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
+from kcore.group.config import CONSUMER
 from kcore.group.member import GroupMember
 from kcore.records import ConsumerRecord
 from kcore.records.columns import Columns
@@ -118,6 +119,19 @@ class ConsumerCore(ClientCore):
         self._need_group("subscribe")
         self._subscription.subscribe_pattern(pattern)
         self._subscription.match(self._view)
+        self._subscription_changed(now_ms)
+
+    def subscribe_remote_pattern(self, pattern: str, now_ms: int) -> None:
+        """Be a group member reading every topic that matches in the brokers' eyes (RE2, KIP-848):
+        for group_protocol="consumer", else IllegalStateError.
+        """
+        self._need_group("subscribe")
+        if self.config.group_protocol != CONSUMER:
+            raise IllegalStateError(
+                "patterns that brokers match need group_protocol='consumer'; a regular expression"
+                " as a string is matched here"
+            )
+        self._subscription.subscribe_remote_pattern(pattern)
         self._subscription_changed(now_ms)
 
     def assign(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
@@ -367,7 +381,11 @@ class ConsumerCore(ClientCore):
         return set(self._positions.assigned())
 
     def subscription(self) -> set[str]:
-        """The topics subscribed, or matched by the pattern now."""
+        """The topics subscribed, or matched by the pattern now; of a pattern that brokers match,
+        those of which something is assigned.
+        """
+        if self._subscription.remote_pattern is not None:
+            return {tp.topic for tp in self._positions.assigned()}
         return set(self._subscription.topics)
 
     def paused(self) -> set[TopicPartition]:

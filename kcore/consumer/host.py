@@ -35,8 +35,14 @@ class Host:
     # -- GroupHost ---------------------------------------------------------------------------------
 
     def subscribed_topics(self) -> list[str]:
-        """Sorted; for a pattern the topics that match now; empty without a subscription."""
+        """Sorted; for a pattern the topics that match now; empty without a subscription, and for a
+        pattern that brokers match.
+        """
         return sorted(self._subscription.topics)
+
+    def remote_pattern(self) -> str | None:
+        """The pattern that brokers are to match; None if there is none."""
+        return self._subscription.remote_pattern
 
     def covers(self, topic: str) -> bool:
         """Whether the topic is inside the subscription or the pattern."""

@@ -17,6 +17,7 @@ class Mode(Enum):
     NONE = "nothing is subscribed"
     TOPICS = "topics are subscribed"
     PATTERN = "a pattern is subscribed"
+    REMOTE_PATTERN = "a pattern that brokers match is subscribed"
     MANUAL = "partitions are assigned by hand"
 
 
@@ -26,13 +27,14 @@ class Subscription:
     def __init__(self, *, exclude_internal_topics: bool) -> None:
         self.mode = Mode.NONE
         self.pattern: re.Pattern[str] | None = None
+        self.remote_pattern: str | None = None
         self._topics: frozenset[str] = frozenset()
         self._exclude_internal = exclude_internal_topics
 
     @property
     def automatic(self) -> bool:
         """Whether a group decides."""
-        return self.mode in (Mode.TOPICS, Mode.PATTERN)
+        return self.mode in (Mode.TOPICS, Mode.PATTERN, Mode.REMOTE_PATTERN)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -40,7 +42,11 @@ class Subscription:
         return self._topics
 
     def covers(self, topic: str) -> bool:
-        """Whether the topic is inside the wish, also if the view has not shown it yet."""
+        """Whether the topic is inside the wish, also if the view has not shown it yet; of a pattern
+        that brokers match they alone know, so that whatever they give is.
+        """
+        if self.mode is Mode.REMOTE_PATTERN:
+            return True
         if self.mode is Mode.PATTERN:
             assert self.pattern is not None
             return self.pattern.match(topic) is not None
@@ -56,6 +62,11 @@ class Subscription:
         self._enter(Mode.PATTERN)
         self.pattern = re.compile(pattern)
 
+    def subscribe_remote_pattern(self, pattern: str) -> None:
+        """Every topic whose name matches the regular expression (RE2) in the brokers' eyes."""
+        self._enter(Mode.REMOTE_PATTERN)
+        self.remote_pattern = pattern
+
     def assign(self) -> None:
         """Partitions by hand."""
         self._enter(Mode.MANUAL)
@@ -63,7 +74,7 @@ class Subscription:
     def clear(self) -> None:
         """Nothing is wanted any more."""
         self.mode = Mode.NONE
-        self.pattern = None
+        self.pattern = self.remote_pattern = None
         self._topics = frozenset()
 
     def match(self, view: ClusterView) -> bool:

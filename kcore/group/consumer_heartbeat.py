@@ -47,6 +47,12 @@ _TAKES_TARGETS: Final = (
 # What a join is answered where the member id, or the instance id, is in already. (A member id: not
 # by Kafka 4.3, which takes the member back in.)
 _STILL_IN: Final = (ErrorCode.UNRELEASED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
+# From this version on there is a place for a pattern.
+_PATTERN_VERSION: Final = 1
+_TOO_OLD_FOR_PATTERNS: Final = (
+    "this one does not match a SubscriptionPattern; a regular expression as a string is matched"
+    " here"
+)
 _TOO_OLD: Final = (
     "group_protocol='consumer' needs brokers that serve it: Apache Kafka 4.0 or later, with"
     " 'consumer' among group.coordinator.rebalance.protocols; group_protocol='classic' works with"
@@ -58,7 +64,12 @@ class _Told(NamedTuple):
     """What the coordinator was told of this member."""
 
     topics: tuple[str, ...]
+    pattern: str | None
     owned: Owned
+
+    def same_wish(self, topics: tuple[str, ...], pattern: str | None) -> bool:
+        """Whether that is the subscription that it was told."""
+        return self.topics == topics and self.pattern == pattern
 
 
 class ConsumerHeartbeats:
@@ -193,18 +204,19 @@ class ConsumerHeartbeats:
     def look_again(self) -> None:
         """The subscription may have changed: if so the coordinator is told at once."""
         told = self._told
-        self._changed = told is not None and told.topics != self._topics()
+        self._changed = told is not None and not told.same_wish(*self._wish())
 
     def correct(self) -> None:
         """The coordinator assigns what is not subscribed: unless the news is on its way, it has got
         that wrong (a join lingered, and arrived behind the next one), and is told all again.
         """
         told = self._told
-        if told is not None and told.topics == self._topics() and not self._waits:
+        if told is not None and told.same_wish(*self._wish()) and not self._waits:
             self._told, self._changed = None, True
 
-    def _topics(self) -> tuple[str, ...]:
-        return tuple(self._ctx.host.subscribed_topics())
+    def _wish(self) -> tuple[tuple[str, ...], str | None]:
+        host = self._ctx.host
+        return tuple(host.subscribed_topics()), host.remote_pattern()
 
     # -- one heartbeat -------------------------------------------------------------------------
 
@@ -219,6 +231,8 @@ class ConsumerHeartbeats:
             own = not joining or version >= _OWN_ID_VERSION
             if count == membership.count:
                 membership.named |= own
+            if version < _PATTERN_VERSION and "subscribed_topic_regex" in fields:
+                raise UnsupportedVersionError(_TOO_OLD_FOR_PATTERNS)
             return ConsumerGroupHeartbeatRequest(
                 group_id=config.group_id,
                 member_id=sent.member_id if own else "",
@@ -257,7 +271,7 @@ class ConsumerHeartbeats:
     def _news(self) -> dict[str, Any]:
         """N1: all fields when joining or after a failure, else those that changed."""
         config, owned = self._ctx.config, self._membership.owned
-        told, telling = self._told, _Told(self._topics(), owned or frozenset())
+        told, telling = self._told, _Told(*self._wish(), owned or frozenset())
         fields: dict[str, Any] = {}
         if told is None:
             fields["rebalance_timeout_ms"] = config.max_poll_interval_ms
@@ -265,6 +279,8 @@ class ConsumerHeartbeats:
             fields["rack_id"] = config.client_rack
         if told is None or told.topics != telling.topics:
             fields["subscribed_topic_names"] = list(telling.topics)
+        if telling.pattern is not None and (told is None or told.pattern != telling.pattern):
+            fields["subscribed_topic_regex"] = telling.pattern
         self._told, self._changed = telling, False
         if told is None or told.owned != telling.owned:
             joining = self._membership.state is ConsumerState.JOINING

@@ -14,6 +14,9 @@ class GroupHost(Protocol):
     def subscribed_topics(self) -> list[str]:
         """The topics subscribed, sorted; for a pattern those that match now."""
 
+    def remote_pattern(self) -> str | None:
+        """A regular expression that the brokers are to match (KIP-848); None: there is none."""
+
     def covers(self, topic: str) -> bool:
         """Whether a topic is inside the subscription or matches the pattern."""
 
@@ -32,8 +35,8 @@ class GroupHost(Protocol):
         """
 
     def set_group_topics(self, topics: set[str] | None) -> bool:
-        """Topics the leader needs metadata of (None: no leader any more). True if all is at
-        hand.
+        """Topics the leader needs metadata of, or whose partitions the brokers want this member to
+        have (None: no more). True if all is at hand.
         """
 
     def metadata_fresh(self) -> bool:

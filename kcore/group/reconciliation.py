@@ -60,7 +60,8 @@ class Reconciliation(Steps):
         self._committing = False
         self._begun = 0  # reconciliations that had something to commit
         self._looked: tuple[int, Owned | None] | None = None  # (metadata version, target) seen last
-        self._attempts = 0  # to learn the names of topics
+        self._nameless: frozenset[bytes] = frozenset()  # ids of topics not known by name
+        self._attempts = 0  # to learn them
 
     # -- the application is in poll ------------------------------------------------------------
 
@@ -106,8 +107,9 @@ class Reconciliation(Steps):
         self._heartbeats.look_again()
 
     def _join(self, reason: str) -> None:
-        # A pattern that matches nothing waits until it does: who joins has to name a topic.
-        if self._ctx.host.subscribed_topics():
+        # A pattern that matches nothing waits until it does: who joins has to name a topic, or a
+        # pattern that the brokers match.
+        if self._wanted:
             self._ctx.emit(RebalanceStarted(reason))
             self._looked = None
             self._membership.join()
@@ -191,8 +193,13 @@ class Reconciliation(Steps):
             self._membership.state is ConsumerState.FENCED
             and self.step is Step.IDLE
             and not host.owned_partitions()
-            and bool(host.subscribed_topics())
+            and self._wanted
         )
+
+    @property
+    def _wanted(self) -> bool:
+        host = self._ctx.host
+        return bool(host.subscribed_topics()) or host.remote_pattern() is not None
 
     @property
     def _unnamed(self) -> bool:
@@ -223,17 +230,20 @@ class Reconciliation(Steps):
 
     def _resolve(self, now_ms: int) -> dict[bytes, str]:
         """Names of the target's topics, as far as they are known and subscribed."""
-        cluster, names = self._ctx.cluster, {}
-        missing = False
+        cluster, host, names = self._ctx.cluster, self._ctx.host, {}
+        missing = set()
         for topic_id in {topic_id for topic_id, _ in self._membership.target or ()}:
             # Who owns it goes on reading while the metadata does not show it for a moment.
             name = cluster.topic_name(topic_id) or self._names.get(topic_id)
             if name is None:
-                missing = True
-            elif self._ctx.host.covers(name):
+                missing.add(topic_id)
+            elif host.covers(name):
                 names[topic_id] = name
             else:
                 self._heartbeats.correct()
+        if host.remote_pattern() is not None:
+            host.set_group_topics(set(names.values()))  # whose metadata nobody else asks for
+        self._nameless = frozenset(missing)
         if not missing:
             self._attempts = 0
             self._ctx.timers.cancel(Timer.METADATA)
@@ -242,7 +252,10 @@ class Reconciliation(Steps):
         return names
 
     def _ask_for_names(self, now_ms: int) -> None:
-        self._ctx.cluster.request_update()
+        if self._ctx.host.remote_pattern() is not None:
+            self._ctx.cluster.request_names(self._nameless)
+        else:
+            self._ctx.cluster.request_update()
         self._ctx.timers.set(Timer.METADATA, now_ms + self._ctx.backoff(self._attempts))
         self._attempts += 1
 

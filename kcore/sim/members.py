@@ -78,6 +78,7 @@ class Habits:
     by_epochs: bool = False  # speaks the consumer protocol (KIP-848)
     instance_id: str | None = None
     by_pattern: bool = False
+    by_remote_pattern: bool = False  # that brokers match
 
 
 class Member:
@@ -350,7 +351,9 @@ class Member:
         """Read these topics from now on."""
         self.topics = topics
         self._say(What.SUBSCRIBED, topics=list(topics))
-        if self.habits.by_pattern:
+        if self.habits.by_remote_pattern:
+            self.core.subscribe_remote_pattern("|".join(topics), self.local_ms)
+        elif self.habits.by_pattern:
             self.core.subscribe_pattern("^(" + "|".join(topics) + ")$", self.local_ms)
         else:
             self.core.subscribe(topics, self.local_ms)

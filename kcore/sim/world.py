@@ -145,9 +145,10 @@ class World:
             max_records=chance.one_of((1, 3, 50, 500)),
             awaits=chance.happens(plan.await_share),
             instance_id=f"i{number + 1}" if chance.happens(plan.static_share) else None,
-            by_pattern=chance.happens(plan.pattern_share),
+            by_pattern=(by_pattern := chance.happens(plan.pattern_share)),
             by_epochs=(by_epochs := chance.happens(plan.consumer_share)),
             remote_assignor=chance.one_of(plan.remote_assignors) if by_epochs else None,
+            by_remote_pattern=by_epochs and by_pattern and chance.happens(0.5),
         )
 
     def _draw_topics(self, number: int) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import pytest
 from scripted_consumer import T0, T1, assigned, make, records
 
-from kcore import errors
+from kcore import SubscriptionPattern, errors
 from kcore.events import ErrorRaised, OperationCompleted
 
 
@@ -161,6 +161,9 @@ def test_x1_wishes_exclude_each_other():
         ({"pattern": "("}, ValueError),
         ({"pattern": 7}, TypeError),
         ({"topics": ["t"], "listener": object()}, TypeError),
+        ({"pattern": SubscriptionPattern("t.*")}, errors.IllegalArgumentError),  # a classic group
+        ({"pattern": SubscriptionPattern("")}, errors.IllegalArgumentError),
+        ({"topics": ["t"], "pattern": SubscriptionPattern("t")}, ValueError),
     ],
 )
 def test_subscribe_misuse(arguments, error):
@@ -326,3 +329,17 @@ def test_without_a_group_another_wish_lets_go_of_the_old_partitions():
     assert consumer.assignment() == set()
     consumer.poll(timeout_ms=10)
     assert consumer.assignment() == {("u", 0)}
+
+
+def test_a_pattern_for_the_brokers_is_not_judged_here():
+    consumer = make(group_id="g", group_protocol="consumer")
+    consumer.subscribe(pattern=SubscriptionPattern(r"\pL("))
+    assert consumer.core.log[-1][:2] == ("subscribe_remote_pattern", r"\pL(")
+    with pytest.raises(errors.IllegalStateError, match="exclude"):
+        consumer.assign([T0])
+    consumer.close()
+
+
+def test_without_a_group_nobody_matches_it():
+    with pytest.raises(errors.IllegalArgumentError, match="group_protocol='consumer'"):
+        make().subscribe(pattern=SubscriptionPattern("t"))

@@ -259,3 +259,74 @@ def test_the_view_is_filled():
     leader = world.view.leader(TopicPartition("t", 0))
     assert leader is not None
     assert leader.node_id == 1
+
+
+def by_id(world):
+    """The topics that the open request names by their ids."""
+    return [(one.topic_id, one.name) for one in world.asked[-1][1].topics]
+
+
+ID = b"i" * 16
+
+
+def named(name="t"):
+    found = topic(name)
+    found.topic_id = ID
+    return found
+
+
+def settled(now=0):
+    """A view without topics; nothing is asked."""
+    world = World()
+    world.tick(now)
+    world.answer(now)
+    return world
+
+
+def test_names_are_asked_by_ids_alone_and_then_what_else_is_due():
+    world = settled()
+    world.view.request_names(frozenset({ID}))
+    now = world.next_ask(1_000)
+    assert by_id(world) == [(ID, None)]
+    assert world.asked[-1][1].allow_auto_topic_creation is False
+    world.answer(now, named())
+    assert world.view.topic_name(ID) == "t"
+    assert world.view.partitions("t") == [0]
+    world.refresher.set_topics({"t"})
+    now = world.next_ask(now)
+    assert [one.name for one in world.asked[-1][1].topics] == ["t"]
+    world.answer(now, named())
+    assert world.view.topic_name(ID) == "t"
+    world.tick(now + 60_000)
+    assert not world.asked
+
+
+def test_a_name_that_nobody_keeps_is_forgotten_with_the_next_answer():
+    world = settled()
+    world.view.request_names(frozenset({ID}))
+    now = world.next_ask(1_000)
+    world.answer(now, named())
+    world.answer(world.next_ask(now))
+    assert world.view.topic_name(ID) is None
+
+
+@pytest.mark.parametrize("how", [{"error": DisconnectedError("gone")}, {"code": 5}])
+def test_an_answer_about_ids_that_fails_is_for_who_asked_to_ask_again(how):
+    world = settled()
+    world.view.request_names(frozenset({ID}))
+    now = world.next_ask(1_000)
+    world.answer(now, **how)
+    world.view.request_names(frozenset({ID}))
+    later = world.next_ask(now)
+    assert later - now >= 50
+    assert by_id(world) == [(ID, None)]
+
+
+def test_an_id_that_is_not_known_is_no_missing_topic():
+    world = settled()
+    world.view.request_names(frozenset({ID}))
+    now = world.next_ask(1_000)
+    unknown = R.MetadataResponseTopic(name=None, topic_id=ID, error_code=100)
+    world.answer(now, unknown)
+    assert world.view.topic_name(ID) is None
+    assert not [event for event in world.events if isinstance(event, TopicsMissing)]

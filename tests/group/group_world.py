@@ -149,6 +149,7 @@ class FakeCluster:
         self.counts = dict(topics)
         self.version = 1
         self.updates_asked = 0
+        self.names_asked: list[frozenset[bytes]] = []
         self.ids: dict[str, bytes] = {}
         self.racks: dict[TopicPartition, set[str]] = {}
 
@@ -187,6 +188,9 @@ class FakeCluster:
     def request_update(self) -> None:
         self.updates_asked += 1
 
+    def request_names(self, topic_ids: frozenset[bytes]) -> None:
+        self.names_asked.append(topic_ids)
+
     def see_epoch(self, tp: TopicPartition, epoch: int) -> bool:
         return False
 
@@ -207,13 +211,19 @@ class FakeHost:
         self.group_topics: set[str] | None = None
         self.group_topics_log: list[set[str] | None] = []
         self.pattern_prefix: str | None = None
+        self.brokers_pattern: str | None = None
 
     def subscribed_topics(self) -> list[str]:
         if self.pattern_prefix is not None:
             return sorted(t for t in self.cluster.topics() if t.startswith(self.pattern_prefix))
         return sorted(self.topics)
 
+    def remote_pattern(self) -> str | None:
+        return self.brokers_pattern
+
     def covers(self, topic: str) -> bool:
+        if self.brokers_pattern is not None:
+            return True
         if self.pattern_prefix is not None:
             return topic.startswith(self.pattern_prefix)
         return topic in self.topics

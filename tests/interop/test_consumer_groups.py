@@ -9,12 +9,18 @@ import tempfile
 import time
 
 import pytest
+from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka.admin import AdminClient
 from leftovers import KAFKA_PYTHON
 
 import kcore
-from kcore import Consumer, TopicPartition
-from kcore.errors import CommitFailedError, UnreleasedInstanceIdError, UnsupportedAssignorError
+from kcore import Consumer, SubscriptionPattern, TopicPartition
+from kcore.errors import (
+    CommitFailedError,
+    InvalidRegularExpressionError,
+    UnreleasedInstanceIdError,
+    UnsupportedAssignorError,
+)
 
 pytestmark = KAFKA_PYTHON
 PARTITIONS = 6
@@ -148,6 +154,64 @@ def test_a_pattern_that_matches_nothing_yet(kafka, names, records):
         kafka.create_topic(names.topic, 1)
         kafka.produce(names.topic, records(5))
         assert len(read(consumer, 5)) == 5
+
+
+def of(topics, partitions):
+    return {TopicPartition(topic, number) for topic in topics for number in range(partitions)}
+
+
+def test_a_pattern_that_brokers_match(kafka, names, records):
+    """Topics that were there, and one that comes later; only their metadata is asked for."""
+    first, second, other = (f"{names.topic}-{name}" for name in ("1", "2", "x"))
+    for topic in (first, other):
+        kafka.create_topic(topic, 2)
+        kafka.produce(topic, records(10))
+    with Consumer(**options(kafka, names, metadata_max_age_ms=1_000)) as consumer:
+        consumer.subscribe(pattern=SubscriptionPattern(f"{names.topic}-[0-9]+"))
+        assert {record.topic for record in read(consumer, 10)} == {first}
+        assert consumer.assignment() == of([first], 2)
+        assert consumer.subscription() == {first}
+        kafka.create_topic(second, 2)
+        kafka.produce(second, records(10))
+        until(lambda: consumer.assignment() == of([first, second], 2), consumer, timeout_s=40)
+        assert len(read(consumer, 10)) == 10
+        consumer.commit()
+        consumer.subscribe(pattern=SubscriptionPattern(f".*{names.topic}-x"))
+        until(lambda: consumer.assignment() == of([other], 2), consumer, timeout_s=40)
+        assert len(read(consumer, 10)) == 10
+
+
+@pytest.mark.slow
+def test_a_pattern_beside_librdkafkas(kafka, names):
+    topics = [f"{names.topic}-{number}" for number in range(3)]
+    for topic in topics:
+        kafka.create_topic(topic, 2)
+    theirs = KafkaConsumer(
+        {"bootstrap.servers": kafka.bootstrap, "group.id": names.group, **THEIRS}
+    )
+    theirs.subscribe([f"^{names.topic}-.*"])
+    try:
+        with Consumer(**options(kafka, names)) as ours:
+            ours.subscribe(pattern=SubscriptionPattern(f"{names.topic}-.*"))
+            end = time.monotonic() + 40
+            while len(ours.assignment()) != 3 or len(theirs.assignment()) != 3:
+                assert time.monotonic() < end, (ours.assignment(), theirs.assignment())
+                ours.poll(timeout_ms=100)
+                theirs.poll(0.1)
+            held = {TopicPartition(one.topic, one.partition) for one in theirs.assignment()}
+            assert held | ours.assignment() == of(topics, 2)
+    finally:
+        theirs.close()
+
+
+def test_a_pattern_that_brokers_refuse(kafka, names):
+    with Consumer(**options(kafka, names)) as consumer:
+        consumer.subscribe(pattern=SubscriptionPattern("(["))
+        for _ in range(2):
+            with pytest.raises(InvalidRegularExpressionError):
+                consumer.poll(timeout_ms=10_000)
+        consumer.unsubscribe()
+        assert consumer.subscription() is None
 
 
 # -- several -------------------------------------------------------------------------------------

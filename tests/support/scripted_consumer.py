@@ -130,6 +130,9 @@ class ScriptedCore:
     def subscribe_pattern(self, pattern, now_ms):
         self.log.append(("subscribe_pattern", pattern))
 
+    def subscribe_remote_pattern(self, pattern, now_ms):
+        self.log.append(("subscribe_remote_pattern", pattern))
+
     def unsubscribe(self, now_ms):
         self.log.append(("unsubscribe",))
         self.assigned = set()

@@ -1,0 +1,142 @@
+"""A pattern that the brokers match (KIP-848: SubscribedTopicRegex)."""
+
+from __future__ import annotations
+
+from consumer_world import BEAT, IDS, INTERVAL_MS, ConsumerWorld
+from group_world import tps
+
+from kcore.errors import InvalidRegularExpressionError, UnsupportedVersionError
+from kcore.events import ErrorRaised
+from kcore.group.consumer_states import ConsumerState as S
+from kcore.wire.codes import ErrorCode as E
+
+JOIN = {"timeout": 60_000, "topics": [], "owned": []}
+
+
+def joining(pattern: str = "t.*") -> ConsumerWorld:
+    """On the way in, and no topic is known by its id yet."""
+    world = ConsumerWorld()
+    world.cluster.ids.clear()
+    wish(world, pattern)
+    world.find()
+    world.poll()
+    return world
+
+
+def wish(world: ConsumerWorld, pattern: str) -> None:
+    world.host.brokers_pattern = pattern
+    world.member.subscription_changed(world.now)
+    world.settle()
+
+
+def told(world: ConsumerWorld) -> str | None:
+    """The pattern in the open heartbeat."""
+    return world.request(BEAT).body.subscribed_topic_regex
+
+
+def named(world: ConsumerWorld, *topics: str) -> None:
+    """Metadata says what ids stand for."""
+    world.cluster.ids.update({topic: IDS[topic] for topic in topics})
+    world.cluster.version += 1
+
+
+def test_it_joins_with_the_pattern_and_without_topics() -> None:
+    world = joining()
+    assert world.said(world.request(BEAT)) == JOIN
+    assert told(world) == "t.*"
+
+
+def test_names_are_asked_for_and_then_taken() -> None:
+    world = joining()
+    world.beat("t1-0 t1-1")
+    world.poll()
+    assert world.host.owned == []
+    assert world.cluster.names_asked == [frozenset({IDS["t1"]})]
+    named(world, "t1")
+    world.poll()
+    assert world.host.owned == tps("t1-0 t1-1")
+    assert world.host.group_topics == {"t1"}  # so that its metadata is kept up to date
+    assert told(world) is None
+    world.beat()
+    assert world.member.stable
+
+
+def test_names_are_asked_for_again_until_they_are_known() -> None:
+    world = joining()
+    world.beat("t1-0")
+    world.poll()
+    world.run(1_000, poll_every=100)
+    assert 3 <= len(world.cluster.names_asked) <= 9
+    assert set(world.cluster.names_asked) == {frozenset({IDS["t1"]})}
+    assert not world.cluster.updates_asked
+
+
+def test_a_topic_more_later() -> None:
+    world = joining()
+    named(world, "t1")
+    world.take("t1-0")
+    assert world.member.stable
+    world.next_beat()
+    world.beat("t1-0 t2-0", epoch=2)
+    world.poll()
+    assert world.host.owned == tps("t1-0")
+    assert world.cluster.names_asked == [frozenset({IDS["t2"]})]
+    named(world, "t2")
+    world.poll()
+    assert world.host.owned == tps("t1-0 t2-0")
+    assert world.host.group_topics == {"t1", "t2"}
+
+
+def test_another_pattern_is_told_at_once() -> None:
+    world = joining()
+    named(world, "t1", "t2")
+    world.take("t1-0")
+    wish(world, "t2")
+    assert told(world) == "t2"
+    assert world.said(world.request(BEAT)) == {}
+    world.beat("t2-0", epoch=2)
+    world.poll()
+    world.poll()
+    assert world.host.owned == tps("t2-0")
+
+
+def test_what_failed_is_told_again() -> None:
+    world = joining()
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(200)
+    assert told(world) == "t.*"
+
+
+def test_who_was_fenced_joins_with_it() -> None:
+    world = joining()
+    named(world, "t1")
+    world.take("t1-0")
+    world.run(INTERVAL_MS, poll_every=1_000)
+    world.refuse(E.FENCED_MEMBER_EPOCH)
+    world.poll()
+    world.poll()
+    assert told(world) == "t.*"
+    assert world.request(BEAT).body.member_epoch == 0
+
+
+def test_a_pattern_that_brokers_refuse_is_said_in_every_poll() -> None:
+    world = joining("(")
+    world.refuse(E.INVALID_REGULAR_EXPRESSION, message="it is none")
+    assert world.member.state is S.FATAL
+    for _ in range(2):
+        world.poll()
+        (event,) = world.new_events(ErrorRaised)
+        assert type(event.error) is InvalidRegularExpressionError
+        assert "it is none" in str(event.error)
+
+
+def test_brokers_without_a_place_for_it() -> None:
+    world = ConsumerWorld()
+    world.network.versions[BEAT] = 0
+    wish(world, "t.*")
+    world.find()
+    world.poll()
+    world.poll()
+    error = world.new_events(ErrorRaised)[-1].error
+    assert type(error) is UnsupportedVersionError
+    assert "SubscriptionPattern" in str(error)
