@@ -69,8 +69,8 @@ class AutoCommit:
         """Commit if the interval is over and nothing is under way."""
         if not self._ctx.config.enable_auto_commit:
             return
-        for asked in self._under_way:
-            asked.latest = self._ctx.host.consumed_offsets() or asked.latest
+        if self._under_way:
+            self._follow(self._ctx.host.consumed_offsets())
         if self._next_ms is None:
             self.restart(now_ms)
         elif now_ms >= self._next_ms and not self._under_way:
@@ -88,10 +88,16 @@ class AutoCommit:
         offsets = self._ctx.host.consumed_offsets()
         if not offsets:
             return False
+        self._follow(offsets)
         asked = _Asked(offsets)
         done = self._done(asked, then)
         self._committer.commit(offsets, done, deadline_ms=deadline_ms, renew=asked.renew)
         return True
+
+    def _follow(self, offsets: Offsets) -> None:
+        """Those that are tried again commit what the application has finished with now."""
+        for asked in self._under_way:
+            asked.latest = offsets or asked.latest
 
     def repeat(self, now_ms: int) -> bool:
         """`handle_poll` where a commit is due and commits what the last one did: it is sent at

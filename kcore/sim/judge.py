@@ -110,8 +110,7 @@ class Judge:
             if self.watch is not None:
                 self.watch.got_on(member, tp)
         spans = {
-            _name(tp): (records[0].offset, records[-1].offset)
-            for tp, records in taken.items()
+            _name(tp): (records[0].offset, records[-1].offset) for tp, records in taken.items()
         }
         self._trace.event(What.DELIVERED, member.name, spans=spans)
 

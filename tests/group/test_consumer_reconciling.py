@@ -493,6 +493,18 @@ def test_n3_no_commit_of_the_interval_overtakes_one_that_is_tried_again() -> Non
     assert world.open(ApiKey.OFFSET_COMMIT)  # and then the interval goes on
 
 
+def test_n3_no_commit_is_older_than_the_one_of_close() -> None:
+    world = committing()
+    world.host.consumed[tp("t1-1")] = OffsetAndMetadata(50)
+    world.member.close(world.now, world.now + 10_000, autocommit=True)
+    world.settle()
+    for _ in range(10):
+        for request in world.open(ApiKey.OFFSET_COMMIT):
+            world._reply(request, E.NONE)
+        world.run(100)
+    assert world.committed[tp("t1-1")] == OffsetAndMetadata(50)
+
+
 # -- a subscription that the coordinator has wrong -------------------------------------------------
 
 
