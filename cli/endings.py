@@ -62,14 +62,15 @@ def held(within_s: float = 1.0) -> Iterator[None]:
             asked.append(signal.Signals(number))
             signal.setitimer(signal.ITIMER_REAL, within_s)
             return
-        first = asked.pop()
         release()
+        first = asked.pop()
         end = before[first]
         if callable(end):
             end(first, frame)
 
     def release() -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if asked:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -160,17 +160,31 @@ def of(topics, partitions):
     return {TopicPartition(topic, number) for topic in topics for number in range(partitions)}
 
 
-def test_a_pattern_that_brokers_match(kafka, names, records):
-    """Topics that were there, and one that comes later; only their metadata is asked for."""
-    first, second, other = (f"{names.topic}-{name}" for name in ("1", "2", "x"))
-    for topic in (first, other):
+@pytest.fixture
+def topics(kafka, names, records):
+    """Two of three, with ten records each."""
+    three = [f"{names.topic}-{name}" for name in ("1", "2", "x")]
+    for topic in (three[0], three[2]):
         kafka.create_topic(topic, 2)
         kafka.produce(topic, records(10))
+    return three
+
+
+def test_a_pattern_that_brokers_match(kafka, names, topics):
+    with Consumer(**options(kafka, names)) as consumer:
+        consumer.subscribe(pattern=SubscriptionPattern(f"{names.topic}-[0-9]+"))
+        assert {record.topic for record in read(consumer, 10)} == {topics[0]}
+        assert consumer.assignment() == of(topics[:1], 2)
+        assert consumer.subscription() == {topics[0]}
+
+
+@pytest.mark.slow
+def test_topics_that_a_pattern_matches_later_and_another_pattern(kafka, names, topics, records):
+    """The coordinator looks every ten seconds at most."""
+    first, second, other = topics
     with Consumer(**options(kafka, names, metadata_max_age_ms=1_000)) as consumer:
         consumer.subscribe(pattern=SubscriptionPattern(f"{names.topic}-[0-9]+"))
-        assert {record.topic for record in read(consumer, 10)} == {first}
-        assert consumer.assignment() == of([first], 2)
-        assert consumer.subscription() == {first}
+        assert len(read(consumer, 10)) == 10
         kafka.create_topic(second, 2)
         kafka.produce(second, records(10))
         assert {record.topic for record in read(consumer, 10, timeout_s=40)} == {second}
