@@ -46,7 +46,10 @@ def test_seeds_that_found_something_go_well(seed, share):
     well(drawn_of(seed, share))
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0], ids=["classic", "consumer"])
+@pytest.mark.parametrize(
+    "share",
+    [pytest.param(0.0, id="classic"), pytest.param(1.0, id="consumer", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("kind", Fault, ids=lambda kind: kind.value)
 def test_every_kind_of_fault_happens_and_is_got_over(kind, share):
     plan = Plan(
