@@ -123,12 +123,12 @@ class Printer:
         behind, self._uncommitted = self._uncommitted, {}
         if self._options.group is None or not behind:
             return
-        try:
-            with held():
+        with held():
+            try:
                 self._consumer.commit(behind)
-        except CommitFailedError:
-            # The group has moved on; whoever has these partitions now prints them again.
-            print("kcore: the group rebalanced before a commit", file=sys.stderr)
+            except CommitFailedError:
+                # The group has moved on; whoever has these partitions now prints them again.
+                print("kcore: the group rebalanced before a commit", file=sys.stderr)
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
         with held():

@@ -52,7 +52,8 @@ def held(within_s: float = 1.0) -> Iterator[None]:
     """Ctrl-C and SIGTERM wait for the end of this piece, `within_s` seconds at most.
 
     For what is only right when done whole (print, then note that it was printed). A second one,
-    and a piece that does not end (the reader of a pipe has stopped), is interrupted as ever.
+    and a piece that does not end (the reader of a pipe has stopped), is interrupted as ever. An
+    error out of the piece wins over what was held: it has to be one that ends the verb.
     """
     before = {number: signal.getsignal(number) for number in HOLDABLE}
     asked: list[signal.Signals] = []

@@ -157,3 +157,18 @@ def test_ctrl_c_while_committing_waits_for_the_commit():
     with pytest.raises(KeyboardInterrupt):
         prints.commit()
     assert len(answered) == 1
+
+
+def test_ctrl_c_while_a_commit_is_refused_ends_it_all_the_same(capsys):
+    consumer = MadeUpConsumer({T0: [b"a"]})
+
+    def commit(offsets):
+        os.kill(os.getpid(), signal.SIGINT)
+        raise CommitFailedError("the group has moved on")
+
+    consumer.commit = commit
+    prints = printer(consumer)
+    prints.step()
+    with pytest.raises(KeyboardInterrupt):
+        prints.commit()
+    assert "rebalanced" in capsys.readouterr().err
