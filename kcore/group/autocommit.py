@@ -19,14 +19,15 @@ def _ignore(error: KafkaError | None) -> None:
 
 
 class _Asked:
-    """What one commit is about. latest: what was consumed at the last poll; sent: at the last
-    try.
+    """What one commit is about. latest: what was consumed at the last poll, if it may be tried
+    again; sent: at the last try.
     """
 
-    __slots__ = ("latest", "sent")
+    __slots__ = ("again", "latest", "sent")
 
-    def __init__(self, offsets: Offsets) -> None:
+    def __init__(self, offsets: Offsets, *, again: bool = False) -> None:
         self.latest = self.sent = offsets
+        self.again = again
 
     def renew(self) -> Offsets:
         """What to send now."""
@@ -69,7 +70,7 @@ class AutoCommit:
         """Commit if the interval is over and nothing is under way."""
         if not self._ctx.config.enable_auto_commit:
             return
-        if self._under_way:
+        if any(asked.again for asked in self._under_way):
             self._follow(self._ctx.host.consumed_offsets())
         if self._next_ms is None:
             self.restart(now_ms)
@@ -89,7 +90,7 @@ class AutoCommit:
         if not offsets:
             return False
         self._follow(offsets)
-        asked = _Asked(offsets)
+        asked = _Asked(offsets, again=deadline_ms is not None)
         done = self._done(asked, then)
         self._committer.commit(offsets, done, deadline_ms=deadline_ms, renew=asked.renew)
         return True
@@ -97,7 +98,8 @@ class AutoCommit:
     def _follow(self, offsets: Offsets) -> None:
         """Those that are tried again commit what the application has finished with now."""
         for asked in self._under_way:
-            asked.latest = offsets or asked.latest
+            if asked.again and offsets:
+                asked.latest = offsets
 
     def repeat(self, now_ms: int) -> bool:
         """`handle_poll` where a commit is due and commits what the last one did: it is sent at

@@ -7,7 +7,7 @@ looks into a coordinator only to see whether its books agree with each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcore.coordinator.consumer.group import ConsumerGroup
@@ -133,7 +133,7 @@ class Judge:
             hands.owned[tp] = event.generation
             hands.since[tp] = len(self.offsets.of(member.group_id, tp).history) - 1
         if self._by_epochs:
-            self._judge_owners(member, event.added)
+            self._judge_alone(member, event.added, Rule.OWNED_ONCE, "is given")
         else:
             self._judge_generation(member, event)
 
@@ -153,14 +153,18 @@ class Judge:
         while len(book.owners) > _GENERATIONS_KEPT:
             del book.owners[next(iter(book.owners))]
 
-    def _judge_owners(self, member: Member, added: Sequence[TopicPartition]) -> None:
-        """Nobody else has what a member of a consumer group gets."""
-        for tp in added:
+    def _judge_alone(
+        self, member: Member, partitions: Iterable[TopicPartition], rule: Rule, does: str
+    ) -> None:
+        """Nobody else has what a member of a consumer group is given, or commits (also in an older
+        epoch: KIP-1251). While the group is a classic one, in a run of both, nothing is judged.
+        """
+        for tp in partitions:
             other = self._other_owner(member, tp)
             if other is not None:
                 raise ViolationError(
-                    Rule.OWNED_ONCE,
-                    f"{_name(tp)} is given to {member.name}, and {other.name}, which is in"
+                    rule,
+                    f"{member.name} {does} {_name(tp)}, and {other.name}, which is in"
                     f" {member.group_id}, has not given it up",
                 )
 
@@ -353,7 +357,7 @@ class Judge:
             return
         book = self.groups[request.group_id]
         if self._by_epochs:
-            self._judge_committer(self._member_of(wire), request.group_id, taken)
+            self._judge_alone(self._member_of(wire), taken, Rule.COMMIT_FENCED, "has committed")
         elif generation < book.generation:
             raise ViolationError(
                 Rule.COMMIT_FENCED,
@@ -374,19 +378,6 @@ class Judge:
             self.offsets.confirmed(name, group_id, generation, tp, offset, stray=stray)
         spans = {_name(tp): offset for tp, offset in taken.items()}
         self._trace.event(What.COMMITTED, wire.client.name, offsets=spans)
-
-    def _judge_committer(
-        self, member: Member, group_id: str, taken: Mapping[TopicPartition, int]
-    ) -> None:
-        """A commit in an older epoch counts as long as nobody else has the partition (KIP-1251)."""
-        for tp in taken:
-            other = self._other_owner(member, tp)
-            if other is not None:
-                raise ViolationError(
-                    Rule.COMMIT_FENCED,
-                    f"{member.name} has committed {_name(tp)} of {group_id}, which"
-                    f" {other.name} has",
-                )
 
     def _member_of(self, wire: Wire) -> Member:
         return cast("Member", wire.client)  # nobody else joins or commits

@@ -229,7 +229,7 @@ def _draw_node_times(chance: Chance, brokers: int) -> tuple[NodeTime, ...]:
 
 
 def _draw_consumer_share(chance: Chance, release: tuple[int, int]) -> float:
-    """A third of the runs have the consumer protocol, a sixth both in one group."""
+    """Of the runs whose brokers know it a third have the consumer protocol, a sixth both."""
     share = chance.one_of((0.0, 0.0, 0.0, 1.0, 1.0, 0.5))
     return share if release >= CONSUMER_SINCE else 0.0
 
