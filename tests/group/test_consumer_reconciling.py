@@ -104,16 +104,23 @@ def test_n3_heartbeats_go_on_while_the_application_takes_its_time() -> None:
     assert world.member.step is Step.SHEDDING
 
 
-def test_n3_one_at_a_time_the_newest_next() -> None:
+def acknowledging(target: str, *, then: str) -> ConsumerWorld:
+    """What was taken is on its way to the coordinator, which wants something else by now."""
     world = stable(await_acknowledgement=True)
     world.next_beat()
-    world.beat("t1-0", epoch=2)
+    world.beat(target, epoch=2)
     world.poll()
     world.run(INTERVAL_MS)
-    world.beat("t2-0", epoch=3)  # t2 is not subscribed, but the next target is what counts here
+    world.beat(then, epoch=3)
     world.ack()
     world.ack()
-    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    assert world.said(world.request(BEAT)) == {"owned": tps(target)}
+    return world
+
+
+def test_n3_one_at_a_time_the_newest_next() -> None:
+    # t2 is not subscribed, but the next target is what counts here
+    world = acknowledging("t1-0", then="t2-0")
     assert world.member.state is S.RECONCILING
     world.beat()
     world.new_events()
@@ -123,15 +130,7 @@ def test_n3_one_at_a_time_the_newest_next() -> None:
 
 def test_n3_back_to_what_it_was_while_it_is_under_way() -> None:
     """What was told is carried through, then undone."""
-    world = stable(await_acknowledgement=True)
-    world.next_beat()
-    world.beat("t1-0", epoch=2)
-    world.poll()
-    world.run(INTERVAL_MS)
-    world.beat("t1-0 t1-1", epoch=3)
-    world.ack()
-    world.ack()
-    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    world = acknowledging("t1-0", then="t1-0 t1-1")
     world.beat()
     world.poll()
     world.ack()
@@ -360,8 +359,8 @@ def test_n4_answers_to_an_earlier_membership_concern_nobody() -> None:
 # -- N3: what the coordinator is told, and when ----------------------------------------------------
 
 
-def test_n3_nothing_is_taken_while_the_coordinator_is_told_otherwise() -> None:
-    """It may give away what a heartbeat on its way does not name; its answer says."""
+def telling_again() -> ConsumerWorld:
+    """A first target is known, and a heartbeat is on its way that says that nothing is owned."""
     world = ConsumerWorld()
     world.start()
     world.beat("t1-0 t1-1")
@@ -369,6 +368,12 @@ def test_n3_nothing_is_taken_while_the_coordinator_is_told_otherwise() -> None:
     world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
     world.run(200)
     assert world.said(world.request(BEAT)) == FULL
+    return world
+
+
+def test_n3_nothing_is_taken_while_the_coordinator_is_told_otherwise() -> None:
+    """It may give away what a heartbeat on its way does not name; its answer says."""
+    world = telling_again()
     world.poll()
     assert world.host.owned == []
     world.beat("t1-0", epoch=2)
@@ -379,12 +384,7 @@ def test_n3_nothing_is_taken_while_the_coordinator_is_told_otherwise() -> None:
 
 
 def test_n3_what_was_to_be_taken_is_when_the_answer_says_nothing_new() -> None:
-    world = ConsumerWorld()
-    world.start()
-    world.beat("t1-0 t1-1")
-    world.run(INTERVAL_MS)
-    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
-    world.run(200)
+    world = telling_again()
     world.poll()
     world.beat()
     world.poll()
@@ -392,12 +392,7 @@ def test_n3_what_was_to_be_taken_is_when_the_answer_says_nothing_new() -> None:
 
 
 def test_n3_a_heartbeat_that_fails_holds_nothing_up_for_longer() -> None:
-    world = ConsumerWorld()
-    world.start()
-    world.beat("t1-0 t1-1")
-    world.run(INTERVAL_MS)
-    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
-    world.run(200)
+    world = telling_again()
     world.poll()
     world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
     world.poll()
@@ -405,15 +400,7 @@ def test_n3_a_heartbeat_that_fails_holds_nothing_up_for_longer() -> None:
 
 
 def test_n3_the_next_target_waits_until_it_is_known_what_was_made_of_the_last() -> None:
-    world = stable(await_acknowledgement=True)
-    world.next_beat()
-    world.beat("t1-0", epoch=2)
-    world.poll()
-    world.run(INTERVAL_MS)
-    world.beat("t1-0 t1-1", epoch=3)
-    world.ack()
-    world.ack()
-    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+    world = acknowledging("t1-0", then="t1-0 t1-1")
     world.new_events()
     world.poll()
     assert not world.new_events(PartitionsAssigned)

@@ -51,14 +51,14 @@ def count_commits_of_who_is_gone(patch):
     patch.setattr(Commits, "_check", check)
 
 
-def never_answer(patch):
+def never_answer(patch, kind=HeartbeatResponse):
     """Every tenth heartbeat is forgotten."""
     original = Desk.answer
     count = [0]
 
     def answer(self, ticket, message):
-        count[0] += isinstance(message, HeartbeatResponse)
-        if not isinstance(message, HeartbeatResponse) or count[0] % 10:
+        count[0] += isinstance(message, kind)
+        if not isinstance(message, kind) or count[0] % 10:
             original(self, ticket, message)
 
     patch.setattr(Desk, "answer", answer)

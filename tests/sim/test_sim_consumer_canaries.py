@@ -3,16 +3,16 @@
 from collections import Counter
 
 import pytest
+import test_sim_canaries
 from sim_runs import busy, drawn_of
+from test_sim_canaries import deliver_twice, lose_journal_entries
 
-from kcore.broker.cluster import Journal
 from kcore.coordinator import commits
 from kcore.coordinator.consumer.beat import Beat
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.heartbeats import Heartbeats
 from kcore.coordinator.desk import Desk
-from kcore.fetch.positions import Positions
 from kcore.group.consumer_heartbeat import ConsumerHeartbeats
 from kcore.group.consumer_states import ConsumerInput, ConsumerState
 from kcore.group.reconciliation import Reconciliation
@@ -54,14 +54,7 @@ def the_first_target_is_the_last(patch):
 
 
 def never_answer(patch):
-    """Every tenth heartbeat is forgotten."""
-    original, due = Desk.answer, every(10)
-
-    def answer(self, ticket, message):
-        if not isinstance(message, ConsumerGroupHeartbeatResponse) or not due():
-            original(self, ticket, message)
-
-    patch.setattr(Desk, "answer", answer)
+    test_sim_canaries.never_answer(patch, ConsumerGroupHeartbeatResponse)
 
 
 def epochs_go_back(patch):
@@ -86,15 +79,6 @@ def assignments_are_left_out(patch):
         return found
 
     patch.setattr(Heartbeats, "_response", response)
-
-
-def lose_journal_entries(patch):
-    original, due = Journal.append, every(3)
-
-    def append(self, items):
-        original(self, [] if due() else list(items))
-
-    patch.setattr(Journal, "append", append)
 
 
 def take_what_was_not_given_up(patch):
@@ -143,19 +127,6 @@ def never_take_what_is_new(patch):
             original(self, now_ms)
 
     patch.setattr(Reconciliation, "_look", look)
-
-
-def deliver_twice(patch):
-    """Reading begins one record before what is committed."""
-    original = Positions.apply_committed
-
-    def apply(self, offsets):
-        back = {
-            tp: one and one._replace(offset=max(0, one.offset - 1)) for tp, one in offsets.items()
-        }
-        original(self, back)
-
-    patch.setattr(Positions, "apply_committed", apply)
 
 
 BUGS = [
