@@ -112,7 +112,8 @@ def compared(kafka, monkeypatch, target, *options):
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("codec", ["lz4", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("codec", ["lz4", "none"])
 def test_the_probes_read_what_kcore_reads(kafka, monkeypatch, tmp_path, codec):
     names = "probe,probe-columns,probe-views,kcore,kcore-arrow,codec-library,codec-kcore"
     runs = compared(kafka, monkeypatch, tmp_path / "f.json", "--codec", codec, "--only", names)

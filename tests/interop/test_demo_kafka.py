@@ -52,8 +52,8 @@ def check_outcome(done):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param(EMBEDDED, marks=pytest.mark.slow),
-        EMBEDDED + KILL,
+        EMBEDDED,
+        pytest.param(EMBEDDED + KILL, marks=pytest.mark.slow),
         pytest.param(KAFKA, marks=[pytest.mark.kafka, pytest.mark.slow]),
         pytest.param(KAFKA + KILL, marks=[pytest.mark.kafka, pytest.mark.slow]),
     ],

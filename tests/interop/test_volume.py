@@ -10,6 +10,8 @@ MILLION = 1_000_000
 PARTITIONS = 4
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_million_records(kafka, names, group_on, records):
     kafka.create_topic(names.topic, PARTITIONS)
     kafka.produce(names.topic, records(MILLION))
