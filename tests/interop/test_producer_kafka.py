@@ -5,6 +5,7 @@ import time
 
 import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from kcore import Producer
 
@@ -33,6 +34,15 @@ def read(cluster, topic, partitions):
             found[message.partition()][message.offset()] = message
     consumer.close()
     return found
+
+
+def test_records_of_long_ago_are_kept(kafka, names):
+    """Kafka goes by the records' own times: those of the next test would be a week over."""
+    kafka.create_topic(names.topic, 1)
+    topic = ConfigResource(ConfigResource.Type.TOPIC, names.topic)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    settings = admin.describe_configs([topic])[topic].result()
+    assert settings["retention.ms"].value == "-1"
 
 
 @pytest.mark.parametrize("options", [{}, {"acks": 1}, {"compression_type": "zstd"}], ids=str)
