@@ -36,7 +36,8 @@ def short(monkeypatch):
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
 def test_who_has_nothing_to_do_stays_a_member(kafka, names, records, short, count):
     kafka.create_topic(names.topic, 4)
     kafka.produce(names.topic, records(100))

@@ -66,6 +66,7 @@ def test_between_range_and_cooperative_sticky_one_member_after_the_other(
     group.sessions.check(ends)
 
 
+@pytest.mark.slow
 def test_the_eager_one_with_kafka_python(kafka, names, group_on, writer):
     """Everything is given up, and nearly all comes back to whom it was, if we lead. kafka-python
     cannot read what others than itself say they had: then it is shared evenly, no more.

@@ -50,6 +50,7 @@ def test_the_committed_vectors_are_what_kafka_writes():
 
 
 @pytest.mark.kafka
+@pytest.mark.slow
 def test_more_of_them():
     for name, vectors in make(SEED + 1, 5).items():
         (cls,) = [cls for cls in CLASSES if cls.__name__ == name]
