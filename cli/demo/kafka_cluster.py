@@ -240,9 +240,6 @@ class KafkaCluster:
             "num.io.threads": "4",
             "num.recovery.threads.per.data.dir": "1",
             "log.cleaner.dedupe.buffer.size": str(16 << 20),
-            # Records have the time that their producer says, such as that of flights in 2013: by
-            # Kafka's own week they would be gone at the next look, every five minutes.
-            "log.retention.ms": "-1",
             "controlled.shutdown.enable": "true",
             "broker.session.timeout.ms": "6000",
             "broker.heartbeat.interval.ms": "1000",
