@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
+from kcore.limits import MAX_BATCH_BYTES
 from kcore.produce.batch import Batch, BatchState
 from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import RECORD_OVERHEAD, Budget
@@ -24,6 +25,9 @@ BATCH_OVERHEAD: Final = 61
 # Java's CompressionRatioEstimator: worse is believed at once, better step by step.
 _RATIO_STEP: Final = 0.005
 _RATIO_MARGIN: Final = 1.05
+# Of the records of one compressed batch, however well they pack: readers bound what a batch may unpack
+# to (ours to MAX_BATCH_BYTES), and what is larger packs no better.
+_PACKED_BYTES_MAX: Final = MAX_BATCH_BYTES // 4
 
 
 class Accumulator:
@@ -36,11 +40,11 @@ class Accumulator:
     def __init__(self, config: ProduceConfig) -> None:
         self.lanes: dict[TopicPartition, Lane] = {}
         self.due: dict[Lane, None] = {}
-        self.budget = Budget(config.buffer_memory, config.batch_size)
         self.starved = False
         self.unfinished: dict[Batch, None] = {}
         self._config = config
         self._ratio = 1.0  # compressed / raw, as last seen
+        self.budget = Budget(config.buffer_memory, self._full_bytes())
         self._lingering: deque[Batch] = deque()  # open, by age
 
     # In ------------------------------------------------------------------------------------------
@@ -150,7 +154,12 @@ class Accumulator:
         if batch.codec != "none":
             seen = size / max(1, batch.raw_bytes) * _RATIO_MARGIN
             self._ratio = seen if seen > self._ratio else max(seen, self._ratio - _RATIO_STEP)
-            self.budget.full_bytes = self._config.batch_size / self._ratio
+            self.budget.full_bytes = self._full_bytes()
+
+    def _full_bytes(self) -> float:
+        """Of a full batch, uncompressed, as far as that can be foretold."""
+        size = self._config.batch_size / self._ratio
+        return size if self._config.codec == "none" else min(size, _PACKED_BYTES_MAX)
 
     def handle_tick(self, now_ms: int) -> None:
         """Make due what has lingered, or everything if room is needed."""

@@ -132,7 +132,7 @@ class Feed:
         self._now_ms = now_ms
         self._batches: list[tuple[Batch, int, int] | None] = [None] * len(numbers)
         self._lanes: dict[int, Lane] = {}
-        stuck = partitioning.sticky(topic)
+        stuck = partitioning.sticky(topic, numbers)
         self._stuck = stuck
         self.sticky = stuck.partition
         self.sticky_bytes = 0

@@ -33,7 +33,7 @@ class Partitioning:
 
     def choose_sticky(self, topic: str, partitions: list[int]) -> int:
         """The partition of a record without a key."""
-        stuck = self.sticky(topic)
+        stuck = self.sticky(topic, partitions)
         if stuck.partition >= 0:
             return stuck.partition
         version = self._cluster.version
@@ -48,11 +48,15 @@ class Partitioning:
             queued = [len(lanes[tp].queue) if tp in lanes else 0 for tp in known[2]]
         return stuck.choose(known[1], queued)
 
-    def sticky(self, topic: str) -> Sticky:
-        """Where records without a key go now."""
+    def sticky(self, topic: str, partitions: list[int]) -> Sticky:
+        """Where records without a key go now; nowhere yet, if that partition is none of these any
+        more: the topic was made anew.
+        """
         sticky = self._sticky.get(topic)
         if sticky is None:
             sticky = self._sticky[topic] = Sticky(self._config.batch_size, self._rng)
+        elif sticky.partition > partitions[-1]:
+            sticky.partition = -1
         return sticky
 
     def available(self, topic: str, partitions: list[int]) -> list[int]:

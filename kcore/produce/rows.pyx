@@ -362,6 +362,8 @@ cdef class Rows:
                         sticky, sticky_left = lane.move_on()
                     number = sticky
                     sticky_left -= size
+            if not 0 <= number < count:  # the C below does not look
+                raise IndexError(f"partition {number} of {count}")
             builder = <BatchBuilder> builders[<Py_ssize_t> number]
             if builder is None or builder.used + size > limit:
                 if not lane.open_batch(number, size):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kcore.errors import BrokerResponseError
+from kcore.limits import MAX_INT32
 from kcore.produce.batch import SEQUENCES, Batch, BatchState
 from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import record_bytes
@@ -20,7 +21,13 @@ def split(batch: Batch, config: ProduceConfig) -> list[Batch]:
     """
     assert batch.data is not None
     limit = min(config.batch_size, max(1, batch.raw_bytes // 2))
-    reader = RecordReader(batch.tp.topic, batch.tp.partition, bytes(batch.data), 0)
+    reader = RecordReader(
+        batch.tp.topic,
+        batch.tp.partition,
+        bytes(batch.data),
+        0,
+        max_batch_bytes=MAX_INT32,  # it is ours, and was in memory uncompressed
+    )
     parts: list[tuple[int, Batch]] = []
     for number, record in enumerate(reader.take(batch.record_count)):
         part = parts[-1][1] if parts else None

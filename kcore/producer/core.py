@@ -135,7 +135,7 @@ class ProducerCore(ClientCore):
                 self.stirred = True
             return None
         if not keyed:
-            self._partitioning.sticky(topic).take(size, full=taken[0].data is not None)
+            self._partitioning.sticky(topic, route.numbers).take(size, full=taken[0].data is not None)
         if len(accumulator.due) != due:
             self._settle(now_ms)
             self.stirred = True
@@ -152,9 +152,7 @@ class ProducerCore(ClientCore):
         numbers = self._partitions(topic, now_ms)
         if numbers is None:
             return None
-        sticky = self._partitioning.sticky(topic)
-        if sticky.partition not in numbers:
-            sticky.partition = -1
+        sticky = self._partitioning.sticky(topic, numbers)
         by_key = not self.config.partitioner_ignore_keys
         route = routes[topic] = Route(numbers, sticky, by_key=by_key)
         return route
@@ -245,7 +243,8 @@ class ProducerCore(ClientCore):
     def _partitions(self, topic: str, now_ms: int) -> list[int] | None:
         new = self._interest.use(topic, now_ms)
         numbers = self._view.partitions(topic)
-        if not numbers:
+        # A broker that leaves a number out contradicts itself: keys would go elsewhere.
+        if not numbers or numbers[-1] != len(numbers) - 1:
             self.held_up = "metadata"
             self._view.request_update()  # it may be there meanwhile, or be allowed
             if new:

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from kcore.errors import InvalidRecordError
+from kcore.limits import MAX_BATCH_BYTES
 from kcore.produce import splitting
 from kcore.produce.accumulator import Accumulator
 from kcore.produce.batch import SEQUENCES, Batch, BatchState
@@ -74,7 +75,7 @@ def choosing(adaptive=True, without_leader=()):
 
 
 def again(choice, numbers):
-    choice.sticky("t").partition = -1
+    choice.sticky("t", numbers).partition = -1
     return choice.choose_sticky("t", numbers)
 
 
@@ -312,6 +313,32 @@ def test_parts_are_more_than_one_and_hold_the_records_in_order(sizes, codec):
     assert [record.key for record in found] == [b"%d" % n for n in range(len(sizes))]
     assert [len(record.value) for record in found] == sizes
     assert [record.timestamp for record in found] == [*range(len(sizes))]
+
+
+def test_a_batch_is_split_though_it_unpacks_to_more_than_readers_take():
+    config = ProduceConfig(codec="lz4", batch_size=1 << 20)
+    batch = Batch(T0, config, 0, (1,))
+    count = MAX_BATCH_BYTES // (1 << 20) + 2
+    for number in range(count):
+        batch.append(number, None, bytes(1 << 20), ())
+    batch.seal()
+    assert batch.raw_bytes > MAX_BATCH_BYTES
+    batch.identify(7, 0, 0)
+    parts = splitting.split(batch, config)
+    assert [part.record_count for part in parts] == [1] * count
+
+
+@pytest.mark.parametrize("batch_size", [1 << 19, MAX_BATCH_BYTES * 2])
+def test_however_well_records_pack_readers_can_unpack_a_batch(batch_size, monkeypatch):
+    monkeypatch.setattr("kcore.produce.accumulator._RATIO_STEP", 1.0)  # it learns at once
+    config = ProduceConfig(codec="lz4", batch_size=batch_size, buffer_memory=MAX_BATCH_BYTES * 4)
+    accumulator = Accumulator(config)
+    sealed = set()
+    for _ in range(3 * MAX_BATCH_BYTES >> 18):
+        batch, _ = take(accumulator, bytes(1 << 18))
+        sealed.add(batch)
+    assert max(batch.raw_bytes for batch in sealed) <= MAX_BATCH_BYTES // 4
+    assert 0 < accumulator.raw_limit <= MAX_BATCH_BYTES // 4
 
 
 def test_outcomes_follow_records_into_parts_of_parts():

@@ -132,3 +132,34 @@ def test_who_found_no_room_is_called_when_there_is_enough_of_it():
     world.run(50)
     assert core.takes_rows
     assert append(taken) > taken
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_without_a_key_follow_a_topic_that_has_fewer_partitions(seed):
+    world, cluster, client = produce_world(
+        nodes=1, topics={"t": 50}, seed=seed, linger_ms=0, metadata_max_age_ms=500
+    )
+    table = pa.table({"value": [b"v"] * 3})
+    before = pour(world, client, table)
+    world.run(100)
+    settle(client)
+    assert before.delivered == 3
+    cluster.topics["t"] = 1  # deleted, and made anew
+    world.run(2_000)
+    after = pour(world, client, table)
+    world.run(100)
+    settle(client)
+    assert after.delivered == 3
+    assert {tp.partition for tp in after.partitions} == {0}
+
+
+def test_rows_wait_for_a_broker_that_tells_of_every_partition():
+    world, cluster, client = produce_world(nodes=1, topics={"t": 6}, linger_ms=0)
+    cluster.unlisted = {1, 4}
+    (rows,) = read_rows(pa.table({"value": [b"v"] * 3}))
+    for _ in range(5):
+        got = client.core.append_rows(rows, "t", 0, 3, RowsDelivery(), world.now, wall_ms=5)
+        assert (got, client.core.held_up) == (0, "metadata")
+        world.run(50)
+    cluster.unlisted = set()
+    assert pour(world, client, pa.table({"value": [b"v"] * 3})).rows == 3

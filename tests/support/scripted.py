@@ -74,6 +74,7 @@ class ScriptedCluster:
         self.group = Group()
         self.coordinator = 1
         self.leader_epoch = 0
+        self.unlisted: set[int] = set()  # partitions that metadata leaves out
         self.script: dict[ApiKey, Callable[[int, Any], Any]] = {}
         self.asked: list[tuple[int, ApiKey, Any]] = []
         self.down: set[int] = set()
@@ -130,6 +131,7 @@ class ScriptedCluster:
                     isr_nodes=sorted(self.nodes),
                 )
                 for p in range(self.topics[name])
+                if p not in self.unlisted
             ]
             entry = R.MetadataResponseTopic(name=name, partitions=partitions)
             entry.topic_id = self.topic_ids.get(name, entry.topic_id)
