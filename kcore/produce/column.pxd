@@ -4,7 +4,7 @@ Source: the Arrow columnar format. What the structs say is believed: they are me
 process.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from kcore.records.builder cimport Field
@@ -26,9 +26,13 @@ cdef enum Layout:
 cdef enum Index:
     PLAIN  # the values are in the column itself
     INDEX8
+    UNSIGNED8
     INDEX16
+    UNSIGNED16
     INDEX32
+    UNSIGNED32
     INDEX64
+    UNSIGNED64  # read as INDEX64: nobody has so many
 
 
 cdef struct Column:
@@ -54,10 +58,16 @@ cdef inline int64_t dictionary_row(const Column* column, int64_t row) noexcept n
     row += column.indices.offset
     if column.index == INDEX8:
         return (<const int8_t*> data)[row]
+    if column.index == UNSIGNED8:
+        return (<const uint8_t*> data)[row]
     if column.index == INDEX16:
         return (<const int16_t*> data)[row]
+    if column.index == UNSIGNED16:
+        return (<const uint16_t*> data)[row]
     if column.index == INDEX32:
         return (<const int32_t*> data)[row]
+    if column.index == UNSIGNED32:
+        return (<const uint32_t*> data)[row]
     return (<const int64_t*> data)[row]
 
 

@@ -65,7 +65,7 @@ cdef int describe(
     column.scale = 1
     column.indices = column.values = array
     if schema.dictionary != NULL:
-        size = "csil".find(kind.decode())  # int8 to int64
+        size = "cCsSiIlL".find(kind.decode())  # int8, uint8, ... uint64
         column.index = <Index> (INDEX8 + size)
         if size < 0:
             raise ColumnError(f"column {name}: dictionary indices of format {kind.decode()!r}")

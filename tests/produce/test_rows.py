@@ -49,6 +49,9 @@ def values(column):
 BYTES = [b"a", None, b"", b"longer than twelve bytes", b"twelve bytes", b"\xff\x00"]
 TEXTS = ["a", None, "", "longer than twelve chars", "zwölf", "x"]
 KINDS = [pa.binary(), pa.large_binary(), pa.binary_view()]
+INDICES = [
+    pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()
+]  # fmt: skip
 TEXT_KINDS = [pa.string(), pa.large_string(), pa.string_view()]
 
 
@@ -69,13 +72,22 @@ def test_fixed_size_binary():
     assert values(pa.array(wanted, pa.binary(3))) == wanted
 
 
-@pytest.mark.parametrize("index", [pa.int8(), pa.int16(), pa.int32(), pa.int64()], ids=str)
+@pytest.mark.parametrize("index", INDICES, ids=str)
 @pytest.mark.parametrize("kind", [*KINDS, pa.binary(1)], ids=str)
 def test_dictionaries(index, kind):
     words = pa.array([b"a", b"b", b"c"], kind)
     column = pa.DictionaryArray.from_arrays(pa.array([2, None, 0, 2, 1], index), words)
     assert values(column) == [b"c", None, b"a", b"c", b"b"]
     assert values(column[1:4]) == [None, b"a", b"c"]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_a_dictionary_of_as_many_words_as_its_indices_can_name(index):
+    most = min(2 ** (index.bit_width - str(index).startswith("int")), 70_000)
+    words = [b"%05d" % number for number in range(most)]
+    rows = [0, most - 1, most // 2, None, most // 2 + 1]
+    column = pa.DictionaryArray.from_arrays(pa.array(rows, index), pa.array(words))
+    assert values(column) == [None if row is None else words[row] for row in rows]
 
 
 def test_a_dictionary_with_nulls_and_an_offset_of_its_own():
