@@ -270,6 +270,11 @@ class Verbs:
         found: int | None = self._engine.core.last_stable_offset(tp)
         return found
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory of fetched answers that are not wholly handed over; see `max_buffered_bytes`."""
+        return int(self._engine.core.buffered_bytes)
+
     def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
         assigned = self.assignment()
         for tp in partitions:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kcore import Consumer
@@ -15,6 +16,10 @@ from kcore.pipeline.options import At, Bound, SourceOptions
 from kcore.structs import TopicPartition
 
 log = logging.getLogger("kcore.pipeline")
+
+# Between questions for a topic that is not there: a node that has just started, or that lags, may
+# not know of it yet. Spark's own asks three times within as many seconds.
+_DOUBT_S = (0.1, 0.2, 0.4, 0.8, 1.0)
 
 
 class Cluster:
@@ -43,22 +48,23 @@ class Cluster:
 
     # Partitions ----------------------------------------------------------------------------------
 
-    def partitions(self) -> set[TopicPartition]:
-        """Those that the options ask for, as they are now. PlanError: some do not exist."""
+    def partitions(self, known: Iterable[TopicPartition] = ()) -> set[TopicPartition]:
+        """Those that the options ask for, as they are now. PlanError: some do not exist.
+
+        known: those that were there before; that a topic of theirs is gone is asked again, too.
+        """
         options = self._options
-        consumer = self._ask()
-        if options.pattern is not None:
-            # Anywhere in the name, as Spark's own finds it.
-            pattern = re.compile(options.pattern)
-            topics = {name for name in consumer.topics() if pattern.search(name) is not None}
-        elif options.topics:
-            topics = set(options.topics)
-        else:
-            topics = {tp.topic for tp in options.partitions}
-        numbers = consumer.fetch_partitions(topics) if topics else {}
+        numbers: Mapping[str, Collection[int]] = {}
+        missing: set[str] = set()
+        for pause_s in (0.0, *_DOUBT_S):
+            time.sleep(pause_s)
+            topics = self._topics()
+            numbers = self._ask().fetch_partitions(topics) if topics else {}
+            missing = (topics | self._matching(tp.topic for tp in known)) - numbers.keys()
+            if not missing:
+                break
         found = {TopicPartition(topic, number) for topic in numbers for number in numbers[topic]}
-        missing = set(topics) - numbers.keys()
-        if missing and options.pattern is None:  # else it was deleted just now
+        if missing and options.pattern is None:  # else it was deleted
             raise PlanError(
                 f"there is no topic {', '.join(sorted(missing))}: create it, or leave it out"
             )
@@ -71,7 +77,28 @@ class Cluster:
             return set(options.partitions)
         return found
 
+    def _topics(self) -> set[str]:
+        """Those that the options name, or that match their pattern now."""
+        options = self._options
+        if options.pattern is not None:
+            return self._matching(self._ask().topics())
+        return set(options.topics) or {tp.topic for tp in options.partitions}
+
+    def _matching(self, topics: Iterable[str]) -> set[str]:
+        """Those that the pattern asks for; none if there is no pattern."""
+        if self._options.pattern is None:
+            return set()
+        pattern = re.compile(self._options.pattern)
+        # Anywhere in the name, as Spark's own finds it.
+        return {name for name in topics if pattern.search(name) is not None}
+
     # Offsets -------------------------------------------------------------------------------------
+
+    def written(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The offset behind the last record of each, be it committed or not."""
+        client = {**self._options.client, "isolation_level": "read_uncommitted"}
+        with Consumer(**client) as consumer:
+            return dict(consumer.end_offsets(list(partitions)))
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """The first offset of each."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 IDLE_S: Final = 300.0
 KEPT_MAX: Final = 64
+# What they may hold together of what was fetched ahead: some six MB each while there is a backlog.
+KEPT_BYTES: Final = 67_108_864
 # Instead of what consumers of many partitions have: this one has a single one, and an answer costs
 # much the same whether it brings 1 MiB (the default) or three. Below FETCH_AHEAD_BYTES, so that the
 # next request still leaves before the first record is handed over. And a request that waits at the
@@ -54,6 +56,16 @@ class Lease:
             self._rest = None
             self._consumer.seek(self._tp, offset)
             self._position = offset
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of what is fetched and not read yet."""
+        rest = 0 if self._rest is None else self._rest.get_total_buffer_size()
+        return rest + self._consumer.buffered_bytes
+
+    def empty(self) -> None:
+        """Let go of what is fetched; it is fetched again when it is asked for."""
+        self.seek(self._position, again=True)
 
     def poll(self, timeout_ms: int) -> RecordBatch | None:
         """The next records; None: none came."""
@@ -138,6 +150,7 @@ class Leases:
             self._kept.setdefault(lease.key, []).append(lease)
             self._kept.move_to_end(lease.key)
             late = self._drop_idle()
+            self._empty_some()
         for one in late:
             one.close()
 
@@ -153,6 +166,18 @@ class Leases:
             if not kept:
                 del self._kept[key]
         return late
+
+    def _empty_some(self) -> None:
+        """Those that were used longest ago keep their connections only."""
+        kept = [lease for leases in self._kept.values() for lease in leases]
+        held = [lease.held_bytes for lease in kept]
+        too_much = sum(held) - KEPT_BYTES
+        for lease, size in zip(kept, held, strict=True):
+            if too_much <= 0:
+                break
+            if size:
+                lease.empty()
+                too_much -= size
 
     def close(self) -> None:
         """Close all that are not lent."""

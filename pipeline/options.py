@@ -309,6 +309,7 @@ def _consumer(kafka: Mapping[str, str]) -> dict[str, Any]:
     _try(lambda: ConsumerConfig.from_options(client))
     # No group is joined and no offset committed, so there is no need to say whose they would be.
     client.pop("group_id", None)
+    client.pop("group_instance_id", None)
     return client
 
 
@@ -369,8 +370,9 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     _try(lambda: checked.append(ProducerConfig.from_options(client)))
     if "buffer_memory" not in client:
         client["buffer_memory"] = _buffer_memory(checked[0])
+    topic = given.get("topic")
     return SinkOptions(
-        topic=given.get("topic"),
+        topic=None if topic is None else topic.strip(),
         include_headers=given.truth("includeHeaders", False),
         client=client,
     )

@@ -240,8 +240,8 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
 
     def _end_of_batch(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = json_offsets.from_mapping(start)
-        latest = self._fetch_latest() if self._target is None else self._target
-        self._latest = latest
+        latest = self._fetch_latest(begin) if self._target is None else self._whole_target(begin)
+        latest = self._latest = self._with_hidden(begin, latest)
         self._check_ends(begin, latest)
         full = self._with_new(begin, latest)
         now_ms = _now_ms()
@@ -262,11 +262,32 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Nothing that comes after this moment is read."""
-        self._target = self._fetch_latest()
+        self._target = self._fetch_latest({})
 
-    def _fetch_latest(self) -> Offsets:
+    def _fetch_latest(self, begin: Offsets) -> Offsets:
         cluster = self._ask()
-        return cluster.latest(cluster.partitions())
+        return cluster.latest(cluster.partitions(begin))
+
+    def _whole_target(self, begin: Offsets) -> Offsets:
+        """The end of Trigger.AvailableNow. It was asked for before anything was known of `begin`: a
+        topic that was not there then is looked for again.
+        """
+        target = self._target or {}
+        if begin.keys() - target.keys():
+            found = self._fetch_latest(begin)
+            more = begin.keys() & found.keys() - target.keys()
+            target = self._target = target | {tp: found[tp] for tp in more}
+        return target
+
+    def _with_hidden(self, begin: Offsets, latest: Offsets) -> Offsets:
+        """`latest` with the position itself where that is behind what is committed: it was reached
+        by a query that read what was not, and nothing is gone.
+        """
+        behind = {tp for tp, offset in begin.items() if latest.get(tp, offset) < offset}
+        if not behind or not self.options.is_committed:
+            return latest
+        written = self._ask().written(behind)
+        return latest | {tp: begin[tp] for tp in behind if begin[tp] <= written[tp]}
 
     def _check_ends(self, begin: Offsets, latest: Offsets) -> None:
         """A log that ends before a position has lost records: DataLossError; where that is allowed,

@@ -247,6 +247,11 @@ class ConsumerCore(ClientCore):
                 self._settle(now_ms)
         return columns
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Memory held by fetched answers that are not wholly handed over."""
+        return self._fetcher.buffered_bytes
+
     def seek(self, tp: TopicPartition, offset: int, now_ms: int, leader_epoch: int = -1) -> None:
         """Go on reading at `offset`; what was buffered is dropped."""
         self._need_assigned([tp])

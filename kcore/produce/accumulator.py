@@ -25,8 +25,8 @@ BATCH_OVERHEAD: Final = 61
 # Java's CompressionRatioEstimator: worse is believed at once, better step by step.
 _RATIO_STEP: Final = 0.005
 _RATIO_MARGIN: Final = 1.05
-# Of the records of one compressed batch, however well they pack: readers bound what a batch may unpack
-# to (ours to MAX_BATCH_BYTES), and what is larger packs no better.
+# Of the records of one compressed batch, however well they pack: readers bound what a batch may
+# unpack to (ours to MAX_BATCH_BYTES), and what is larger packs no better.
 _PACKED_BYTES_MAX: Final = MAX_BATCH_BYTES // 4
 
 

@@ -135,7 +135,8 @@ class ProducerCore(ClientCore):
                 self.stirred = True
             return None
         if not keyed:
-            self._partitioning.sticky(topic, route.numbers).take(size, full=taken[0].data is not None)
+            sticky = self._partitioning.sticky(topic, route.numbers)
+            sticky.take(size, full=taken[0].data is not None)
         if len(accumulator.due) != due:
             self._settle(now_ms)
             self.stirred = True

@@ -177,6 +177,6 @@ def by_canonical_name(
             )
         given[name], sources[name] = value, option
     for name, (default, hint) in later.items():
-        if given.get(name, default) != default:
+        if given.get(name, default) not in (default, str(default)):  # options may come as text
             raise KafkaConfigurationError(f"{name}: {hint}", option=name)
     return given

@@ -297,12 +297,14 @@ def test_client_options_pass_on_and_nothing_is_ever_reset_or_committed():
         kafka__isolation__level="read_committed",
         kafka__fetch__max__bytes="1000000",
         kafka__group__id="g",
+        kafka__group__instance__id="i",
         kafka__request__timeout__ms="9000",
     ).client
     assert found["isolation_level"] == "read_committed"
     assert found["fetch_max_bytes"] == "1000000"
     assert (found["auto_offset_reset"], found["enable_auto_commit"]) == ("none", False)
     assert "group_id" not in found  # none is used
+    assert "group_instance_id" not in found
 
 
 def test_a_clients_own_words_come_under_sparks_name():
@@ -312,6 +314,16 @@ def test_a_clients_own_words_come_under_sparks_name():
     with pytest.raises(OptionError) as caught:
         sink_options({**SERVERS, "kafka.acks": "7"})
     assert caught.value.option == "kafka.acks"
+
+
+def test_a_topic_may_have_blanks_around_it():
+    assert sink_options({**SERVERS, "topic": " flights\n"}).topic == "flights"
+
+
+def test_options_that_have_one_value_take_it_as_text():
+    assert sink_options({**SERVERS, "kafka.partitioner.availability.timeout.ms": "0"})
+    with pytest.raises(OptionError, match="only 0 is available"):
+        sink_options({**SERVERS, "kafka.partitioner.availability.timeout.ms": "1"})
 
 
 def test_a_sinks_batches_are_large_and_its_memory_has_room_for_them():

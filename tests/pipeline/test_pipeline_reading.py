@@ -352,6 +352,29 @@ def test_idle_ones_are_closed_and_few_are_kept(broker, hundred, own_leases, monk
     assert not own_leases._kept
 
 
+def test_what_was_fetched_ahead_is_bounded_and_those_used_last_keep_it(
+    broker, request, own_leases, monkeypatch
+):
+    topic = topic_of(broker, request, partitions=4)
+    values = [b"%04d" % number * 250 for number in range(200)]
+    for number in range(4):
+        broker.produce(topic, [(None, value) for value in values], partition=number)
+    monkeypatch.setattr(leases_module, "KEPT_BYTES", 500_000)
+    wanted = options(broker.bootstrap, topic)
+    for begin in range(0, 200, 40):
+        for number in range(4):
+            found = read_range(wanted, OffsetRange(topic, number, begin, begin + 40))
+            assert [row.as_py() for batch in found for row in batch.column("value")] == (
+                values[begin : begin + 40]
+            )
+        kept = [lease for leases in own_leases._kept.values() for lease in leases]
+        held = [lease.held_bytes for lease in kept]
+        assert len(held) == 4
+        assert sum(held) <= 500_000
+        assert held == sorted(held)
+        assert begin == 160 or held[-1] > 0
+
+
 def test_a_forked_child_takes_none_of_its_parents(broker, hundred, own_leases):
     wanted = options(broker.bootstrap, hundred)
     assert read(wanted, hundred, 0, 10) == values(0, 10)

@@ -29,6 +29,12 @@ def broker():
         assert not broker.faults
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """What is not there is asked for again as often, and sooner."""
+    monkeypatch.setattr("kcore.pipeline.cluster._DOUBT_S", (0.01,) * 5)
+
+
 @pytest.fixture
 def topic(broker, request):
     """Two partitions of five records."""
@@ -368,6 +374,50 @@ def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
     fill(broker, topic, 1)
     after = reader.latestOffset(end, ReadAllAvailable())
     assert ranges(reader.partitions(end, after)) == [(topic, 0, 2, 3)]
+
+
+@pytest.mark.parametrize("how", ["subscribe", "subscribePattern"])
+@pytest.mark.parametrize("loss", ["true", "false"])
+def test_a_topic_that_a_node_does_not_know_for_a_moment_is_not_gone(
+    broker, topic, streamed, how, loss
+):
+    reader = streamed(startingOffsets="earliest", failOnDataLoss=loss, **{how: topic})
+    broker.refuse("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", times=2)
+    begin = reader.initialOffset()
+    if begin:  # else a pattern that matches nothing yet, which nobody can tell from this
+        assert begin == {topic: {"0": 0, "1": 0}}
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert end == {topic: {"0": 5, "1": 5}}
+    broker.refuse("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", times=3)
+    assert reader.latestOffset(end, ReadAllAvailable()) == end
+    assert plan(broker, topic, **{how: topic}) == [(topic, 0, 0, 5), (topic, 1, 0, 5)]
+    available = streamed(startingOffsets="earliest", failOnDataLoss=loss, **{how: topic})
+    broker.refuse("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", times=1)
+    available.prepareForTriggerAvailableNow()
+    assert available.latestOffset({topic: {"0": 3, "1": 5}}, ReadAllAvailable()) == end
+
+
+def test_read_committed_goes_on_from_what_was_read_uncommitted(broker, topic, streamed):
+    """A checkpoint of read_uncommitted that is behind the last stable offset."""
+    producer = TransactionalProducer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"a", partition=0)
+    producer.flush(30)
+    begin = streamed().initialOffset()
+    assert begin == {topic: {"0": 6, "1": 5}}
+    for available_now in (False, True):
+        reader = streamed(**{"kafka.isolation.level": "read_committed"})
+        if available_now:
+            reader.prepareForTriggerAvailableNow()
+        assert reader.latestOffset(begin, ReadAllAvailable()) == begin
+    producer.commit_transaction(30)
+    broker.produce(topic, [(None, b"x")], partition=0)
+    reader = streamed(**{"kafka.isolation.level": "read_committed"})
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert ranges(reader.partitions(begin, end)) == [(topic, 0, 6, 8)]
 
 
 # What travels -------------------------------------------------------------------------------------
