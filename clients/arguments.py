@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kcore.errors import IllegalArgumentError, InvalidTopicError
-from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_TIMEOUT_MS
+from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.parsers import is_legal_name
 from kcore.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
@@ -90,7 +90,7 @@ def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """{partition: OffsetAndMetadata} from that or from plain tuples. TypeError, ValueError."""
     if not isinstance(values, Mapping):
         raise TypeError(f"offsets must map TopicPartition to OffsetAndMetadata, not {values!r}")
-    return {partition_of(tp): _committable(value) for tp, value in values.items()}
+    return {assignable([tp])[0]: _committable(value) for tp, value in values.items()}
 
 
 def _committable(value: Any) -> OffsetAndMetadata:
@@ -102,7 +102,24 @@ def _committable(value: Any) -> OffsetAndMetadata:
         metadata = ""
     if not isinstance(metadata, str) or not isinstance(epoch, int):
         raise TypeError(f"an offset to commit is (int, str, int), not {value!r}")
+    if not -MAX_INT32 - 1 <= epoch <= MAX_INT32:
+        raise IllegalArgumentError(f"leader_epoch {epoch} is out of range")
+    if len(metadata) > MAX_STRING_BYTES // 4 or not metadata.isascii():
+        _check_text(metadata)
     return OffsetAndMetadata(offset, metadata, epoch)
+
+
+def _check_text(metadata: str) -> None:
+    try:
+        size = len(metadata.encode())
+    except UnicodeEncodeError as error:
+        raise IllegalArgumentError(
+            f"the metadata of an offset cannot be written as UTF-8: {error}"
+        ) from None
+    if size > MAX_STRING_BYTES:
+        raise IllegalArgumentError(
+            f"the metadata of an offset takes {size} bytes: {MAX_STRING_BYTES} at most can be sent"
+        )
 
 
 def timestamps_of(values: object) -> dict[TopicPartition, int]:
@@ -115,7 +132,7 @@ def timestamps_of(values: object) -> dict[TopicPartition, int]:
             raise TypeError(f"the time for {tp} must be a number of ms, not {value!r}")
         if not 0 <= value <= MAX_INT64:
             raise IllegalArgumentError(f"the time for {tp} must not be negative: {value!r}")
-        found[partition_of(tp)] = int(value)
+        found[assignable([tp])[0]] = int(value)
     return found
 
 
@@ -138,7 +155,7 @@ def record_count(value: object, name: str = "max_records") -> int:
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < 1:
         raise IllegalArgumentError(f"{name} must be positive, not {value}")
-    return value
+    return min(value, MAX_INT64)
 
 
 def column_names(

@@ -172,6 +172,7 @@ class Consumer(Calls, Batches):
         """In the child of a fork (called by itself): every later call raises ForkedError."""
         self._engine.guard.forked()
         self._keeper.forked()
+        self._batch, self._records = None, iter(())  # the parent goes on with those
 
     # Reading ---------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class Questions(Verbs):
     ) -> Question:
         """Result: {partition: OffsetAndMetadata or None}."""
         self._need_group("committed")
-        wanted = arguments.partitions_of(partitions)
+        wanted = arguments.assignable(partitions)
         core, limit = self._engine.core, self._limit(timeout_ms)
         return Question(lambda now_ms: int(core.committed(wanted, now_ms, int(limit))), limit)
 
@@ -87,7 +87,7 @@ class Questions(Verbs):
         def read(found: dict[TopicPartition, OffsetAndTimestamp | None]) -> dict[Any, int]:
             return {tp: answer.offset for tp, answer in found.items() if answer is not None}
 
-        wanted = dict.fromkeys(arguments.partitions_of(partitions), end)
+        wanted = dict.fromkeys(arguments.assignable(partitions), end)
         return self._ask_offsets(wanted, timeout_ms)._replace(read=read)
 
     def _ask_times(

@@ -170,7 +170,8 @@ class OffsetsCommitted(Event):
     """A commit was answered: by the verb (`operation` is its number) or by auto commit (`operation`
     is None).
 
-    `dropped` are partitions left out because this member no longer owned them.
+    `dropped` are partitions left out because this member no longer owned them, or, of an automatic
+    commit, because the coordinator goes on not knowing them: their topic was deleted.
     """
 
     news: ClassVar[bool] = False

@@ -34,6 +34,7 @@ from kcore.errors import (
     SslAuthenticationError,
     Unexpected,
     UnsupportedVersionError,
+    UsageError,
 )
 from kcore.timers import NEVER
 from kcore.values import Value, field
@@ -267,11 +268,9 @@ class Link:
             call = self._waiting.popleft()
             try:
                 call.version = self.version_of(call.api, call.max_version)
-                message = call.build(call.version)
-            except UnsupportedVersionError as error:
+                self._write(call, call.build(call.version), now_ms)
+            except (UnsupportedVersionError, UsageError) as error:  # not to be written: no answer
                 self._completed.append((call, Answer(None, error, -1, self.node)))
-                continue
-            self._write(call, message, now_ms)
 
     def _write(self, call: Call, message: Any, now_ms: int) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF

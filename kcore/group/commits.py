@@ -7,7 +7,7 @@ left out and reported, never sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -47,6 +47,9 @@ _FENCING: Final = (
     Effect.UNOWNED,
 )
 _RETRY_WITH_METADATA = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+# How often the coordinator has to say that it does not know a partition until commits that nobody
+# asked for leave it out: a topic was deleted, and no rebalance and no close shall wait for it.
+_UNKNOWN_MAX: Final = 3
 
 
 class Objection(Enum):
@@ -96,6 +99,11 @@ class CommitOperation(Operation):
         self.stamps = stamps
 
     @property
+    def automatic(self) -> bool:
+        """Nobody has asked for it."""
+        return self.repeats or self.renew is not None
+
+    @property
     def needs_coordinator(self) -> bool:
         """A commit that cannot be made says so without waiting for a coordinator."""
         return bool(self.offsets) and self._committer.objection(self) is None
@@ -142,6 +150,8 @@ class Committer:
         # Of the last commit: who has nothing to do commits the same every few seconds.
         self._written = _Written({}, {}, [], {})
         self._repeated = Repeated()
+        # Of automatic commits: how often in a row the coordinator has not known these.
+        self._unknown: dict[TopicPartition, int] = {}
 
     def commit(
         self,
@@ -308,6 +318,7 @@ class Committer:
             operation.failed(answer.error, self._ctx, now_ms)
             return False
         usual = _all_good(answer, written)
+        known: Collection[TopicPartition] | None = None
         if not usual:
             try:
                 codes = _read(answer, written.offsets, written.ids)
@@ -315,17 +326,41 @@ class Committer:
                 self._coordinator.lost(str(error), now_ms)
                 operation.failed(error, self._ctx, now_ms)
                 return False
+            if operation.automatic:
+                known = codes = self._without_unknown(codes)
             refused = self._effect(codes, sent, operation, now_ms)
             if refused is not None:
                 operation.failed(refused, self._ctx, now_ms)
                 return False
-        self._succeeded(operation, written)
+        self._succeeded(operation, written, known)
         return usual
 
-    def _succeeded(self, operation: CommitOperation, written: _Written) -> None:
+    def _succeeded(
+        self,
+        operation: CommitOperation,
+        written: _Written,
+        known: Collection[TopicPartition] | None = None,
+    ) -> None:
+        """known: those that were committed; None: all."""
         self._coordinator.works()
         if not operation.ended:
-            operation.succeed(dict(written.offsets))  # theirs to change, `written` is kept
+            committed = dict(written.offsets)  # theirs to change, `written` is kept
+            if known is not None:
+                committed = {tp: offset for tp, offset in committed.items() if tp in known}
+            operation.succeed(committed)
+
+    def _without_unknown(self, codes: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The codes without those of partitions that the coordinator has often enough not known.
+
+        The others are committed in the same request, as long as nothing else was refused.
+        """
+        unknown = {
+            tp: self._unknown.get(tp, 0) + 1
+            for tp, code in codes.items()
+            if code in _RETRY_WITH_METADATA
+        }
+        self._unknown = unknown
+        return {tp: code for tp, code in codes.items() if unknown.get(tp, 0) < _UNKNOWN_MAX}
 
     def _effect(
         self,

@@ -15,6 +15,7 @@ from kcore.errors import (
     ProtocolError,
     RequestTimedOutError,
     UnsupportedVersionError,
+    UsageError,
 )
 from kcore.timers import NEVER
 from kcore.wire import frames
@@ -311,6 +312,26 @@ def test_no_common_version_fails_the_call_and_keeps_the_link(span):
     peer.send(ApiKey.HEARTBEAT, lambda _: HeartbeatRequest(group_id="g"))
     (answer,) = peer.answers()
     assert isinstance(answer.error, UnsupportedVersionError)
+    assert len(peer.requests()) == 1
+    assert peer.link.ready
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["ready", "before the greeting"])
+def test_what_cannot_be_written_fails_the_call_and_keeps_the_link(early):
+    peer = Peer()
+
+    def bad(_version):
+        return MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="x" * 40_000)])
+
+    if early:
+        peer.send(build=bad)
+        peer.greet()
+    else:
+        peer.greet()
+        peer.send(build=bad)
+    peer.send()
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, UsageError)
     assert len(peer.requests()) == 1
     assert peer.link.ready
 

@@ -190,3 +190,72 @@ def test_membership_lost_during_join_prepare_means_lost() -> None:
     assert not world.new_events(PartitionsRevoked)
     world.seen = 0
     assert world.new_events(PartitionsLost)
+
+
+# Topics that are gone ------------------------------------------------------------------------------
+
+GONE = pytest.mark.parametrize("code", [E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_ID])
+BOTH = {T10: OffsetAndMetadata(100), T11: OffsetAndMetadata(7)}
+
+
+def refuse_t11(world, code, times: int, after_ms: int = 150) -> None:
+    for _ in range(times):
+        world.answer(ApiKey.OFFSET_COMMIT, codes={T11: code})
+        world.run(after_ms)  # the backoff
+        world.poll()
+
+
+@GONE
+def test_a_rebalance_does_not_wait_for_a_topic_that_was_deleted(code) -> None:
+    world = auto()
+    world.host.consumed = dict(BOTH)
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    refuse_t11(world, code, 2)
+    failed = world.new_events(OffsetsCommitted, PartitionsRevoked)
+    assert [type(event) for event in failed] == [OffsetsCommitted] * 2
+    assert all(isinstance(event.error, RetriableCommitFailedError) for event in failed)
+    refuse_t11(world, code, 1)
+    last, revoked = world.new_events(OffsetsCommitted, PartitionsRevoked)
+    assert last == OffsetsCommitted(None, {T10: BOTH[T10]}, None, (T11,))
+    assert isinstance(revoked, PartitionsRevoked)
+
+
+@GONE
+def test_close_does_not_wait_for_a_topic_that_was_deleted(code) -> None:
+    world = auto()
+    world.host.consumed = dict(BOTH)
+    world.member.close(world.now, world.now + 60_000, autocommit=True)
+    world.settle()
+    refuse_t11(world, code, 3, after_ms=500)
+    (event,) = world.new_events(OffsetsCommitted)
+    assert event == OffsetsCommitted(None, {T10: BOTH[T10]}, None, (T11,))
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+
+
+@GONE
+def test_a_coordinator_that_did_not_know_it_for_a_moment_is_asked_again(code) -> None:
+    world = auto()
+    world.host.consumed = dict(BOTH)
+    world.member.close(world.now, world.now + 60_000, autocommit=True)
+    world.settle()
+    refuse_t11(world, code, 2, after_ms=500)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    (event,) = world.new_events(OffsetsCommitted)
+    assert event == OffsetsCommitted(None, BOTH)
+
+
+def test_what_else_is_refused_with_it_is_tried_again() -> None:
+    world = auto()
+    world.host.consumed = dict(BOTH)
+    world.member.close(world.now, world.now + 60_000, autocommit=True)
+    world.settle()
+    for _ in range(5):
+        codes = {T10: E.COORDINATOR_LOAD_IN_PROGRESS, T11: E.UNKNOWN_TOPIC_OR_PARTITION}
+        world.answer(ApiKey.OFFSET_COMMIT, codes=codes)
+        world.run(1_200)
+    assert not world.new_events(OffsetsCommitted)
+    refuse_t11(world, E.UNKNOWN_TOPIC_OR_PARTITION, 1)
+    (event,) = world.new_events(OffsetsCommitted)
+    assert (event.error, event.dropped) == (None, (T11,))
