@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import BinaryIO, Final
 
 from kcore.errors import KafkaConfigurationError, KafkaError
 
@@ -36,15 +36,30 @@ def run(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Nothing more can be said there, not even by the interpreter on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return DONE
     except KafkaConfigurationError as error:
         return _say(error, MISUSED)
     except (KafkaError, RefusalError) as error:
         return _say(error, REFUSED)
+    except OSError as error:  # no room for what is written, most of all
+        _say_no_more()
+        return _say(error, REFUSED)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def output() -> BinaryIO:
+    """Where results go. RefusalError: standard output was closed before we were started."""
+    if sys.stdout is None:
+        raise RefusalError("standard output is closed: there is nowhere to write to")
+    return sys.stdout.buffer
+
+
+def _say_no_more() -> None:
+    """Nothing can be written there, not even by the interpreter on its way out."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +13,11 @@ from kcore.cli.endings import DONE, RefusalError
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+
     from kcore import Consumer
+
+_WIDE: Final = 1_000
 
 
 def list_topics(
@@ -33,14 +38,17 @@ def list_topics(
         if missing:
             raise RefusalError(f"there is no topic {missing[0]!r} at {bootstrap}")
         chosen = sorted(names or (name for name in known if internal or not name.startswith("__")))
-        Console().print(_offsets(consumer, chosen) if offsets else _partitions(consumer, chosen))
+        table = _offsets(consumer, chosen) if offsets else _partitions(consumer, chosen)
+        # A pipe or a file has no width: a row is a line there, however long names are.
+        Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
     return DONE
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="left" if column == "topic" else "right")
+        justify: JustifyMethod = "left" if column == "topic" else "right"
+        table.add_column(column, justify=justify, overflow="fold")
     return table
 
 

@@ -12,6 +12,12 @@ from kcore.cli.commands import kcore
         ("consume", "Missing argument 'TOPIC'"),
         ("consume t", "--bootstrap"),
         ("consume t -b h:1 --from yesterday", "neither earliest, latest nor an offset"),
+        ("consume t -b h:1 --from ²", "neither earliest, latest nor an offset"),
+        ("consume t -b h:1 --from 9999999999999999999999", "neither earliest, latest nor"),
+        ("broker -l 127.0.0.1:²", "is not HOST:PORT"),
+        ("broker --flush ²", "is neither never, always nor a number of ms"),
+        ("broker --release ².3", "is no release"),
+        ("consume t -b h:1 -X session_timeout_ms=--5 -g g", "session_timeout_ms"),
         ("consume t -b h:1 --format %z", "unknown letter %z"),
         ("consume t -b h:1 -g g -p 0", "--partition is without it"),
         ("consume t -b h:1 -g g --from 7", "--from OFFSET is without it"),
@@ -35,3 +41,16 @@ def test_help(verb):
     done = CliRunner().invoke(kcore, [*verb.split(), "--help"])
     assert done.exit_code == 0
     assert "Usage:" in done.output
+
+
+def test_names_are_whole_where_no_terminal_cuts_them(kcore_broker):
+    names = ["long." * 40 + end for end in ("a", "b")]
+    for name in names:
+        kcore_broker.create_topic(name, 2)
+    for more, rows in (([], 2), (["--offsets"], 4)):
+        line = ["topics", "--bootstrap", kcore_broker.bootstrap, *more]
+        done = CliRunner().invoke(kcore, line)
+        assert done.exit_code == 0, done.output
+        first = [row.split()[0] for row in done.stdout.splitlines()[1:]]
+        assert sorted(set(first)) == names
+        assert len(first) == rows

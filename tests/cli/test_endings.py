@@ -80,6 +80,26 @@ def test_a_closed_pipe_ends_it_quietly():
     assert process.wait(10) == 0
 
 
+def test_no_room_for_what_is_written_is_one_line():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", CHATTER], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "kcore: OSError: [Errno 28] No space left on device\n"
+
+
+def test_a_standard_output_that_is_closed_is_one_line():
+    verb = "import sys; from kcore.cli import endings; sys.exit(endings.run(endings.output))"
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" >&-', sys.executable, verb], stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "kcore: RefusalError: standard output is closed: there is nowhere to write to\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )

@@ -11,6 +11,7 @@ from scripted_consumer import T0, T1, assigned, make
 
 import kcore
 from kcore import errors
+from kcore.clients import arguments
 from kcore.clients.consumer import Consumer
 from kcore.structs import MemberState, OffsetAndMetadata, OffsetAndTimestamp
 
@@ -133,6 +134,11 @@ def test_foreign_partitions_and_offsets_are_taken():
         ({T0: OffsetAndMetadata(-1)}, ValueError),
         ({T0: ("5", "")}, ValueError),
         ({T0: (5, b"")}, TypeError),
+        ({T0: OffsetAndMetadata(5, "x" * 40_000)}, ValueError),
+        ({T0: OffsetAndMetadata(5, "\N{SNOWMAN}" * 11_000)}, ValueError),
+        ({T0: OffsetAndMetadata(5, "caf\udce9")}, ValueError),
+        ({T0: OffsetAndMetadata(5, "", 1 << 31)}, ValueError),
+        ({kcore.TopicPartition("no topic", 0): OffsetAndMetadata(5)}, errors.InvalidTopicError),
         ([T0], TypeError),
     ],
 )
@@ -162,6 +168,24 @@ def test_committed_shapes():
     assert consumer.committed(T0, metadata=True) == OffsetAndMetadata(7, "note", 2)
     consumer.core.answers["committed"] = {T0: None}
     assert consumer.committed(T0) is None
+
+
+def test_look_ups_of_names_that_no_topic_can_have_are_refused_at_once():
+    consumer = assigned(group_id="g")
+    for name in ("no topic", "caf\udce9", "x" * 40_000):
+        tp = kcore.TopicPartition(name, 0)
+        for ask in (consumer.beginning_offsets, consumer.end_offsets):
+            with pytest.raises(errors.InvalidTopicError):
+                ask([tp])
+        with pytest.raises(errors.InvalidTopicError):
+            consumer.offsets_for_times({tp: 0})
+        with pytest.raises(errors.InvalidTopicError):
+            consumer.committed(tp)
+    assert consumer.core.verbs("list_offsets", "committed") == []
+
+
+def test_limits_may_be_as_large_as_one_likes():
+    assert arguments.record_count(1 << 70) == (1 << 63) - 1
 
 
 def test_offset_look_ups():

@@ -340,6 +340,15 @@ def test_after_a_fork_every_call_is_refused():
     consumer.close()
 
 
+def test_the_child_of_a_fork_has_nothing_left_of_the_parents_loop():
+    consumer = assigned(group_id="g")
+    consumer.core.batches.append(records(T0, 10, 11, 12))
+    assert next(consumer).offset == 10
+    consumer.forked()
+    with pytest.raises(errors.ForkedError):
+        next(consumer)
+
+
 # Asynchronous commits ---------------------------------------------------------------------------
 
 

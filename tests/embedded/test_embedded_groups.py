@@ -1,6 +1,7 @@
 """Groups of other people's clients on the embedded broker: lost, static and mixed members, lag."""
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import aiokafka
@@ -11,6 +12,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 from foreign_members import DEADLINE_S, MEMBERS, SESSION_MS, until
 from leftovers import ALSO_AIOKAFKA
+
+import kcore
 
 pytestmark = ALSO_AIOKAFKA
 
@@ -183,3 +186,46 @@ def test_groups_are_listed_described_and_deleted(broker):
     member.close()
     admin.delete_consumer_groups(["g"])["g"].result(DEADLINE_S)
     assert not admin.list_consumer_groups().result(DEADLINE_S).valid
+
+
+@pytest.mark.parametrize(
+    "protocol", ["classic", pytest.param("consumer", marks=pytest.mark.slow)]
+)
+def test_a_deleted_topic_holds_up_no_rebalance_and_no_close(broker, protocol):
+    """What was read of it cannot be committed any more, and everything else goes on."""
+    broker.create_topic("gone", 2)
+    broker.produce("gone", [(None, b"x")] * 20)
+    broker.produce("t", [(None, b"x")] * 20)
+    more = {} if protocol == "consumer" else {"heartbeat_interval_ms": 200}
+    made = [
+        kcore.Consumer(
+            "t",
+            "gone",
+            bootstrap_servers=broker.bootstrap,
+            group_id="g",
+            group_protocol=protocol,
+            auto_offset_reset="earliest",
+            metadata_max_age_ms=500,
+            **more,
+        )
+        for _ in range(2)
+    ]
+
+    def read():
+        return sum(len(found) for one in made for found in one.poll(timeout_ms=20).values())
+
+    count = 0
+    until_s = time.monotonic() + DEADLINE_S
+    while count < 40 or not all(len(one.assignment()) == 3 for one in made):
+        count += read()
+        assert time.monotonic() < until_s
+    broker.delete_topic("gone")
+    began_s = time.monotonic()
+    made.pop().close()
+    assert time.monotonic() - began_s < 10  # of the 30 s that it may take
+    broker.produce("t", [(None, b"y")] * 8)
+    until_s = time.monotonic() + DEADLINE_S
+    while count < 48:
+        count += read()
+        assert time.monotonic() < until_s
+    made.pop().close()

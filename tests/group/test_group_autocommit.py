@@ -192,7 +192,7 @@ def test_membership_lost_during_join_prepare_means_lost() -> None:
     assert world.new_events(PartitionsLost)
 
 
-# Topics that are gone ------------------------------------------------------------------------------
+# Topics that are gone -----------------------------------------------------------------------------
 
 GONE = pytest.mark.parametrize("code", [E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_ID])
 BOTH = {T10: OffsetAndMetadata(100), T11: OffsetAndMetadata(7)}
