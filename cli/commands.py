@@ -9,6 +9,7 @@ import click
 
 from kcore.cli import endings
 from kcore.cli.formats import FormatError, Formatter, formatter
+from kcore.limits import MAX_INT64
 
 BOOTSTRAP = click.option(
     "-b",
@@ -29,10 +30,7 @@ SETTING = click.option(
 )
 
 
-_OFFSET_MAX = (1 << 63) - 1
-
-
-def is_number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     """Whether `int` reads it: str.isdigit is true of superscripts, too."""
     return text.isascii() and text.isdigit()
 
@@ -45,7 +43,7 @@ def _setting(text: str) -> tuple[str, object]:
     words: dict[str, object] = {"true": True, "false": False, "none": None}
     if value.lower() in words:
         return name, words[value.lower()]
-    return name, int(value) if is_number(value.removeprefix("-")) else value
+    return name, int(value) if _is_number(value.removeprefix("-")) else value
 
 
 def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) -> Formatter:
@@ -56,7 +54,7 @@ def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) 
 
 
 def _start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    if text in {"earliest", "latest"} or (is_number(text) and int(text) <= _OFFSET_MAX):
+    if text in {"earliest", "latest"} or (_is_number(text) and int(text) <= MAX_INT64):
         return text
     raise click.BadParameter(f"{text!r} is neither earliest, latest nor an offset")
 
@@ -112,7 +110,7 @@ def consume(*, format_: Formatter, settings: dict[str, object], **given: Any) ->
     options = ConsumeOptions(settings=settings, **given)
     if options.group is not None and options.partitions:
         raise click.UsageError("a group assigns the partitions itself: --partition is without it")
-    if options.group is not None and options.start.isdigit():
+    if options.group is not None and _is_number(options.start):
         raise click.UsageError("a group begins where it has committed: --from OFFSET is without it")
     sys.exit(endings.run(lambda: run_consume(options, format_, endings.output())))
 
@@ -143,7 +141,7 @@ def topics(
 
 def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if host and is_number(port) and int(port) <= 65_535:
+    if host and _is_number(port) and int(port) <= 65_535:
         return host.strip("[]"), int(port)
     raise click.BadParameter(f"{text!r} is not HOST:PORT")
 
@@ -151,7 +149,7 @@ def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> 
 def _flush(_context: click.Context, _parameter: click.Parameter, text: str) -> str | int:
     if text in {"never", "always"}:
         return text
-    if is_number(text) and int(text) > 0:
+    if _is_number(text) and int(text) > 0:
         return int(text)
     raise click.BadParameter(f"{text!r} is neither never, always nor a number of ms")
 
@@ -162,7 +160,7 @@ def _release(
     if text is None:
         return None
     major, _, minor = text.partition(".")
-    if is_number(major) and is_number(minor) and (int(major), int(minor)) >= (2, 1):
+    if _is_number(major) and _is_number(minor) and (int(major), int(minor)) >= (2, 1):
         return int(major), int(minor)
     raise click.BadParameter(f"{text!r} is no release such as 2.8, from 2.1 on")
 

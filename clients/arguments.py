@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kcore.errors import IllegalArgumentError, InvalidTopicError
-from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
+from kcore.limits import MAX_INT32, MAX_INT64, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.parsers import is_legal_name
 from kcore.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
-
-MAX_INT64 = (1 << 63) - 1
 
 
 def partition_of(value: object) -> TopicPartition:
@@ -34,12 +32,16 @@ def partitions_of(values: object) -> list[TopicPartition]:
     return list(dict.fromkeys(partition_of(value) for value in values))
 
 
+def named(value: object) -> TopicPartition:
+    """A partition of a topic that Kafka could have. TypeError, InvalidTopicError."""
+    tp = partition_of(value)
+    topic_name(tp.topic)
+    return tp
+
+
 def assignable(values: object) -> list[TopicPartition]:
-    """Partitions whose topics Kafka could have."""
-    partitions = partitions_of(values)
-    for tp in partitions:
-        topic_name(tp.topic)
-    return partitions
+    """Several, each once, in order."""
+    return [named(tp) for tp in partitions_of(values)]
 
 
 def topic_name(value: object) -> str:
@@ -90,7 +92,7 @@ def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """{partition: OffsetAndMetadata} from that or from plain tuples. TypeError, ValueError."""
     if not isinstance(values, Mapping):
         raise TypeError(f"offsets must map TopicPartition to OffsetAndMetadata, not {values!r}")
-    return {assignable([tp])[0]: _committable(value) for tp, value in values.items()}
+    return {named(tp): _committable(value) for tp, value in values.items()}
 
 
 def _committable(value: Any) -> OffsetAndMetadata:
@@ -104,8 +106,7 @@ def _committable(value: Any) -> OffsetAndMetadata:
         raise TypeError(f"an offset to commit is (int, str, int), not {value!r}")
     if not -MAX_INT32 - 1 <= epoch <= MAX_INT32:
         raise IllegalArgumentError(f"leader_epoch {epoch} is out of range")
-    if len(metadata) > MAX_STRING_BYTES // 4 or not metadata.isascii():
-        _check_text(metadata)
+    _check_text(metadata)
     return OffsetAndMetadata(offset, metadata, epoch)
 
 
@@ -132,7 +133,7 @@ def timestamps_of(values: object) -> dict[TopicPartition, int]:
             raise TypeError(f"the time for {tp} must be a number of ms, not {value!r}")
         if not 0 <= value <= MAX_INT64:
             raise IllegalArgumentError(f"the time for {tp} must not be negative: {value!r}")
-        found[assignable([tp])[0]] = int(value)
+        found[named(tp)] = int(value)
     return found
 
 

@@ -26,13 +26,13 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
+from kcore.limits import MAX_INT64
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
 
 # A close without a timeout ends at last.
 _CLOSE_S_MAX = 9_223_372.0
 _GRACE_S = 2.0
-_INT64_MAX = (1 << 63) - 1
 _now_ms = transports.monotonic_ms
 
 _Field = bytes | bytearray | memoryview | None
@@ -155,7 +155,7 @@ class Producer(Transactions):
         """Check and serialize a record, then take it, at once or when that can be done."""
         if topic not in self._legal_topics:
             self._legal_topics.add(arguments.topic_name(topic))
-        if not 0 <= timestamp_ms <= _INT64_MAX:
+        if not 0 <= timestamp_ms <= MAX_INT64:
             raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
         given = headers if type(headers) is list else list(headers or ())
         raw_key, raw_value = key, value

@@ -37,6 +37,9 @@ MAX_COLUMN_ROWS: Final = MAX_INT32 // 249
 COLUMN_ROWS: Final = 40_960
 COLUMN_BYTES: Final = 5_242_880
 
+# What an offset and a time can be.
+MAX_INT64: Final = (1 << 63) - 1
+
 # Names -------------------------------------------------------------------------------------------
 
 # Kafka's own bound for topic names and group instance ids (Java: common.internals.Topic).

@@ -18,33 +18,35 @@ from kcore.structs import TopicPartition
 log = logging.getLogger("kcore.pipeline")
 
 # Between questions for a topic that is not there: a node that has just started, or that lags, may
-# not know of it yet. Spark's own asks three times within as many seconds.
+# not know of it yet.
 _DOUBT_S = (0.1, 0.2, 0.4, 0.8, 1.0)
 
 
 class Cluster:
-    """Asks with one consumer, which reads nothing. Made when first asked; `close` when done.
+    """Asks with a consumer that reads nothing. Made when first asked; `close` when done.
 
     at_end: those of the partitions last resolved that begin at the end, whatever it is by then.
     """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._consumer: Consumer | None = None
+        self._consumers: dict[str | None, Consumer] = {}  # by isolation level; None: as given
         self.at_end: set[TopicPartition] = set()
 
-    def _ask(self) -> Consumer:
-        if self._consumer is None:
+    def _ask(self, isolation: str | None = None) -> Consumer:
+        consumer = self._consumers.get(isolation)
+        if consumer is None:
             client = dict(self._options.client)
             client["client_id"] = f"{client.get('client_id', 'kcore')}-driver"
-            self._consumer = Consumer(**client)
-        return self._consumer
+            if isolation is not None:
+                client["isolation_level"] = isolation
+            consumer = self._consumers[isolation] = Consumer(**client)
+        return consumer
 
     def close(self) -> None:
         """Disconnect."""
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            consumer.close()
+        while self._consumers:
+            self._consumers.popitem()[1].close()
 
     # Partitions ----------------------------------------------------------------------------------
 
@@ -96,9 +98,7 @@ class Cluster:
 
     def written(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """The offset behind the last record of each, be it committed or not."""
-        client = {**self._options.client, "isolation_level": "read_uncommitted"}
-        with Consumer(**client) as consumer:
-            return dict(consumer.end_offsets(list(partitions)))
+        return dict(self._ask("read_uncommitted").end_offsets(list(partitions)))
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """The first offset of each."""

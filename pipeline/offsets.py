@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kcore.limits import MAX_INT64
 from kcore.pipeline.errors import OptionError
 from kcore.structs import TopicPartition
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-INT64_MAX: Final = (1 << 63) - 1
 _INT32_MAX: Final = (1 << 31) - 1
 
 Offsets = dict[TopicPartition, int]
@@ -33,7 +33,7 @@ def parse(option: str, text: str, *, what: str, minimum: int) -> Offsets:
             if tp in found:  # "0" and "00"
                 raise OptionError(option, f"{topic}-{tp.partition} is there twice")
             wrong = isinstance(value, bool) or not isinstance(value, int)
-            if wrong or not minimum <= value <= INT64_MAX:
+            if wrong or not minimum <= value <= MAX_INT64:
                 raise OptionError(
                     option, f"{topic}-{number}: {value!r} is no {what} (an integer from {minimum})"
                 )

@@ -14,7 +14,8 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from kcore.errors import KafkaConfigurationError
+from kcore.errors import InvalidTopicError, KafkaConfigurationError
+from kcore.limits import MAX_INT64
 from kcore.pipeline import offsets as json_offsets
 from kcore.pipeline.errors import OptionError
 from kcore.pipeline.offsets import Offsets
@@ -145,7 +146,7 @@ class _Given:
     def get(self, name: str) -> str | None:
         return self.values.get(name)
 
-    def number(self, name: str, minimum: int, maximum: int = json_offsets.INT64_MAX) -> int | None:
+    def number(self, name: str, minimum: int, maximum: int = MAX_INT64) -> int | None:
         text = self.values.get(name)
         if text is None:
             return None
@@ -357,6 +358,18 @@ def _buffer_memory(config: ProducerConfig) -> int:
     return max(_BUFFER_MEMORY, 32 * config.batch_size, 4 * config.max_request_size)
 
 
+def _sink_topic(given: _Given) -> str | None:
+    text = given.get("topic")
+    if text is None:
+        return None
+    from kcore.clients.arguments import topic_name  # noqa: PLC0415 - only to be checked by
+
+    try:
+        return topic_name(text.strip())
+    except InvalidTopicError as error:
+        raise OptionError("topic", str(error.args[0])) from None
+
+
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Read and check; OptionError names the option and what to do."""
     given = _Given(options, ("topic", "includeHeaders", "checkpointLocation", "queryName"))
@@ -370,9 +383,8 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     _try(lambda: checked.append(ProducerConfig.from_options(client)))
     if "buffer_memory" not in client:
         client["buffer_memory"] = _buffer_memory(checked[0])
-    topic = given.get("topic")
     return SinkOptions(
-        topic=None if topic is None else topic.strip(),
+        topic=_sink_topic(given),
         include_headers=given.truth("includeHeaders", False),
         client=client,
     )

@@ -198,6 +198,15 @@ GONE = pytest.mark.parametrize("code", [E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_
 BOTH = {T10: OffsetAndMetadata(100), T11: OffsetAndMetadata(7)}
 
 
+def closing():
+    """A member that commits both as it is closed."""
+    world = auto()
+    world.host.consumed = dict(BOTH)
+    world.member.close(world.now, world.now + 60_000, autocommit=True)
+    world.settle()
+    return world
+
+
 def refuse_t11(world, code, times: int, after_ms: int = 150) -> None:
     for _ in range(times):
         world.answer(ApiKey.OFFSET_COMMIT, codes={T11: code})
@@ -223,10 +232,7 @@ def test_a_rebalance_does_not_wait_for_a_topic_that_was_deleted(code) -> None:
 
 @GONE
 def test_close_does_not_wait_for_a_topic_that_was_deleted(code) -> None:
-    world = auto()
-    world.host.consumed = dict(BOTH)
-    world.member.close(world.now, world.now + 60_000, autocommit=True)
-    world.settle()
+    world = closing()
     refuse_t11(world, code, 3, after_ms=500)
     (event,) = world.new_events(OffsetsCommitted)
     assert event == OffsetsCommitted(None, {T10: BOTH[T10]}, None, (T11,))
@@ -236,10 +242,7 @@ def test_close_does_not_wait_for_a_topic_that_was_deleted(code) -> None:
 
 @GONE
 def test_a_coordinator_that_did_not_know_it_for_a_moment_is_asked_again(code) -> None:
-    world = auto()
-    world.host.consumed = dict(BOTH)
-    world.member.close(world.now, world.now + 60_000, autocommit=True)
-    world.settle()
+    world = closing()
     refuse_t11(world, code, 2, after_ms=500)
     world.answer(ApiKey.OFFSET_COMMIT)
     (event,) = world.new_events(OffsetsCommitted)
@@ -247,10 +250,7 @@ def test_a_coordinator_that_did_not_know_it_for_a_moment_is_asked_again(code) ->
 
 
 def test_what_else_is_refused_with_it_is_tried_again() -> None:
-    world = auto()
-    world.host.consumed = dict(BOTH)
-    world.member.close(world.now, world.now + 60_000, autocommit=True)
-    world.settle()
+    world = closing()
     for _ in range(5):
         codes = {T10: E.COORDINATOR_LOAD_IN_PROGRESS, T11: E.UNKNOWN_TOPIC_OR_PARTITION}
         world.answer(ApiKey.OFFSET_COMMIT, codes=codes)

@@ -318,6 +318,9 @@ def test_a_clients_own_words_come_under_sparks_name():
 
 def test_a_topic_may_have_blanks_around_it():
     assert sink_options({**SERVERS, "topic": " flights\n"}).topic == "flights"
+    for name in ("", " ", "two words", "x" * 250):
+        with pytest.raises(OptionError, match=r"option 'topic': .* is no topic name"):
+            sink_options({**SERVERS, "topic": name})
 
 
 def test_options_that_have_one_value_take_it_as_text():
