@@ -15,6 +15,7 @@ from kcore.cluster.links import Links
 from kcore.cluster.view import Metadata, Taken
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer
+from kcore.errors import KafkaError
 from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
 from kcore.structs import Rng
 from kcore.timers import NEVER
@@ -62,6 +63,8 @@ class Refresher:
         self._answered_at: int | None = None
         self._seen_disconnects = 0
         self._missing: frozenset[str] = frozenset()
+        # Called with topics that may not be read or named, and why: look-ups of them are over.
+        self.refused: Callable[[set[str], KafkaError], None] = lambda topics, error: None
         view.requested = True
 
     # -- interest ----------------------------------------------------------------------------------
@@ -224,13 +227,21 @@ class Refresher:
             else:
                 missing.add(topic)
         for code, topics in raised.items():
-            names = ", ".join(sorted(topics))
-            self._emit(ErrorRaised(errors.for_code(code)(f"metadata of {names} was refused")))
+            self.refused(topics, _refusal(code, topics))
+            # What only a look-up wanted is its answer, and no error of whoever polls next.
+            kept = topics if self._topics is None else topics & self._topics
+            if kept:
+                self._emit(ErrorRaised(_refusal(code, kept)))
         if missing or taken.incomplete:
             self._view.requested = True
         if missing != self._missing:
             self._missing = frozenset(missing)
             self._emit(TopicsMissing(self._missing))
+
+
+def _refusal(code: int, topics: set[str]) -> KafkaError:
+    names = ", ".join(sorted(topics))
+    return errors.for_code(code)(f"metadata of {names} was refused")
 
 
 def names_request(topic_ids: frozenset[bytes]) -> MetadataRequest:

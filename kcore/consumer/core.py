@@ -49,6 +49,7 @@ class ConsumerCore(ClientCore):
         self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
         self._positions = Positions(config.auto_offset_reset)
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
+        self._refresher.refused = self._fetcher.refuse_lookups
         self.take_inside = self._fetcher.take_inside
         self.inside = self._fetcher.single
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)

@@ -346,6 +346,10 @@ class Fetcher:
         """
         self._lookups.begin({} if deadline_ms <= now_ms else timestamps, done, deadline_ms)
 
+    def refuse_lookups(self, topics: set[str], error: KafkaError) -> None:
+        """Metadata of these was refused: look-ups of them end with this error."""
+        self._lookups.refuse(topics, error)
+
     def drop_outside(self, covers: Callable[[str], bool]) -> None:
         """Throw away what is buffered of topics that `covers` does not know (X2)."""
         for partition in self._positions:

@@ -202,6 +202,12 @@ class Lookups:
         if self._all.pop(lookup, _GONE) is not _GONE:
             lookup.done(found, error)
 
+    def refuse(self, topics: set[str], error: KafkaError) -> None:
+        """End those that ask for one of these topics."""
+        for lookup in list(self._all):
+            if any(tp.topic in topics for tp in lookup.open):
+                self._end(lookup, None, error)
+
     def close(self, error: KafkaError) -> None:
         """End all of them."""
         for lookup in list(self._all):

@@ -3,12 +3,17 @@
 import pytest
 from scripted import CUT, SILENT, ScriptedCluster, World
 
-from kcore.errors import KafkaError, NoOffsetForPartitionError
+from kcore.errors import (
+    KafkaError,
+    NoOffsetForPartitionError,
+    TopicAuthorizationFailedError,
+)
 from kcore.events import (
     Closed,
     ClusterReachable,
     ClusterUnreachable,
     CoordinatorFound,
+    ErrorRaised,
     GroupJoined,
     HeartbeatAnswered,
     OffsetsCommitted,
@@ -22,6 +27,7 @@ from kcore.records import encode_batch
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -38,6 +44,20 @@ def fill(cluster, topic="t", partitions=2, batches=4, per_batch=5):
             batch = encode_batch(records, base_offset=base)
             cluster.append(topic, p, batch, base, per_batch)
     return partitions * batches * per_batch
+
+
+def refuse_metadata(cluster, *names):
+    """Topics that nobody may describe; all else is answered as ever."""
+
+    def answer(node, request):
+        told = []
+        cluster._metadata(node, request, told.append)
+        for topic in told[0].topics:
+            if topic.name in names:
+                topic.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return told[0]
+
+    cluster.script[ApiKey.METADATA] = answer
 
 
 def drain(world, clients, total, within_ms=60_000):
@@ -343,6 +363,35 @@ def test_seek_pause_and_offset_lookups():
     client.core.resume([T1], world.now)
     client.drain()
     assert drain(world, [client], 20) == {T1: list(range(20))}
+
+
+def test_a_lookup_of_a_topic_that_may_not_be_read_ends_at_once_and_polls_hear_nothing():
+    world, cluster, total = world_of()
+    refuse_metadata(cluster, "secret")
+    client = world.client(auto_offset_reset="earliest")
+    client.core.assign([T0, T1], world.now)
+    client.drain()
+    began = world.now
+    with pytest.raises(TopicAuthorizationFailedError, match="secret"):
+        client.result(
+            client.core.list_offsets({TopicPartition("secret", 0): -1}, world.now, 30_000)
+        )
+    assert world.now - began < 1_000
+    assert client.of(ErrorRaised) == []
+    assert drain(world, [client], total) == {T0: list(range(20)), T1: list(range(20))}
+
+
+def test_a_topic_that_is_read_and_looked_up_and_may_not_be_is_said_to_both():
+    world, cluster, total = world_of()
+    refuse_metadata(cluster, "secret")
+    client = world.client(auto_offset_reset="earliest")
+    secret = TopicPartition("secret", 0)
+    client.core.assign([T0, secret], world.now)
+    client.drain()
+    with pytest.raises(TopicAuthorizationFailedError, match="secret"):
+        client.result(client.core.list_offsets({T0: -1, secret: -1}, world.now, 30_000))
+    assert isinstance(client.of(ErrorRaised)[0].error, TopicAuthorizationFailedError)
+    assert drain(world, [client], total // 2) == {T0: list(range(20))}
 
 
 def test_who_has_sought_hears_nothing_of_a_coordinator_that_is_silent():
