@@ -35,6 +35,7 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
+from kcore.settings.security import needs_tokens
 from kcore.structs import OffsetAndTimestamp, TopicPartition
 from kcore.transports import Pump, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
@@ -79,8 +80,16 @@ class AsyncConsumer(AsyncReading):
 
         transport = AsyncioTransport(socket_options(settings))
         core = ConsumerCore(settings, random.SystemRandom(), monotonic_ms())
-        pump = Pump(core, transport, tls=open_tls(settings), reads_per_step=READS_PER_TURN)
+        tokens = None
+        if needs_tokens(settings):
+            from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
+
+            tokens = LoopTokens(provider_of(settings))
+        tls = open_tls(settings)
+        pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
         self._driver = LoopDriver(pump, transport)
+        if tokens is not None:
+            tokens.driver = self._driver
         name = settings.client_id if settings.group_id is None else settings.group_id
         self._guard = LoopGuard()
         return Engine(core, self._driver, self._guard, Reporter(name))

@@ -20,7 +20,7 @@ from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import open_tls, open_transport
+from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.rebalance import Bridge
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
@@ -85,13 +85,13 @@ class Consumer(Calls, Batches):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls = open_tls(settings)
+        tls, tokens = open_tls(settings), open_tokens(settings)
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         core = ConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
-        pump = transports.Pump(core, transport, tls=tls)
+        pump = transports.Pump(core, transport, tls=tls, tokens=tokens)
         return Engine(core, pump, guard, Reporter(name))
 
     def _transport_name(self) -> str:

@@ -59,14 +59,14 @@ class YieldingTransport:
 class Courier:
     """See the module's text. `lock` is re-entrant."""
 
-    def __init__(self, core: Any, transport: Any, tls: Any, name: str) -> None:
+    def __init__(self, core: Any, transport: Any, tls: Any, tokens: Any, name: str) -> None:
         self.core = core
         self.lock = make_lock(transport.name)
         self.stopped = False  # `check` raises
         self._failed = ""  # why the thread has ended, if nobody asked it to
         self._name = transport.name
         self._transport = YieldingTransport(transport, self.lock)
-        self._pump = transports.Pump(core, self._transport, tls=tls)
+        self._pump = transports.Pump(core, self._transport, tls=tls, tokens=tokens)
         self._reporter = Reporter(name)
         self.errors_seen = 0
         self._errors: deque[tuple[int, KafkaError]] = deque(maxlen=100)

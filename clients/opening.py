@@ -9,10 +9,12 @@ from kcore import transports
 from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
 from kcore.settings.addresses import format_server
 from kcore.settings.client import ClientConfig
-from kcore.settings.security import uses_tls
+from kcore.settings.security import needs_tokens, uses_tls
 
 if TYPE_CHECKING:
     import ssl
+
+    from kcore.clients.tokens import Tokens
 
 
 def socket_options(settings: ClientConfig) -> transports.SocketOptions:
@@ -46,9 +48,21 @@ def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
         certfile=settings.ssl_certfile,
         keyfile=settings.ssl_keyfile,
         password=settings.ssl_password,
+        cadata=settings.ssl_cadata,
+        certdata=settings.ssl_certdata,
+        keydata=settings.ssl_keydata,
         ciphers=settings.ssl_ciphers,
         crlfile=settings.ssl_crlfile,
     ).make_context()
+
+
+def open_tokens(settings: ClientConfig) -> Tokens | None:
+    """Where tokens of SASL/OAUTHBEARER come from, or None. KafkaConfigurationError."""
+    if not needs_tokens(settings):
+        return None
+    from kcore.clients.tokens import Tokens, provider_of  # noqa: PLC0415 - loads urllib
+
+    return Tokens(provider_of(settings))
 
 
 def nobody_answered(

@@ -17,7 +17,7 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
 from kcore.clients.farewell import see_off
-from kcore.clients.opening import nobody_answered, open_tls, open_transport
+from kcore.clients.opening import nobody_answered, open_tls, open_tokens, open_transport
 from kcore.clients.partitioners import chooser
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
@@ -77,12 +77,12 @@ class Producer(Transactions):
     def _connect(self, settings: ProducerConfig) -> Courier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls = open_tls(settings)
+        tls, tokens = open_tls(settings), open_tokens(settings)
         # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
         core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
-        return Courier(core, transport, tls, settings.client_id)
+        return Courier(core, transport, tls, tokens, settings.client_id)
 
     def _find_release(self, timeout_ms: int) -> None:
         courier, core = self._courier, self._core

@@ -1,4 +1,4 @@
-"""What the core asks of its driver: three small values, popped by `next_action()` until it answers
+"""What the core asks of its driver: small values, popped by `next_action()` until it answers
 None.
 
 A link is the core's own number for one connection attempt and what follows; it is never used twice.
@@ -69,4 +69,12 @@ class Disconnect(Value):
     link: int
 
 
-Action = Connect | Send | Disconnect
+class FetchToken(Value):
+    """Get a token for SASL/OAUTHBEARER and answer `handle_token(link, token, now_ms)`, or with None
+    and why there is none. Asked for only with that mechanism, once for each authentication.
+    """
+
+    link: int
+
+
+Action = Connect | Send | Disconnect | FetchToken

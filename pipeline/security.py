@@ -1,7 +1,8 @@
 """Options of Java's client in our client's terms, as far as they can be said so.
 
-`sasl.jaas.config` of the PLAIN and SCRAM modules has a user and a password; PEM stores are files
-that OpenSSL reads. Key stores of Java's own kinds have to be turned into PEM first.
+`sasl.jaas.config` of the PLAIN and SCRAM modules has a user and a password, that of OAUTHBEARER who
+asks for tokens; PEM stores are files that OpenSSL reads, or texts. Key stores of Java's own kinds
+have to be turned into PEM first.
 """
 
 from __future__ import annotations
@@ -13,15 +14,27 @@ from typing import Any, Final
 from kcore.pipeline.errors import OptionError
 
 _JAAS = re.compile(
-    r"\s*[\w.]+\.(PlainLoginModule|ScramLoginModule)\s+required\s+(.*);\s*", re.DOTALL
+    r"\s*[\w.]+\.(Plain|Scram|OAuthBearer)LoginModule\s+required\s*(.*);\s*", re.DOTALL
 )
 _JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;"']+))""")
 
+_OPTION: Final = "kafka.sasl.jaas.config"
+_CLIENT_CREDENTIALS: Final[Mapping[str, str]] = {
+    "clientId": "sasl_oauthbearer_client_credentials_client_id",
+    "clientSecret": "sasl_oauthbearer_client_credentials_client_secret",
+    "scope": "sasl_oauthbearer_scope",
+}
+_EXTENSION: Final = "extension_"
+# What asks an endpoint in Java; here nothing else does.
+_CALLBACK_HANDLERS: Final = ("OAuthBearerLoginCallbackHandler",)
 _PEM: Final = "only PEM is available (ssl.{}.type=PEM); keytool and openssl turn others into it"
 _RENAMED: Final[Mapping[str, str]] = {
     "ssl.truststore.location": "ssl_cafile",
     "ssl.keystore.location": "ssl_certfile",
     "ssl.key.password": "ssl_password",
+    "ssl.truststore.certificates": "ssl_cadata",
+    "ssl.keystore.certificate.chain": "ssl_certdata",
+    "ssl.keystore.key": "ssl_keydata",
 }
 
 
@@ -31,12 +44,20 @@ def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
     for name, value in kafka.items():
         if name == "sasl.jaas.config":
             found |= _jaas(value)
+        elif name == "sasl.login.callback.handler.class":
+            if value.strip().rpartition(".")[2] not in _CALLBACK_HANDLERS:
+                raise OptionError(
+                    f"kafka.{name}",
+                    "is a class of Java; kafka.sasl.oauth.token.provider names one of Python, as "
+                    "module:Name, with a method token()",
+                )
         elif name in ("ssl.truststore.type", "ssl.keystore.type"):
             if value.strip().upper() != "PEM":
                 raise OptionError(f"kafka.{name}", _PEM.format(name.split(".")[1]))
         elif name in _RENAMED:
             store = name.split(".")[1]
-            kind = kafka.get(f"ssl.{store}.type", "JKS" if store != "key" else "PEM")
+            implied = "JKS" if name.endswith(".location") else "PEM"
+            kind = kafka.get(f"ssl.{store}.type", implied)
             if kind.strip().upper() != "PEM":
                 raise OptionError(f"kafka.{name}", _PEM.format(store))
             found[_RENAMED[name]] = value
@@ -49,20 +70,44 @@ def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
 
 def _jaas(text: str) -> dict[str, str]:
     match = _JAAS.fullmatch(text)
-    option = "kafka.sasl.jaas.config"
     if match is None:
         raise OptionError(
-            option,
-            "only PlainLoginModule and ScramLoginModule can be read, with `required` and `;`",
+            _OPTION,
+            "only PlainLoginModule, ScramLoginModule and OAuthBearerLoginModule can be read, with "
+            "`required` and `;`",
         )
     values = {
         item[1]: re.sub(r"\\(.)", r"\1", item[2]) if item[2] is not None else item[3] or item[4]
         for item in _JAAS_OPTION.finditer(match[2])
     }
+    if match[1] == "OAuthBearer":
+        return _of_tokens(values)
     for name in ("username", "password"):
         if name not in values:
-            raise OptionError(option, f"has no {name}")
+            raise OptionError(_OPTION, f"has no {name}")
     return {
         "sasl_plain_username": values["username"],
         "sasl_plain_password": values["password"],
     }
+
+
+def _of_tokens(values: Mapping[str, str]) -> dict[str, str]:
+    """What Java's OAuthBearerLoginModule takes where it asks an endpoint (KIP-768). It may be
+    empty, with all of that in options of their own (KIP-1139).
+    """
+    found: dict[str, str] = {}
+    extensions: list[str] = []
+    for name, value in values.items():
+        if name in _CLIENT_CREDENTIALS:
+            found[_CLIENT_CREDENTIALS[name]] = value
+        elif name.startswith(_EXTENSION):
+            extensions.append(f"{name.removeprefix(_EXTENSION)}={value}")
+        else:
+            raise OptionError(
+                _OPTION,
+                f"{name} is not known: an OAuthBearerLoginModule has clientId, clientSecret, scope "
+                "and extension_NAME here",
+            )
+    if extensions:
+        found["sasl_oauthbearer_extensions"] = ",".join(extensions)
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
@@ -50,6 +50,17 @@ class Core(Protocol):
         """The connection ended or could not be made; `why` is for people. `untrusted`: TLS failed
         in a way that trying again will not cure, such as a certificate of an unknown authority.
         """
+
+    def handle_token(
+        self,
+        link: int,
+        token: str | None,
+        now_ms: int,
+        *,
+        extensions: Mapping[str, str] | None = None,
+        why: str = "",
+    ) -> None:
+        """What was asked for by FetchToken; None, and why there is none, for people."""
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """The time `deadline()` named has come. Harmless when it has not.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import ssl
 
     from kcore.transports.tls import TlsSocket
+    from kcore.transports.tokens import TokenSource
 
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
 # turn.
@@ -112,13 +113,30 @@ class _Ending(NamedTuple):
     more: bool = False
     untrusted: bool = False
 
+    def tell(self, core: Core, now: int) -> None:
+        core.handle_closed(
+            self.link, self.why, now, more_addresses=self.more, untrusted=self.untrusted
+        )
+
+
+class _Token(NamedTuple):
+    """What came of asking for a token, as the core will be told."""
+
+    link: int
+    token: str | None
+    extensions: Mapping[str, str]
+    why: str
+
+    def tell(self, core: Core, now: int) -> None:
+        core.handle_token(self.link, self.token, now, extensions=self.extensions, why=self.why)
+
 
 class Pump:
     """Drives one core over one transport. It has no lock: one thread (or greenlet) at a time, save
     for `wakeup`.
 
-    tls: what every connection is encrypted with; None: nothing. reads_per_step: of one link, before
-    the others have their turn.
+    tls: what every connection is encrypted with; None: nothing. tokens: of SASL/OAUTHBEARER.
+    reads_per_step: of one link, before the others have their turn.
     Events are left in the core for the application: pop `core.next_event()` after each step.
     """
 
@@ -129,14 +147,16 @@ class Pump:
         clock: Callable[[], int] = monotonic_ms,
         *,
         tls: ssl.SSLContext | None = None,
+        tokens: TokenSource | None = None,
         reads_per_step: int = READS_PER_STEP,
     ) -> None:
         self.core = core
+        self._tokens = tokens
         self.transport = transport
         self.now_ms = clock
         self._links: dict[int, _Link] = {}  # by link number
         self._by_fd: dict[int, _Link] = {}
-        self._inputs: deque[_Ending] = deque()
+        self._inputs: deque[_Ending | _Token] = deque()
         self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
         self._tls = tls
         self._names: dict[tuple[str, int], list[Address]] = {}
@@ -168,7 +188,7 @@ class Pump:
         self._obey()
         if self._resolving:
             self._connect_resolved()
-        fed = bool(self._inputs) and self._feed_inputs(now)
+        fed = bool(self._inputs) and self._feed_inputs()
         deadline = core.deadline()
         while True:
             wait_ms: int | None = 0
@@ -179,7 +199,7 @@ class Pump:
             now = self.now_ms()
             self._round += 1
             fed |= bool(ready or self._unread) and self._serve_all(ready, now)
-            fed |= bool(self._inputs) and self._feed_inputs(now)
+            fed |= bool(self._inputs) and self._feed_inputs()
             if deadline <= now and core.deadline() <= now:  # what was fed may have moved it
                 fed |= core.handle_deadline(now) is not False
                 self._obey()
@@ -250,6 +270,8 @@ class Pump:
             self.transport.unwatch(fd)
         self._close_fds()
         self.transport.close()
+        if self._tokens is not None:
+            self._tokens.close()
 
     def _close_fds(self) -> None:
         for link in self._links.values():
@@ -273,8 +295,10 @@ class Pump:
                     self._send(action)
                 elif isinstance(action, Connect):
                     self._connect(action)
-                else:
+                elif isinstance(action, Disconnect):
                     self._disconnect(action)
+                else:
+                    self._fetch_token(action.link)
             except BaseException:
                 self._give_up(action)
                 raise
@@ -290,6 +314,15 @@ class Pump:
             self._drop(link, "interrupted")
         elif not isinstance(action, Disconnect):
             self._inputs.append(_Ending(action.link, "interrupted"))
+
+    def _fetch_token(self, link: int) -> None:
+        def take(token: str | None, extensions: Mapping[str, str], why: str) -> None:
+            self._inputs.append(_Token(link, token, extensions, why))
+
+        if self._tokens is None:
+            take(None, {}, "this pump has no source of tokens")
+        else:
+            self._tokens.ask(take)
 
     def _connect(self, action: Connect, out: _Out | None = None) -> None:
         """Begin; out: what was to be sent while the addresses were not known."""
@@ -512,12 +545,14 @@ class Pump:
         if tls.unsent:
             self.transport.watch(link.fd, READABLE | WRITABLE)
 
-    def _feed_inputs(self, now: int) -> bool:
-        """Tell the core of closures found meanwhile; those found by this wait for the next step."""
+    def _feed_inputs(self) -> bool:
+        """Tell the core of closures and tokens found meanwhile; those found by this wait for the
+        next step.
+        """
         count = len(self._inputs)
+        now = self.now_ms()  # a token may have taken its time
         for _ in range(count):
-            link, why, more, untrusted = self._inputs.popleft()
-            self.core.handle_closed(link, why, now, more_addresses=more, untrusted=untrusted)
+            self._inputs.popleft().tell(self.core, now)
             self._obey()
         return count > 0
 

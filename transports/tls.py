@@ -11,9 +11,12 @@ must be able to let go of a link in silence.
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Final, cast
 
 from kcore.errors import KafkaConfigurationError
@@ -34,6 +37,7 @@ class TlsOptions(Value):
     check_hostname: whether the certificate must be for the host that was connected to.
     cafile: PEM of the authorities to trust; None: the system's.
     certfile, keyfile, password: our own certificate, for brokers that ask for one.
+    cadata, certdata, keydata: the same as texts, in place of files (KIP-651).
     ciphers: OpenSSL's list for TLS 1.2. crlfile: revoked certificates (PEM); then every broker's is
     looked up there.
     """
@@ -44,6 +48,9 @@ class TlsOptions(Value):
     certfile: str | None = None
     keyfile: str | None = None
     password: Password | None = field(default=None, repr=False)
+    cadata: str | None = field(default=None, repr=False)
+    certdata: str | None = field(default=None, repr=False)
+    keydata: str | None = field(default=None, repr=False)
     ciphers: str | None = None
     crlfile: str | None = None
 
@@ -58,8 +65,8 @@ class TlsOptions(Value):
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.check_hostname = self.check_hostname
         for option, load in (
-            ("ssl_cafile", self._load_authorities),
-            ("ssl_certfile", self._load_own),
+            ("ssl_cadata" if self.cadata else "ssl_cafile", self._load_authorities),
+            ("ssl_certdata" if self.certdata else "ssl_certfile", self._load_own),
             ("ssl_ciphers", self._set_ciphers),
             ("ssl_crlfile", self._load_revoked),
         ):
@@ -67,21 +74,25 @@ class TlsOptions(Value):
                 load(context)
             except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
                 value = getattr(self, option.removeprefix("ssl_"))
+                given = option if option.endswith("data") else f"{option}={value!r}"
                 raise KafkaConfigurationError(
-                    f"{option}={value!r}: {_reason(error)}", option=option
+                    f"{given}: {_reason(error)}", option=option
                 ) from error
         return context
 
     def _load_authorities(self, context: ssl.SSLContext) -> None:
-        if self.cafile is None:
+        if self.cafile is None and self.cadata is None:
             context.load_default_certs()
         else:
-            context.load_verify_locations(self.cafile)
+            context.load_verify_locations(self.cafile, cadata=self.cadata)
 
     def _load_own(self, context: ssl.SSLContext) -> None:
-        if self.certfile is not None:
-            # Without a password OpenSSL would ask the terminal for one.
-            password = self.password if self.password is not None else _no_password
+        # Without a password OpenSSL would ask the terminal for one.
+        password = self.password if self.password is not None else _no_password
+        if self.certdata is not None:
+            with _as_file(f"{self.keydata or ''}\n{self.certdata}") as path:
+                context.load_cert_chain(path, self.keyfile, password)
+        elif self.certfile is not None:
             context.load_cert_chain(self.certfile, self.keyfile, password)
 
     def _set_ciphers(self, context: ssl.SSLContext) -> None:
@@ -92,6 +103,24 @@ class TlsOptions(Value):
         if self.crlfile is not None:
             context.load_verify_locations(self.crlfile)
             context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """The name of a file with this in it, which nobody else can read: Python's ssl takes a chain
+    from files alone. In memory where the system has such files.
+    """
+    if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
+        with open(os.memfd_create("kcore"), "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with TemporaryDirectory(prefix="kcore-") as folder:
+        path = os.path.join(folder, "own.pem")
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(text.encode())
+        yield path
 
 
 class TlsSocket:

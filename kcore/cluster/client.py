@@ -1,13 +1,14 @@
 """What the cores of all clients have in common: the doors to the world, links, metadata, and the
 loop that lets every room have its say after an input.
 
-World in: `handle_connected handle_data handle_closed handle_deadline`, `receive_buffer` and
-`receive_advance`. Out: `next_action`, `next_event`, `deadline`. docs/BOUNDARY.md is the contract.
+World in: `handle_connected handle_data handle_closed handle_deadline handle_token`,
+`receive_buffer` and `receive_advance`. Out: `next_action`, `next_event`, `deadline`.
+docs/BOUNDARY.md is the contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kcore.actions import Action
 from kcore.cluster.links import Links, LinksConfig
@@ -105,6 +106,22 @@ class ClientCore:
         self._links.handle_closed(
             link, why, now_ms, more_addresses=more_addresses, untrusted=untrusted
         )
+        self._settle(now_ms)
+
+    def handle_token(
+        self,
+        link: int,
+        token: str | None,
+        now_ms: int,
+        *,
+        extensions: Mapping[str, str] | None = None,
+        why: str = "",
+    ) -> None:
+        """What FetchToken brought: a token and the extensions beside it (KIP-342), or None and why
+        there is none, which is raised as a SaslAuthenticationFailedError. One that comes too late
+        is dropped.
+        """
+        self._links.handle_token(link, token, extensions or {}, why, now_ms)
         self._settle(now_ms)
 
     def handle_deadline(self, now_ms: int) -> bool | None:

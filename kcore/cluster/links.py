@@ -18,7 +18,7 @@ Rules:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
@@ -310,6 +310,15 @@ class Links:
         entry = self._by_number.get(link)
         if entry is not None and entry.link is not None:
             entry.link.handle_connected(now_ms)
+            self._look(entry, now_ms)
+
+    def handle_token(
+        self, link: int, token: str | None, extensions: Mapping[str, str], why: str, now_ms: int
+    ) -> None:
+        """What a link's FetchToken brought."""
+        entry = self._by_number.get(link)
+        if entry is not None and entry.link is not None:
+            entry.link.handle_token(token, extensions, why, now_ms)
             self._look(entry, now_ms)
 
     def receive_buffer(self, link: int) -> memoryview:

@@ -64,7 +64,7 @@ class Refresher:
         self._seen_disconnects = 0
         self._missing: frozenset[str] = frozenset()
         # Called with topics that may not be read or named, and why: look-ups of them are over.
-        self.refused: Callable[[set[str], KafkaError], None] = lambda topics, error: None
+        self.refused: Callable[[set[str], KafkaError], None] = _nobody
         view.requested = True
 
     # -- interest ----------------------------------------------------------------------------------
@@ -237,6 +237,10 @@ class Refresher:
         if missing != self._missing:
             self._missing = frozenset(missing)
             self._emit(TopicsMissing(self._missing))
+
+
+def _nobody(_topics: set[str], _error: KafkaError) -> None:
+    """There are no look-ups."""
 
 
 def _refusal(code: int, topics: set[str]) -> KafkaError:

@@ -4,15 +4,18 @@
 
 SaslHandshake names the mechanism, SaslAuthenticate carries its steps. `begin()` is called again on
 the same link when the session is about to end (KIP-368). SaslHandshake is v1: v0 means unframed
-tokens, as brokers before 1.0 speak. Every refusal is an AuthenticationFailedError, none retriable.
+tokens, as brokers before 1.0 speak. Where the mechanism is OAUTHBEARER, each exchange needs a token
+of its own first (`needs_token`, `give`). Every refusal is an AuthenticationFailedError, none
+retriable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from kcore import limits
-from kcore.connection.sasl import MECHANISMS, Credentials, Mechanism
+from kcore.connection.sasl import MECHANISMS, OAUTHBEARER, Credentials, Mechanism
 from kcore.errors import (
     AuthenticationFailedError,
     IllegalSaslStateError,
@@ -52,6 +55,15 @@ class Authentication:
 
     def _begun(self) -> Mechanism:
         return MECHANISMS[self._credentials.mechanism](self._credentials, self._rng)
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether `give` comes before each `begin`."""
+        return self._credentials.mechanism == OAUTHBEARER
+
+    def give(self, token: str, extensions: Mapping[str, str]) -> None:
+        """The token of the next exchange."""
+        self._credentials = Credentials(OAUTHBEARER, "", token, extensions)
 
     def begin(self) -> SaslHandshakeRequest:
         """Start over: what to send first."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcore import limits
-from kcore.actions import Action, Disconnect, Send, SendParts
+from kcore.actions import Action, Disconnect, FetchToken, Send, SendParts
 from kcore.connection.authentication import Authentication
 from kcore.connection.calls import ANSWERED, Answer, Build, Done, Standing
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
@@ -31,6 +31,7 @@ from kcore.errors import (
     KafkaError,
     ProtocolError,
     RequestTimedOutError,
+    SaslAuthenticationFailedError,
     SslAuthenticationError,
     Unexpected,
     UnsupportedVersionError,
@@ -143,6 +144,7 @@ class Link:
         "_options",
         "_ranges",
         "_reader",
+        "_token_wanted",
         "_waiting",
         "answered",
         "error",
@@ -185,6 +187,7 @@ class Link:
         self._first_id = 0  # of the first request after the greeting
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
+        self._token_wanted: tuple[int, int] | None = None  # since when, until when
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -350,11 +353,11 @@ class Link:
             return
         where = f"{self.host}:{self.port}"
         if now_ms >= self._expires_at:
-            what = _UNFINISHED[self.state]
-            self._end(
-                LinkInput.EXPIRED,
-                RequestTimedOutError(f"{where} did not {what} within the set-up timeout"),
-            )
+            if self._token_wanted is not None:
+                text = f"no token came in time to authenticate at {where} with"
+            else:
+                text = f"{where} did not {_UNFINISHED[self.state]} within the set-up timeout"
+            self._end(LinkInput.EXPIRED, RequestTimedOutError(text))
             return
         late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
         if late is not None:
@@ -476,6 +479,30 @@ class Link:
                 f"{self.host}:{self.port} does not serve SaslAuthenticate (brokers since 1.0 do)"
             )
         self._move(LinkInput.CHALLENGED)
+        if authentication.needs_token:
+            self._token_wanted = now_ms, expires_at
+            self._expires_at = min(self._expires_at, expires_at)
+            self._actions.append(FetchToken(self.number))
+            return
+        self._write_own(authentication.begin(), 1, expires_at, now_ms)
+
+    def handle_token(
+        self, token: str | None, extensions: Mapping[str, str], why: str, now_ms: int
+    ) -> None:
+        """The token that was asked for; None and why there is none."""
+        authentication, wanted = self._authentication, self._token_wanted
+        if authentication is None or wanted is None or self.ended:
+            return
+        self._token_wanted = None
+        if token is None:
+            self._fail(SaslAuthenticationFailedError(f"no token to authenticate with: {why}"))
+            return
+        asked_at, expires_at = wanted
+        if self.state is LinkState.RENEWING:
+            self._expires_at = NEVER
+        else:  # what it took to get the token is not the broker's time
+            self._expires_at += now_ms - asked_at
+        authentication.give(token, extensions)
         self._write_own(authentication.begin(), 1, expires_at, now_ms)
 
     def _renew(self, authentication: Authentication, now_ms: int) -> None:
@@ -550,6 +577,7 @@ class Link:
             return
         self.error = error
         self._expires_at = NEVER
+        self._token_wanted = None
         if not told:
             self._actions.append(Disconnect(self.number))
         for call in (*self._in_flight, *self._waiting):

@@ -7,12 +7,13 @@ busy, and every violation is a SaslAuthenticationFailedError.
 
 Users and passwords are sent as UTF-8 as they are, not passed through SASLprep (RFC 4013): Apache
 Kafka stores and compares them so (Java: ScramFormatter), and prepared ones would not match.
-Sources: RFC 4616, RFC 5802, RFC 7677.
+Sources: RFC 4616, RFC 5802, RFC 7677, RFC 7628 (OAUTHBEARER; KIP-255, KIP-342).
 """
 
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
@@ -29,14 +30,27 @@ ITERATIONS_MAX: Final = 1_000_000
 # The longest honest message is a nonce, a salt and a count: some hundred bytes.
 MESSAGE_BYTES_MAX: Final = 8_192
 NONCE_BITS: Final = 192
+OAUTHBEARER: Final = "OAUTHBEARER"
+
+
+# What a bearer token may be made of (RFC 6750), and the extensions beside it (RFC 7628).
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_EXTENSION_NAME: Final = re.compile(r"[A-Za-z]+")
+_EXTENSION_VALUE: Final = re.compile(r"[\x21-\x7e \t\r\n]+")
+TOKEN_BYTES_MAX: Final = 262_144  # half of what a broker reads before it knows who speaks
 
 
 class Credentials(Value):
-    """Who we are and how to prove it. `mechanism`: a key of MECHANISMS."""
+    """Who we are and how to prove it. `mechanism`: a key of MECHANISMS.
+
+    With OAUTHBEARER the password is the token, which is asked for anew for each exchange, and
+    extensions go along with it (KIP-342).
+    """
 
     mechanism: str
     username: str
     password: str = field(repr=False)
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Mechanism(Protocol):
@@ -159,6 +173,47 @@ def _broken(what: str) -> SaslAuthenticationFailedError:
     return SaslAuthenticationFailedError(f"the broker broke the SCRAM exchange: it sent {what}")
 
 
+class Bearer:
+    """A token that somebody else has signed; whoever has it is believed, so only for links that
+    nobody else can read (RFC 7628).
+
+    SaslAuthenticationFailedError: a token or an extension that cannot be sent.
+    """
+
+    def __init__(self, credentials: Credentials, _rng: Rng) -> None:
+        self._token = credentials.password
+        self._extensions = credentials.extensions
+        self._said = ""  # why the broker does not believe it
+
+    def first(self) -> bytes:
+        """No authorization identity; the token; the extensions."""
+        if len(self._token) > TOKEN_BYTES_MAX or not _TOKEN.fullmatch(self._token):
+            raise SaslAuthenticationFailedError(
+                f"a token of {len(self._token)} characters that is no bearer token (RFC 6750: "
+                f"letters, digits and ._~+/- with = at its end, {TOKEN_BYTES_MAX} at most)"
+            )
+        parts = [f"auth=Bearer {self._token}"]
+        for name, value in self._extensions.items():
+            if name == "auth" or not (
+                _EXTENSION_NAME.fullmatch(name) and _EXTENSION_VALUE.fullmatch(value)
+            ):
+                raise SaslAuthenticationFailedError(
+                    f"the extension {name[:40]!r} of the token cannot be sent: names are letters, "
+                    "and not 'auth', values are printable ASCII"
+                )
+            parts.append(f"{name}={value}")
+        return ("n,,\1" + "\1".join(parts) + "\1\1").encode()
+
+    def step(self, challenge: bytes) -> bytes | None:
+        """Nothing more, or one byte that lets the broker end what it has refused."""
+        if self._said:
+            raise SaslAuthenticationFailedError(f"the broker refused the token: {self._said}")
+        if not challenge:
+            return None
+        self._said = repr(challenge[:200].decode("utf-8", "replace"))
+        return b"\1"
+
+
 def _scram_sha_256(credentials: Credentials, rng: Rng) -> Mechanism:
     return Scram(credentials, rng, "sha256")
 
@@ -171,4 +226,5 @@ MECHANISMS: Final[Mapping[str, Callable[[Credentials, Rng], Mechanism]]] = {
     "PLAIN": Plain,
     "SCRAM-SHA-256": _scram_sha_256,
     "SCRAM-SHA-512": _scram_sha_512,
+    OAUTHBEARER: Bearer,
 }

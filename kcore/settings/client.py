@@ -32,6 +32,9 @@ class ClientConfig(Value):
     found out by asking.
     ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
     sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
+    sasl_oauth_token_provider: an object whose `token()` gives a token for each authentication, and
+    its `extensions()`, if it has any, what goes along (OAUTHBEARER). sasl_oauthbearer_*: in its
+    place, where to ask for tokens by OAuth's client credentials (KIP-768).
     transport: a driver's name or a driver (only the clients use it).
     extras: options that are known and have no effect in this version, as given.
     """
@@ -63,11 +66,20 @@ class ClientConfig(Value):
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     ssl_password: Any = field(default=None, repr=False)
+    ssl_cadata: str | None = field(default=None, repr=False)
+    ssl_certdata: str | None = field(default=None, repr=False)
+    ssl_keydata: str | None = field(default=None, repr=False)
     ssl_ciphers: str | None = None
     ssl_crlfile: str | None = None
     sasl_mechanism: str | None = None
     sasl_plain_username: str | None = None
     sasl_plain_password: str | None = field(default=None, repr=False)
+    sasl_oauth_token_provider: Any = field(default=None, repr=False)
+    sasl_oauthbearer_token_endpoint_url: str | None = None
+    sasl_oauthbearer_client_credentials_client_id: str | None = None
+    sasl_oauthbearer_client_credentials_client_secret: str | None = field(default=None, repr=False)
+    sasl_oauthbearer_scope: str | None = None
+    sasl_oauthbearer_extensions: Mapping[str, str] = field(default_factory=dict)
     api_version: tuple[int, ...] | None = None
     transport: Any = "blocking"
     extras: Mapping[str, object] = field(default_factory=dict)

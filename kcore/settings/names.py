@@ -13,19 +13,23 @@ from kcore.limits import MAX_TIMEOUT_MS
 from kcore.settings.parsers import (
     Parser,
     choice,
+    extensions,
     integer,
     key_password,
     optional,
     password,
     path,
+    pem,
     servers,
     socket_options,
     ssl_context,
     text,
+    token_provider,
     transport,
     truth,
     username,
     version,
+    web_address,
 )
 
 _ms = integer(0)
@@ -59,17 +63,34 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "ssl_certfile": optional(path),
     "ssl_keyfile": optional(path),
     "ssl_password": optional(key_password),
+    "ssl_cadata": optional(pem),
+    "ssl_certdata": optional(pem),
+    "ssl_keydata": optional(pem),
     "ssl_ciphers": optional(text),
     "ssl_crlfile": optional(path),
     "sasl_mechanism": optional(choice(*MECHANISMS)),
     "sasl_plain_username": optional(username),
     "sasl_plain_password": optional(password),
+    "sasl_oauth_token_provider": optional(token_provider),
+    "sasl_oauthbearer_token_endpoint_url": optional(web_address),
+    "sasl_oauthbearer_client_credentials_client_id": optional(username),
+    "sasl_oauthbearer_client_credentials_client_secret": optional(password),
+    "sasl_oauthbearer_scope": optional(text),
+    "sasl_oauthbearer_extensions": extensions,
     "api_version": version,
     "transport": transport,
 }
 
 # Other clients' words for options above.
-ALIASES: Final[Mapping[str, str]] = {"api_version_auto_timeout_ms": "bootstrap_timeout_ms"}
+ALIASES: Final[Mapping[str, str]] = {
+    "api_version_auto_timeout_ms": "bootstrap_timeout_ms",
+    "ssl_truststore_certificates": "ssl_cadata",
+    "ssl_keystore_certificate_chain": "ssl_certdata",
+    "ssl_keystore_key": "ssl_keydata",
+    "ssl_key_password": "ssl_password",
+    "sasl_oauthbearer_client_id": "sasl_oauthbearer_client_credentials_client_id",
+    "sasl_oauthbearer_client_secret": "sasl_oauthbearer_client_credentials_client_secret",
+}
 
 # Java's ssl.* and sasl.* names say the same in other terms: what to give in their place.
 _SASL_USER: Final = "give sasl_plain_username and sasl_plain_password"
@@ -81,7 +102,6 @@ JAVA_SECURITY: Final[Mapping[str, str]] = {
     "sasl_jaas_config": _SASL_USER,
     "ssl_truststore_": _AUTHORITIES,
     "ssl_keystore_": _CERTIFICATE,
-    "ssl_key_password": "give ssl_password",
     "ssl_endpoint_identification_algorithm": "give ssl_check_hostname",
     "ssl_cipher_suites": "give ssl_ciphers, in OpenSSL's names",
     "ssl_": _CONTEXT,
@@ -100,7 +120,6 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "sasl_kerberos_name": (None, _MECHANISMS_ARE),
     "sasl_kerberos_service_name": ("kafka", _MECHANISMS_ARE),
     "sasl_kerberos_domain_name": (None, _MECHANISMS_ARE),
-    "sasl_oauth_token_provider": (None, _MECHANISMS_ARE),
     "config_providers": (None, "it is an option of the JVM"),
 }
 

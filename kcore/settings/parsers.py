@@ -199,6 +199,17 @@ def path(option: str, value: object) -> str:
     return value
 
 
+def pem(option: str, value: object) -> str:
+    """What would be in a PEM file; the error does not say it."""
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    if not isinstance(text, str) or "-----BEGIN " not in text:
+        raise KafkaConfigurationError(
+            f"{option}: must be the text of a PEM file, from -----BEGIN on", option=option
+        )
+    # Where only one line has room (an environment variable, a property) they are often written so.
+    return text if "\n" in text.strip() else text.replace("\\n", "\n")
+
+
 def username(option: str, value: object) -> str:
     """A name that SASL can carry."""
     if not _is_sasl_text(value) or not value:
@@ -221,6 +232,58 @@ def _is_sasl_text(value: object) -> bool:
         and value == value.encode("utf-8", "replace").decode()
         and len(value.encode()) <= MAX_STRING_BYTES
     )
+
+
+def token_provider(option: str, value: object) -> object:
+    """What has a `token()`; or where that is, as `module:name`, to be called if it is a class."""
+    if isinstance(value, str):
+        value = _found_at(option, value)
+    if isinstance(value, type) or not callable(getattr(value, "token", None)):
+        raise refuse(option, type(value).__name__, "an object with a method token()")
+    return value
+
+
+def _found_at(option: str, where: str) -> object:
+    from importlib import import_module  # noqa: PLC0415 - few need it
+
+    module, _, name = where.strip().partition(":")
+    try:
+        found = getattr(import_module(module), name)
+        return found() if isinstance(found, type) else found
+    except Exception as error:
+        wanted = f"module:name of what has a method token() ({type(error).__name__}: {error})"
+        raise refuse(option, where, wanted) from error
+
+
+def web_address(option: str, value: object) -> str:
+    """Where HTTP is spoken."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - few need it
+
+    address = value.strip() if isinstance(value, str) else ""
+    try:
+        parts = urlsplit(address)
+        right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        right = False
+    if not right or not address.isascii() or not address.isprintable() or " " in address:
+        raise refuse(option, value, "an address as https://host/path")
+    return address
+
+
+def extensions(option: str, value: object) -> dict[str, str]:
+    """Pairs: a mapping, or `a=b,c=d`."""
+    found: dict[str, str] = {}
+    if isinstance(value, Mapping):
+        found = {str(name): str(text) for name, text in value.items()}
+    elif isinstance(value, str):
+        for part in filter(None, map(str.strip, value.split(","))):
+            name, _, text = part.partition("=")
+            found[name.strip()] = text.strip()
+    elif value is not None:
+        raise refuse(option, value, "a mapping, or text as a=b,c=d")
+    if not all(name.isascii() and name.isalpha() and text for name, text in found.items()):
+        raise refuse(option, value, "names of letters with a value each, as a=b,c=d")
+    return found
 
 
 def key_password(option: str, value: object) -> object:

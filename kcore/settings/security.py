@@ -9,13 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-SECRETS: Final = ("sasl_plain_password", "ssl_password")
+from kcore.connection.sasl import OAUTHBEARER
+
+SECRETS: Final = (
+    "sasl_plain_password",
+    "sasl_oauthbearer_client_credentials_client_secret",
+    "ssl_password",
+    "ssl_keydata",
+)
 HIDDEN: Final = "[hidden]"  # Java's word for a password in a log
 
-SASL_DEFAULTS: Final[Mapping[str, object]] = {
-    "sasl_mechanism": None,
+_PASSWORD_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_plain_username": None,
     "sasl_plain_password": None,
+}
+_PROVIDER: Final = "sasl_oauth_token_provider"
+_ENDPOINT: Final = "sasl_oauthbearer_token_endpoint_url"
+_CREDENTIALS: Final = (
+    "sasl_oauthbearer_client_credentials_client_id",
+    "sasl_oauthbearer_client_credentials_client_secret",
+)
+_ENDPOINTS: Final[Mapping[str, object]] = {
+    _ENDPOINT: None,
+    **dict.fromkeys(_CREDENTIALS),
+    "sasl_oauthbearer_scope": None,
+    "sasl_oauthbearer_extensions": {},
+}
+_TOKEN_DEFAULTS: Final[Mapping[str, object]] = {_PROVIDER: None, **_ENDPOINTS}
+SASL_DEFAULTS: Final[Mapping[str, object]] = {
+    "sasl_mechanism": None,
+    **_PASSWORD_DEFAULTS,
+    **_TOKEN_DEFAULTS,
 }
 SSL_DEFAULTS: Final[Mapping[str, object]] = {
     "ssl_context": None,
@@ -24,6 +48,9 @@ SSL_DEFAULTS: Final[Mapping[str, object]] = {
     "ssl_certfile": None,
     "ssl_keyfile": None,
     "ssl_password": None,
+    "ssl_cadata": None,
+    "ssl_certdata": None,
+    "ssl_keydata": None,
     "ssl_ciphers": None,
     "ssl_crlfile": None,
 }
@@ -32,6 +59,11 @@ SSL_DEFAULTS: Final[Mapping[str, object]] = {
 def uses_sasl(security_protocol: str) -> bool:
     """Whether the protocol authenticates by SASL."""
     return security_protocol.startswith("SASL_")
+
+
+def needs_tokens(config: Any) -> bool:
+    """Whether a ClientConfig authenticates by tokens."""
+    return uses_sasl(config.security_protocol) and config.sasl_mechanism == OAUTHBEARER
 
 
 def uses_tls(security_protocol: str) -> bool:
@@ -45,9 +77,10 @@ def security_contradictions(config: Any) -> Iterator[tuple[str, str]]:
     sasl = _changed(config, SASL_DEFAULTS)
     ssl = _changed(config, SSL_DEFAULTS)
     if uses_sasl(protocol):
-        for name in SASL_DEFAULTS:
-            if name not in sasl:
-                yield name, f"security_protocol={protocol!r} needs {name}"
+        if "sasl_mechanism" not in sasl:
+            yield "sasl_mechanism", f"security_protocol={protocol!r} needs sasl_mechanism"
+        else:
+            yield from _of_mechanism(config.sasl_mechanism, sasl)
     elif sasl:
         yield sasl[0], _useless(sasl[0], protocol, "SASL_PLAINTEXT or SASL_SSL")
     if not uses_tls(protocol):
@@ -56,9 +89,48 @@ def security_contradictions(config: Any) -> Iterator[tuple[str, str]]:
         return
     if "ssl_context" in ssl and len(ssl) > 1:
         yield ssl[1], f"{ssl[1]} and ssl_context: a context stands for all other ssl_ options"
-    for name in ("ssl_keyfile", "ssl_password"):
-        if name in ssl and "ssl_certfile" not in ssl:
-            yield name, f"{name} needs ssl_certfile"
+    yield from _of_certificates(ssl)
+
+
+def _of_certificates(given: list[str]) -> Iterator[tuple[str, str]]:
+    """Each of them is a file or a text, and a key belongs to a certificate."""
+    for kind in ("ca", "cert", "key"):
+        text, file = f"ssl_{kind}data", f"ssl_{kind}file"
+        if text in given and file in given:
+            yield text, f"{text} and {file}: one of them says it"
+    for name, wanted in (("ssl_keyfile", "ssl_certfile"), ("ssl_keydata", "ssl_certdata")):
+        if name in given and wanted not in given:
+            yield name, f"{name} needs {wanted}"
+    if "ssl_password" in given and not {"ssl_certfile", "ssl_certdata"} & set(given):
+        yield "ssl_password", "ssl_password needs ssl_certfile or ssl_certdata"
+
+
+def _of_mechanism(mechanism: str, given: list[str]) -> Iterator[tuple[str, str]]:
+    """What the mechanism needs, and what it has no use for."""
+    bearer = mechanism == OAUTHBEARER
+    for name in _PASSWORD_DEFAULTS if bearer else _TOKEN_DEFAULTS:
+        if name in given:
+            yield name, f"{name} is given, but sasl_mechanism={mechanism!r} does not use it"
+    if bearer:
+        yield from _of_tokens(given)
+        return
+    for name in _PASSWORD_DEFAULTS:
+        if name not in given:
+            yield name, f"sasl_mechanism={mechanism!r} needs {name}"
+
+
+def _of_tokens(given: list[str]) -> Iterator[tuple[str, str]]:
+    """Tokens come from a provider or from an endpoint."""
+    if _PROVIDER in given:
+        for name in given:
+            if name in _ENDPOINTS:
+                yield name, f"{name} and {_PROVIDER}: one of them gets the tokens"
+    elif _ENDPOINT not in given:
+        yield _PROVIDER, f"OAUTHBEARER needs {_PROVIDER}, or {_ENDPOINT} to ask for tokens"
+    else:
+        for name in _CREDENTIALS:
+            if name not in given:
+                yield name, f"{_ENDPOINT} needs {name}"
 
 
 def _changed(config: Any, defaults: Mapping[str, object]) -> list[str]:

@@ -6,6 +6,7 @@ from collections import deque
 import pytest
 from test_link import Peer as PlainPeer
 
+from kcore.actions import FetchToken
 from kcore.connection.authentication import RENEW_MS_MIN, Authentication
 from kcore.connection.link import Link, LinkOptions
 from kcore.connection.sasl import Credentials
@@ -187,6 +188,116 @@ def test_tls_that_failed_for_good_is_an_authentication_failure():
     (answer,) = peer.answers()
     assert isinstance(answer.error, SslAuthenticationError)
     assert "not trusted" in str(answer.error)
+
+
+# Tokens ------------------------------------------------------------------------------------------
+
+
+def bearer(**options):
+    peer = Peer(mechanism="OAUTHBEARER", **options)
+    peer.send()
+    peer.greet()
+    return peer
+
+
+def wanted(peer):
+    """Whether a token was asked for, and nothing else."""
+    asked = [peer.actions.popleft() for _ in range(len(peer.actions))]
+    return asked == [FetchToken(7)]
+
+
+def test_a_token_is_asked_for_before_the_handshake():
+    peer = bearer()
+    assert wanted(peer)
+    assert peer.link.state is LinkState.AUTHENTICATING
+    peer.link.handle_token("abc", {"pool": "p"}, "", 100)
+    assert peer.handshake(100).message.mechanism == "OAUTHBEARER"
+    request = peer.authenticate(100)
+    assert request.message.auth_bytes == b"n,,\1auth=Bearer abc\1pool=p\1\1"
+    assert peer.link.ready
+    assert [call.api_key for call in peer.requests()] == [3]
+    peer.link.handle_token("again", {}, "", 200)  # nobody asked
+    assert not peer.actions
+
+
+def test_what_the_token_took_is_not_the_brokers_time():
+    peer = bearer()
+    peer.link.handle_token("abc", {}, "", 9_000)
+    assert peer.link.deadline() == 19_000
+
+
+def test_a_token_that_does_not_come():
+    peer = bearer()
+    peer.link.handle_deadline(10_000)
+    assert isinstance(peer.link.error, RequestTimedOutError)
+    assert "no token" in str(peer.link.error)
+    peer.actions.clear()
+    peer.link.handle_token("late", {}, "", 10_001)
+    assert not peer.actions
+
+
+def test_why_there_is_no_token_is_told():
+    peer = bearer()
+    peer.link.handle_token(None, {}, "HTTP 503", 10)
+    (answer,) = peer.answers()
+    assert isinstance(answer.error, SaslAuthenticationFailedError)
+    assert "HTTP 503" in str(answer.error)
+
+
+def test_a_token_that_cannot_be_sent_ends_the_link():
+    peer = bearer()
+    peer.actions.clear()
+    peer.link.handle_token("not a token", {}, "", 10)
+    peer.handshake(10)
+    assert isinstance(peer.link.error, SaslAuthenticationFailedError)
+    assert "not a token" not in str(peer.link.error)
+
+
+def test_a_refused_token_says_what_the_broker_said():
+    peer = bearer()
+    peer.actions.clear()
+    peer.link.handle_token("abc", {}, "", 10)
+    peer.handshake(10)
+    peer.authenticate(10, auth_bytes=b'{"status":"invalid_token"}')
+    request = peer.authenticate(10, error_code=58, error_message='{"status":"invalid_token"}')
+    assert request.message.auth_bytes == b"\1"
+    assert isinstance(peer.link.error, SaslAuthenticationFailedError)
+    assert "invalid_token" in str(peer.link.error)
+
+
+def renewing(**options):
+    peer = bearer(**options)
+    peer.actions.clear()
+    peer.link.handle_token("first", {}, "", 0)
+    peer.handshake()
+    peer.authenticate(session_lifetime_ms=10_000)
+    (call,) = peer.requests()
+    peer.answer(call, MetadataResponse(), 0)
+    peer.answers()
+    peer.send(now=9_600, timeout=60_000)
+    assert peer.link.state is LinkState.RENEWING
+    assert wanted(peer)
+    return peer
+
+
+def test_each_renewal_takes_a_token_of_its_own():
+    peer = renewing()
+    peer.link.handle_token("second", {}, "", 9_700)
+    peer.handshake(9_700)
+    request = peer.authenticate(9_700, session_lifetime_ms=10_000)
+    assert request.message.auth_bytes == b"n,,\1auth=Bearer second\1\1"
+    assert peer.link.state is LinkState.READY
+    assert [call.api_key for call in peer.requests()] == [3]
+    assert peer.link.deadline() == 69_600
+
+
+def test_a_renewal_without_a_token_ends_after_the_request_timeout():
+    peer = renewing(request_timeout_ms=1_000)
+    assert peer.link.deadline() == 10_600
+    peer.link.handle_deadline(10_600)
+    assert isinstance(peer.link.error, RequestTimedOutError)
+    (answer,) = peer.answers()
+    assert "no token" in str(answer.error)
 
 
 # Sessions that end -------------------------------------------------------------------------------

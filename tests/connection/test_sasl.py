@@ -139,6 +139,39 @@ def test_noise_never_escapes_as_anything_else():
             client.step(noise)
 
 
+def bearer(token="abc.DEF-1_2~3+/==", **extensions):
+    return MECHANISMS["OAUTHBEARER"](Credentials("OAUTHBEARER", "", token, extensions), None)
+
+
+def test_a_bearer_token_is_sent_as_rfc_7628_says():
+    assert bearer().first() == b"n,,\1auth=Bearer abc.DEF-1_2~3+/==\1\1"
+    sent = bearer("t", logicalCluster="lkc-1", pool="a b=c").first()
+    assert sent == b"n,,\1auth=Bearer t\1logicalCluster=lkc-1\1pool=a b=c\1\1"
+    assert bearer().step(b"") is None
+
+
+def test_a_refused_token_is_let_go_of_and_never_taken_for_accepted():
+    mechanism = bearer()
+    assert mechanism.step(b'{"status":"invalid_token"}') == b"\1"
+    with pytest.raises(SaslAuthenticationFailedError, match="invalid_token"):
+        mechanism.step(b"")
+
+
+@pytest.mark.parametrize("token", ["", " ", "a b", "a\1b", "a=b", "ü", "a\n", "a" * 262_145])
+def test_what_is_no_token_is_not_sent_and_not_shown(token):
+    with pytest.raises(SaslAuthenticationFailedError, match=f"{len(token)} characters") as caught:
+        bearer(token).first()
+    assert repr(token)[1:-1] not in str(caught.value) or len(token) < 2
+
+
+@pytest.mark.parametrize(
+    "extensions", [{"auth": "x"}, {"a1": "x"}, {"a": ""}, {"a": "x\1y"}, {"": "x"}, {"a": "ü"}]
+)
+def test_extensions_that_cannot_be_sent(extensions):
+    with pytest.raises(SaslAuthenticationFailedError, match="extension"):
+        bearer("t", **extensions).first()
+
+
 def test_no_secret_in_a_repr():
     credentials = Credentials("PLAIN", "alice", "very-secret")
     assert "very-secret" not in repr(credentials)

@@ -98,19 +98,137 @@ def test_contradictions_and_bad_values_name_the_option_and_no_secret(given, opti
     [
         ("sasl.jaas.config", "sasl_plain_username"),
         ("ssl.truststore.location", "ssl_cafile"),
-        ("ssl.truststore.certificates", "ssl_cafile"),
         ("ssl.keystore.location", "ssl_certfile"),
-        ("ssl.keystore.key", "ssl_certfile"),
-        ("ssl.key.password", "ssl_password"),
+        ("ssl.keystore.password", "ssl_certfile"),
         ("ssl.endpoint.identification.algorithm", "ssl_check_hostname"),
         ("ssl.enabled.protocols", "ssl_context"),
-        ("sasl.oauthbearer.token.endpoint.url", "SCRAM-SHA-256"),
+        ("sasl.oauthbearer.jwks.endpoint.url", "SCRAM-SHA-256"),
     ],
 )
 def test_java_options_without_a_counterpart_say_what_to_give(name, instead):
     with pytest.raises(KafkaConfigurationError, match=instead) as caught:
         ConsumerConfig.from_options({name: SECRET})
     assert SECRET not in str(caught.value)
+
+
+PEM = "-----BEGIN X-----\nabc\n-----END X-----\n"
+
+
+def test_pem_texts_under_java_names():
+    config = make(
+        **{
+            "security.protocol": "SSL",
+            "ssl.truststore.certificates": PEM,
+            "ssl.keystore.certificate.chain": PEM.encode(),
+            "ssl.keystore.key": PEM.strip().replace("\n", "\\n"),
+            "ssl.key.password": SECRET,
+        }
+    )
+    assert config.ssl_cadata == config.ssl_certdata == PEM
+    assert config.ssl_keydata == PEM.strip()
+    assert config.ssl_password == SECRET
+    assert config.as_mapping()["ssl_keydata"] == "[hidden]"
+    assert "abc" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"ssl_cadata": PEM, "ssl_cafile": "x"}, "ssl_cadata"),
+        ({"ssl_certdata": PEM, "ssl_certfile": "x"}, "ssl_certdata"),
+        ({"ssl_keydata": PEM}, "ssl_keydata"),
+        ({"ssl_cadata": SECRET}, "ssl_cadata"),
+        ({"ssl_keydata": 3}, "ssl_keydata"),
+    ],
+)
+def test_pem_texts_that_contradict_or_are_none(given, option):
+    with pytest.raises(KafkaConfigurationError, match=option) as caught:
+        make(security_protocol="SSL", **given)
+    assert SECRET not in str(caught.value)
+
+
+class Provider:
+    def token(self):
+        return "abc"
+
+
+ENDPOINT = {
+    "sasl_mechanism": "OAUTHBEARER",
+    "security_protocol": "SASL_SSL",
+    "sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
+    "sasl.oauthbearer.client.credentials.client.id": "me",
+    "sasl.oauthbearer.client.credentials.client.secret": SECRET,
+}
+
+
+def test_tokens_come_from_a_provider():
+    provider = Provider()
+    config = make(
+        security_protocol="SASL_SSL",
+        sasl_mechanism="oauthbearer",
+        sasl_oauth_token_provider=provider,
+    )
+    assert config.links().credentials == Credentials("OAUTHBEARER", "", "")
+    assert config.sasl_oauth_token_provider is provider
+
+
+def test_tokens_come_from_an_endpoint_under_java_and_librdkafkas_names():
+    config = make(**ENDPOINT, **{"sasl.oauthbearer.extensions": "logicalCluster=a, pool = b=c"})
+    assert config.sasl_oauthbearer_token_endpoint_url == "https://id.example/token"
+    assert config.sasl_oauthbearer_extensions == {"logicalCluster": "a", "pool": "b=c"}
+    hidden = "sasl_oauthbearer_client_credentials_client_secret"
+    assert config.as_mapping()[hidden] == "[hidden]"
+    assert SECRET not in repr(config)
+    short = {name.replace(".client.credentials", ""): value for name, value in ENDPOINT.items()}
+    assert make(**short).sasl_oauthbearer_client_credentials_client_secret == SECRET
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        ({"sasl_mechanism": "PLAIN"}, "sasl_oauthbearer_token_endpoint_url"),
+        ({"sasl_plain_username": "a"}, "sasl_plain_username"),
+        ({"sasl_oauth_token_provider": Provider()}, "sasl_oauthbearer_token_endpoint_url"),
+        ({"sasl.oauthbearer.token.endpoint.url": None}, "sasl_oauth_token_provider"),
+        (
+            {"sasl.oauthbearer.client.credentials.client.id": None},
+            "sasl_oauthbearer_client_credentials_client_id",
+        ),
+        (
+            {"sasl.oauthbearer.client.credentials.client.secret": None},
+            "sasl_oauthbearer_client_credentials_client_secret",
+        ),
+        ({"sasl.oauthbearer.extensions": "a-b=c"}, "sasl_oauthbearer_extensions"),
+        ({"sasl.oauthbearer.extensions": "abc"}, "sasl_oauthbearer_extensions"),
+        ({"sasl.oauthbearer.extensions": 3}, "sasl_oauthbearer_extensions"),
+        ({"security_protocol": "SSL"}, "sasl_mechanism"),
+    ],
+)
+def test_options_of_tokens_that_contradict(change, option):
+    options = {name: value for name, value in {**ENDPOINT, **change}.items() if value is not None}
+    with pytest.raises(KafkaConfigurationError, match=option) as caught:
+        make(**options)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://x/", "https://", "id.example/token", "https://a b/", "http://[::1", 3, ""]
+)
+def test_addresses_that_are_none(address):
+    with pytest.raises(KafkaConfigurationError, match=r"https://host/path"):
+        make(**{**ENDPOINT, "sasl.oauthbearer.token.endpoint.url": address})
+
+
+@pytest.mark.parametrize("provider", [object(), "token", Provider])
+def test_providers_without_a_token(provider):
+    if provider is Provider:
+        provider = type("Odd", (), {"token": "abc"})()
+    with pytest.raises(KafkaConfigurationError, match=r"token\(\)"):
+        make(
+            security_protocol="SASL_SSL",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=provider,
+        )
 
 
 def test_secrets_are_in_no_repr_and_no_mapping():

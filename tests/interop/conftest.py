@@ -12,6 +12,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from member_group import GroupOfMembers
+from secure_kafka import SecureKafka
 
 VALUE = b"x" * 100
 
@@ -44,6 +45,12 @@ class Writer:
         while not self._stopped.wait(self.PAUSE_S):
             batch = [(b"%d" % next(numbers), VALUE) for _ in range(self.BATCH)]
             self._kafka.produce(self._topic, batch)
+
+
+@pytest.fixture(scope="package")
+def secure_kafka():
+    with SecureKafka() as kafka:
+        yield kafka
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 from certificates import missing
-from secure_kafka import MECHANISMS, PASSWORD, SESSION_MS, UNPREPARED, USER, SecureKafka
+from secure_kafka import MECHANISMS, PASSWORD, SESSION_MS, UNPREPARED, USER
 
 from kcore import AsyncConsumer, Consumer, TopicPartition
 from kcore.errors import (
@@ -32,11 +32,10 @@ LIMIT_S = 20.0
 
 
 @pytest.fixture(scope="module")
-def kafka():
-    with SecureKafka() as kafka:
-        kafka.create_topic("t")
-        kafka.produce("t", [(None, b"%d" % number) for number in range(RECORDS)])
-        yield kafka
+def kafka(secure_kafka):
+    secure_kafka.create_topic("t")
+    secure_kafka.produce("t", [(None, b"%d" % number) for number in range(RECORDS)])
+    return secure_kafka
 
 
 def sasl(mechanism="SCRAM-SHA-256", user=USER, password=PASSWORD, protocol="SASL_PLAINTEXT"):
@@ -105,6 +104,17 @@ def test_tls_with_a_client_certificate(kafka):
         "ssl_keyfile": str(kafka.certificates.key("client")),
     }
     assert read_all(kafka, "MTLS", **tls(kafka, **own)) == ALL
+
+
+def test_tls_with_texts_in_place_of_files(kafka):
+    certificates = kafka.certificates
+    texts = {
+        "security_protocol": "SSL",
+        "ssl_cadata": certificates.ca.read_text(),
+        "ssl_certdata": certificates.client.read_text(),
+        "ssl_keydata": certificates.key("client").read_text(),
+    }
+    assert read_all(kafka, "MTLS", **texts) == ALL
 
 
 ASYNC = {

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.pipeline.errors import DataLossError, OptionError
 from kcore.pipeline.options import At, Bound, sink_options, source_options
@@ -361,7 +362,7 @@ def test_jaas(module, rest, password):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (JAAS.replace("Scram", "Krb5"), "only PlainLoginModule and ScramLoginModule"),
+        (JAAS.replace("Scram", "Krb5"), "only PlainLoginModule, ScramLoginModule and OAuth"),
         (JAAS.rstrip(";"), "with `required` and `;`"),
         (JAAS.replace("username", "user"), "has no username"),
         (JAAS.replace("password=", "secret="), "has no password"),
@@ -371,6 +372,88 @@ def test_jaas_that_cannot_be_read_is_not_repeated(text, said):
     with pytest.raises(OptionError, match=said) as caught:
         stream(**{**SCRAM, "kafka.sasl.jaas.config": text})
     assert caught.value.option == "kafka.sasl.jaas.config"
+    assert SECRET not in str(caught.value)
+
+
+BEARER = {
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.sasl.mechanism": "OAUTHBEARER",
+    "kafka.sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
+}
+MODULE = "org.apache.kafka.common.security.oauthbearer"
+
+
+def test_jaas_of_tokens_and_javas_callback_handler():
+    text = (
+        f"{MODULE}.OAuthBearerLoginModule required clientId='me' clientSecret=\"{SECRET}\" "
+        "scope='a b' extension_logicalCluster='lkc-1' extension_pool='p';"
+    )
+    handler = f"{MODULE}.secured.OAuthBearerLoginCallbackHandler"
+    options = {
+        **BEARER,
+        "kafka.sasl.jaas.config": text,
+        "kafka.sasl.login.callback.handler.class": handler,
+    }
+    for found in (stream(**options).client, sink_options({**SERVERS, **options}).client):
+        assert found["sasl_oauthbearer_client_credentials_client_id"] == "me"
+        assert found["sasl_oauthbearer_client_credentials_client_secret"] == SECRET
+        assert found["sasl_oauthbearer_scope"] == "a b"
+        assert found["sasl_oauthbearer_extensions"] == "logicalCluster=lkc-1,pool=p"
+        assert "sasl_login_callback_handler_class" not in found
+
+
+def test_tokens_by_options_of_their_own_beside_an_empty_jaas():
+    client = "kafka.sasl.oauthbearer.client.credentials.client"
+    found = stream(
+        **BEARER,
+        **{f"{client}.id": "me", f"{client}.secret": SECRET},
+        **{"kafka.sasl.jaas.config": f"{MODULE}.OAuthBearerLoginModule required;"},
+    ).client
+    assert found["sasl_oauthbearer_client_credentials_client_secret"] == SECRET
+
+
+class Vault:
+    """Where tests find tokens."""
+
+    def token(self):
+        return SECRET
+
+
+def test_a_provider_of_python_travels_by_name():
+    options = {name: value for name, value in BEARER.items() if "endpoint" not in name}
+    name = f"{Vault.__module__}:Vault"
+    found = stream(**options, **{"kafka.sasl.oauth.token.provider": name}).client
+    assert found["sasl_oauth_token_provider"] == name
+    assert ConsumerConfig.from_options(found).sasl_oauth_token_provider.token() == SECRET
+    for wrong in ("no.such:Vault", f"{Vault.__module__}:Nothing", "nonsense", f"{MODULE}:SECRET"):
+        with pytest.raises(OptionError, match=r"module:name") as caught:
+            stream(**options, **{"kafka.sasl.oauth.token.provider": wrong})
+        assert caught.value.option == "kafka.sasl.oauth.token.provider"
+
+
+@pytest.mark.parametrize(
+    ("more", "option", "said"),
+    [
+        (
+            {"kafka.sasl.login.callback.handler.class": "software.amazon.IAMHandler"},
+            "kafka.sasl.login.callback.handler.class",
+            "module:Name",
+        ),
+        (
+            {
+                "kafka.sasl.jaas.config": f"{MODULE}.OAuthBearerLoginModule required "
+                f"unsecuredLoginStringClaim_sub='{SECRET}';"
+            },
+            "kafka.sasl.jaas.config",
+            "unsecuredLoginStringClaim_sub is not known",
+        ),
+        ({}, "kafka.sasl.oauthbearer.client.credentials.client.id", "needs"),
+    ],
+)
+def test_tokens_that_cannot_be_had_so(more, option, said):
+    with pytest.raises(OptionError, match=said) as caught:
+        stream(**BEARER, **more)
+    assert caught.value.option == option
     assert SECRET not in str(caught.value)
 
 
@@ -391,6 +474,21 @@ def test_pem_stores(tmp_path):
     assert (found["ssl_password"], found["ssl_check_hostname"]) == (SECRET, False)
     tls["kafka.ssl.endpoint.identification.algorithm"] = "https"
     assert stream(**tls).client["ssl_check_hostname"] is True
+
+
+def test_pem_texts():
+    pem = "-----BEGIN X-----\nabc\n-----END X-----"
+    found = stream(
+        **{
+            "kafka.security.protocol": "SSL",
+            "kafka.ssl.truststore.type": "PEM",
+            "kafka.ssl.truststore.certificates": pem,
+            "kafka.ssl.keystore.certificate.chain": pem,
+            "kafka.ssl.keystore.key": pem + SECRET,
+        }
+    ).client
+    assert found["ssl_cadata"] == found["ssl_certdata"] == pem
+    assert found["ssl_keydata"] == pem + SECRET
 
 
 @pytest.mark.parametrize(

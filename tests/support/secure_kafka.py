@@ -6,6 +6,10 @@ with SecureKafka() as kafka:
 
 from __future__ import annotations
 
+import base64
+import json
+import time
+
 from certificates import Certificates
 from confluent_kafka.admin import (
     AdminClient,
@@ -25,10 +29,19 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 PROTOCOLS = {
     "SASL": "SASL_PLAINTEXT",
     "SHORT": "SASL_PLAINTEXT",
+    "BEARER": "SASL_PLAINTEXT",
     "TLS": "SSL",
     "MTLS": "SSL",
     "SASLTLS": "SASL_SSL",
 }
+
+
+def unsigned_token(lasts_s: float, subject: str = USER) -> str:
+    """A JWT without a signature (RFC 7519 6), which begins now."""
+    now = time.time()
+    claims = {"sub": subject, "iat": now, "exp": now + lasts_s}
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+    return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
 
 
 class SecureKafka(KafkaCluster):
@@ -73,6 +86,9 @@ class SecureKafka(KafkaCluster):
         for name, protocol in PROTOCOLS.items():
             if protocol.startswith("SASL"):
                 settings |= self._sasl(name.lower())
+        settings["listener.name.bearer.sasl.enabled.mechanisms"] = "OAUTHBEARER"
+        # Sessions then end with their tokens.
+        settings["listener.name.bearer.connections.max.reauth.ms"] = "3600000"
         settings["listener.name.short.sasl.enabled.mechanisms"] = "PLAIN"
         settings["listener.name.short.connections.max.reauth.ms"] = str(SESSION_MS)
         settings |= {
@@ -87,7 +103,15 @@ class SecureKafka(KafkaCluster):
     def _sasl(self, listener: str) -> dict[str, str]:
         module = "org.apache.kafka.common.security"
         plain = f'{module}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
-        settings = {f"listener.name.{listener}.plain.sasl.jaas.config": plain}
+        # Without a callback handler this takes tokens that nobody has signed.
+        bearer = (
+            f"{module}.oauthbearer.OAuthBearerLoginModule required "
+            'unsecuredLoginStringClaim_sub="broker";'
+        )
+        settings = {
+            f"listener.name.{listener}.plain.sasl.jaas.config": plain,
+            f"listener.name.{listener}.oauthbearer.sasl.jaas.config": bearer,
+        }
         for mechanism in MECHANISMS[1:]:
             key = f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config"
             settings[key] = f"{module}.scram.ScramLoginModule required;"

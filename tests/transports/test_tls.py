@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -251,6 +253,46 @@ def test_the_password_of_a_key(pems, password):
     TlsOptions(
         certfile=str(pems.client), keyfile=encrypted_key(pems), password=password
     ).make_context()
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("where", ["apart", "together", "a file"])
+def test_texts_in_place_of_files(pems, monkeypatch, in_memory, where, tmp_path):
+    if not in_memory:
+        monkeypatch.delattr(os, "memfd_create")
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    key = pems.key("client").read_text()
+    own = {"certdata": pems.client.read_text()}
+    if where == "apart":
+        own["keydata"] = key
+    elif where == "together":
+        own["certdata"] = key + own["certdata"]
+    else:
+        own["keyfile"] = str(pems.key("client"))
+    options = TlsOptions(cadata=pems.ca.read_text(), **own)
+    assert len(options.make_context().get_ca_certs()) == 1
+    assert list(tmp_path.iterdir()) == []  # nothing is left on a disk
+    assert "PRIVATE" not in repr(options)
+
+
+def test_texts_that_cannot_be_used_name_the_option_and_not_the_text(pems):
+    with open(encrypted_key(pems)) as file:
+        locked = file.read()
+    client, stranger = pems.client.read_text(), pems.key("ca").read_text()
+    for wrong, option in (
+        ({"cadata": "-----BEGIN nothing"}, "ssl_cadata"),
+        ({"certdata": client}, "ssl_certdata"),
+        ({"certdata": client, "keydata": stranger}, "ssl_certdata"),
+        ({"certdata": client, "keydata": locked}, "ssl_certdata"),
+        ({"certdata": client, "keydata": locked, "password": "very-secret"}, "ssl_certdata"),
+    ):
+        with pytest.raises(KafkaConfigurationError, match=option) as caught:
+            TlsOptions(**wrong).make_context()
+        assert caught.value.option == option
+        assert "BEGIN" not in str(caught.value)
+        assert "very-secret" not in str(caught.value)
+    open_one = TlsOptions(certdata=client, keydata=locked, password="open")
+    assert open_one.make_context().check_hostname
 
 
 def test_files_and_words_that_cannot_be_used_name_the_option(pems):

@@ -1,0 +1,130 @@
+"""Tokens for SASL/OAUTHBEARER: from a provider of the user's, or from an identity provider by
+OAuth's client credentials; asked for by whoever drives, or by a task of the event loop.
+
+A provider is an object with `token()` and, if it likes, `extensions()`, as kafka-python and
+aiokafka have them. It is asked once for each authentication of a connection, and keeps what it has
+itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kcore.clients.log import Log
+from kcore.clients.oidc import ClientCredentials
+from kcore.errors import KafkaConfigurationError
+from kcore.settings.client import ClientConfig
+from kcore.transports.tokens import TokenTaker
+
+if TYPE_CHECKING:
+    from kcore.clients.looping import LoopDriver
+
+log = Log("kcore.clients")
+
+
+def provider_of(settings: ClientConfig) -> Any:
+    """What gives tokens by these options, which ask for some."""
+    if settings.sasl_oauth_token_provider is not None:
+        return settings.sasl_oauth_token_provider
+    return ClientCredentials(
+        settings.sasl_oauthbearer_token_endpoint_url or "",
+        settings.sasl_oauthbearer_client_credentials_client_id or "",
+        settings.sasl_oauthbearer_client_credentials_client_secret or "",
+        settings.sasl_oauthbearer_scope,
+        settings.sasl_oauthbearer_extensions,
+    )
+
+
+class Tokens:
+    """Asks a provider in the thread that drives, which waits for it.
+
+    KafkaConfigurationError: its `token` is a coroutine.
+    """
+
+    def __init__(self, provider: Any) -> None:
+        if inspect.iscoroutinefunction(provider.token):
+            option = "sasl_oauth_token_provider"
+            raise KafkaConfigurationError(
+                f"{option}: its token() is a coroutine, which AsyncConsumer alone can wait for",
+                option=option,
+            )
+        self._provider = provider
+
+    def ask(self, take: TokenTaker) -> None:
+        """Ask now."""
+        try:
+            found = self._provider.token()
+        except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
+            take(None, {}, _told(error))
+            return
+        _hand_over(self._provider, found, take)
+
+    def close(self) -> None:
+        """Nothing is under way."""
+
+
+class LoopTokens:
+    """Asks a provider in a task of the driver's loop; where `token` is no coroutine, in one of the
+    loop's threads.
+    """
+
+    def __init__(self, provider: Any) -> None:
+        self._provider = provider
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.driver: LoopDriver
+
+    def ask(self, take: TokenTaker) -> None:
+        """Begin to ask."""
+        loop = self.driver.loop
+        assert loop is not None
+        task = loop.create_task(self._fetch(loop, take))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _fetch(self, loop: asyncio.AbstractEventLoop, take: TokenTaker) -> None:
+        ask: Callable[[], Any] = self._provider.token
+        try:
+            if inspect.iscoroutinefunction(ask):
+                found = await ask()
+            else:
+                found = await loop.run_in_executor(None, ask)
+                if inspect.isawaitable(found):
+                    found = await found
+        except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
+            found = error
+        if self.driver.closed:
+            return
+        if isinstance(found, Exception):
+            take(None, {}, _told(found))
+        else:
+            _hand_over(self._provider, found, take)
+        self.driver.turn()
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        for task in self._tasks:
+            task.cancel()
+
+
+def _told(error: Exception) -> str:
+    log.warning("the provider of tokens failed: %r", error)
+    return f"{type(error).__name__}: {error}"
+
+
+def _hand_over(provider: Any, found: object, take: TokenTaker) -> None:
+    """What the provider gave, if it can be a token; it is shown to nobody."""
+    if not isinstance(found, str):
+        take(None, {}, f"its provider gave a {type(found).__name__}, which is no str")
+        return
+    extensions: Mapping[str, str] = {}
+    ask = getattr(provider, "extensions", None)
+    try:
+        if ask is not None:
+            extensions = {str(name): str(value) for name, value in dict(ask() or {}).items()}
+    except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
+        take(None, {}, f"extensions(): {_told(error)}")
+        return
+    take(found, extensions, "")

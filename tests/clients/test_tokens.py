@@ -1,0 +1,204 @@
+"""Where tokens come from: an endpoint that is asked seldom, or a provider of the user's."""
+
+import asyncio
+import json
+import threading
+import types
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from kcore import AsyncConsumer, Consumer
+from kcore.clients import oidc
+from kcore.clients.oidc import ClientCredentials
+from kcore.clients.tokens import LoopTokens, Tokens
+from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
+
+SECRET = "very-secret"
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.server.asked += 1
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status, body, headers = self.server.answer
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    def log_message(self, *_):
+        """In silence."""
+
+
+@pytest.fixture
+def endpoint():
+    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        server.asked = 0
+        server.answer = (200, {"access_token": "one", "expires_in": 100}, {})
+        server.url = f"http://127.0.0.1:{server.server_port}/token"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = types.SimpleNamespace(s=1_000.0)
+    monkeypatch.setattr(oidc.time, "monotonic", lambda: now.s)
+    return now
+
+
+def test_a_token_is_kept_for_four_fifths_of_its_time(endpoint, clock):
+    tokens = ClientCredentials(endpoint.url, "me", SECRET)
+    assert [tokens.token() for _ in range(3)] == ["one"] * 3
+    clock.s += 79.9
+    assert tokens.token() == "one"
+    assert endpoint.asked == 1
+    endpoint.answer = (200, {"access_token": "two", "expires_in": "50"}, {})
+    clock.s += 0.2
+    assert tokens.token() == "two"
+
+
+def test_the_old_one_is_used_to_its_end_if_there_is_no_other(endpoint, clock):
+    tokens = ClientCredentials(endpoint.url, "me", SECRET)
+    tokens.token()
+    endpoint.answer = (503, b"later", {})
+    clock.s += 99.9
+    assert tokens.token() == "one"
+    clock.s += 0.2
+    with pytest.raises(SaslAuthenticationFailedError, match="503"):
+        tokens.token()
+
+
+def test_a_token_that_says_nothing_of_its_time_is_for_once(endpoint):
+    endpoint.answer = (200, {"access_token": "one"}, {})
+    tokens = ClientCredentials(endpoint.url, "me", SECRET)
+    tokens.token()
+    tokens.token()
+    assert endpoint.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((401, {"error": "invalid_client"}, {}), "invalid_client"),
+        ((200, b"not json", {}), "no JSON object"),
+        ((200, [], {}), "no JSON object"),
+        ((200, {}, {}), "no access_token"),
+        ((200, {"access_token": ""}, {}), "no access_token"),
+        ((200, {"access_token": "x", "expires_in": "soon"}, {}), "expires_in"),
+        ((302, b"", {"Location": "http://127.0.0.1:1/"}), "302"),
+        ((307, b"", {"Location": "http://127.0.0.1:1/"}), "307"),
+        ((200, b"\xff" * 300_000, {}), "no JSON object"),
+    ],
+)
+def test_answers_that_are_no_token(endpoint, answer, said):
+    endpoint.answer = answer
+    with pytest.raises(SaslAuthenticationFailedError, match=said) as caught:
+        ClientCredentials(endpoint.url, "me", SECRET).token()
+    assert endpoint.url in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+def test_nobody_there():
+    with pytest.raises(SaslAuthenticationFailedError, match="refused"):
+        ClientCredentials("http://127.0.0.1:1/", "me", SECRET).token()
+    assert SECRET not in repr(ClientCredentials("http://127.0.0.1:1/", "me", SECRET))
+
+
+# Providers ----------------------------------------------------------------------------------------
+
+
+class Provider:
+    """Gives, or raises, what it is told to."""
+
+    def __init__(self, token, extensions=None):
+        self._token = token
+        if extensions is not None:
+            self.extensions = lambda: extensions
+
+    def token(self):
+        if isinstance(self._token, Exception):
+            raise self._token
+        return self._token
+
+
+class LoopProvider(Provider):
+    async def token(self):
+        await asyncio.sleep(0)
+        return super().token()
+
+
+def asked(provider):
+    """What the pump is told, once."""
+    told = []
+    Tokens(provider).ask(lambda *answer: told.append(answer))
+    (answer,) = told
+    return answer
+
+
+@pytest.mark.parametrize("kind", [Provider, LoopProvider])
+def test_what_providers_give_reaches_the_loop(kind):
+    async def ask(provider):
+        told = []
+        tokens = LoopTokens(provider)
+        turned = asyncio.Event()
+        tokens.driver = types.SimpleNamespace(
+            loop=asyncio.get_running_loop(), closed=False, turn=turned.set
+        )
+        tokens.ask(lambda *answer: told.append(answer))
+        assert told == []  # never inside the call
+        await turned.wait()
+        (answer,) = told
+        return answer
+
+    assert asyncio.run(ask(kind("abc", {"a": "b"}))) == ("abc", {"a": "b"}, "")
+    token, _, why = asyncio.run(ask(kind(ValueError("locked"))))
+    assert (token, why) == (None, "ValueError: locked")
+
+
+@pytest.mark.parametrize("kind", [Provider, LoopProvider])
+def test_a_loop_that_is_closed_hears_nothing(kind):
+    async def main():
+        told = []
+        tokens = LoopTokens(kind("abc"))
+        tokens.driver = types.SimpleNamespace(
+            loop=asyncio.get_running_loop(), closed=True, turn=lambda: told.append("turn")
+        )
+        tokens.ask(lambda *answer: told.append(answer))
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+        tokens.ask(lambda *answer: told.append(answer))
+        tokens.close()
+        await asyncio.sleep(0.05)
+        assert told == []
+
+    asyncio.run(main())
+
+
+def test_what_providers_give():
+    assert asked(Provider("abc")) == ("abc", {}, "")
+    assert asked(Provider("abc", {"a": "b"})) == ("abc", {"a": "b"}, "")
+    assert asked(Provider("abc", None)) == ("abc", {}, "")
+    assert asked(Provider(ValueError("locked"))) == (None, {}, "ValueError: locked")
+    token, _, why = asked(Provider(b"secret-bytes"))
+    assert token is None
+    assert "bytes" in why
+    assert "secret" not in why
+    assert asked(Provider("abc", 3))[0] is None
+
+
+def test_a_coroutine_is_for_event_loops_alone():
+    options = {
+        "api_version": (4, 1),
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauth_token_provider": LoopProvider("abc"),
+    }
+    with pytest.raises(KafkaConfigurationError, match="AsyncConsumer"):
+        Consumer(**options)
+    assert AsyncConsumer(**options).config["sasl_mechanism"] == "OAUTHBEARER"
