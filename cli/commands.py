@@ -294,7 +294,7 @@ def sim(**given: Any) -> None:
 )
 @click.option("--master", default="local[2]", show_default=True, help="Spark's.")
 @click.option(
-    "--rows", type=click.IntRange(1_000, 336_776), metavar="N", help="The first N flights only."
+    "--rows", type=click.IntRange(4_000, 336_776), metavar="N", help="The first N flights only."
 )
 @click.option("--load/--no-load", default=True, help="Fill the topics, if they are empty.")
 @click.option("--optional", is_flag=True, help="Where Spark cannot run, say why, and be content.")

@@ -69,9 +69,9 @@ def pipeline(options: PipelineOptions) -> int:
     folder = Path(options.out).absolute() / options.name
     log = folder / "spark.log"
     _say(options, _heading(options))
-    if prepare(folder, options.rows):
-        _say(options, f"going on with what is in {folder}")
     try:
+        if prepare(folder, options.rows, options.bootstrap):
+            _say(options, f"going on with what is in {folder}")
         with (
             _broker(options.bootstrap, folder) as (bootstrap, loaded),
             session(options.master, options.name, log) as spark,

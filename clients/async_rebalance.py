@@ -61,7 +61,7 @@ class AsyncBridge:
             self._steps.append((self._listener, rebalances.popleft()))
         loop = self._driver.loop
         if self._steps and self._task is None and loop is not None:
-            self._task = loop.create_task(self._tell())
+            self._task = asyncio.Task(self._tell(), loop=loop)
 
     def retire(self) -> None:
         """Have no listener; the one that was is told of what is queued for it."""

@@ -24,7 +24,7 @@ from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.rebalance import Bridge
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import IllegalStateError
+from kcore.errors import IllegalStateError, KafkaError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports import Step
 from kcore.transports.forking import release_in_child
@@ -207,10 +207,7 @@ class Consumer(Calls, Batches):
             if now == engine.polled_at and self._batch is None and not engine.woken:
                 # A poll in the same millisecond as the one before, with nothing between: there is
                 # nothing to be done but to hand over.
-                core = engine.core
-                more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
-                if core.unsent:
-                    engine.pump.drain()
+                more = self._hand_over(lambda: self._take_at_hand(limit, now))
                 if more:
                     return more
             return self._poll_records(wait_ms, limit)
@@ -242,8 +239,32 @@ class Consumer(Calls, Batches):
         taken = self._poll(wait_ms, lambda now: core.take_records(limit, now))
         return {} if taken is None else taken
 
+    def _take_at_hand(self, limit: int, now: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        core = self._engine.core
+        more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
+        if core.unsent:
+            self._engine.pump.drain()
+        return more
+
+    def _hand_over(self, take: Callable[[], T]) -> T:
+        """What `take()` gives; if anything strikes from outside before that is out of here (Ctrl-C,
+        a signal handler that raises), what it took counts as not handed over.
+        """
+        core = self._engine.core
+        core.hand_over()
+        try:
+            return take()
+        except KafkaError:
+            raise
+        except BaseException:
+            core.take_back(self._engine.pump.now_ms())
+            raise
+
     def _poll(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
         """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`."""
+        return self._hand_over(lambda: self._poll_until(wait_ms, take))
+
+    def _poll_until(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
         engine = self._engine
         core, pump = engine.core, engine.pump
         if self._batch is not None:

@@ -63,6 +63,7 @@ class Courier:
         self.core = core
         self.lock = make_lock(transport.name)
         self.stopped = False  # `check` raises
+        self.lost = 0  # records held when that was so
         self._failed = ""  # why the thread has ended, if nobody asked it to
         self._name = transport.name
         self._transport = YieldingTransport(transport, self.lock)
@@ -93,16 +94,30 @@ class Courier:
                         self.core.close(self.now_ms(), MAX_TIMEOUT_MS)
                     calls = [] if self._closed else self._turn()
                 self._call(calls)
-        except Exception as error:
+        except BaseException as error:
             if not self._forked:
                 log.exception("the producer's thread failed")
             why = repr(error)
+            if not isinstance(error, Exception):
+                raise
         finally:
-            if not self._closed:
-                self._failed = f"the producer's thread failed: {why}"
+            if not (self._closed or self._forked):
+                self._fail(f"the producer's thread failed: {why}")
             self.stopped = True
             for bell in [*self._waiting]:
                 bell.set()
+
+    def _fail(self, why: str) -> None:
+        """Nobody delivers any more: whoever waits for a record hears that it has failed."""
+        with self.lock:
+            self._failed = why
+            self.stopped = True
+            calls = []
+            for batch in self.core.give_up(KafkaError(why)):
+                self.lost += batch.record_count
+                for waiter in batch.waiters:
+                    calls += waiter.settle(batch)
+        self._call(calls)
 
     def _turn(self, timeout_ms: int | None = None) -> list[Callable[[], object]]:
         """Wait for the network and sort what came of it; the calls that are to be made.

@@ -22,9 +22,11 @@ from kcore.clients.partitioners import chooser
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
+    ForkedError,
     IllegalArgumentError,
     KafkaError,
     KafkaTimeoutError,
+    ProducerClosed,
 )
 from kcore.limits import MAX_INT64
 from kcore.produce.intake import Door
@@ -281,13 +283,19 @@ class Producer(Transactions):
     def close(self, timeout: float | None = None) -> None:
         """Deliver what was sent, for at most `timeout` seconds, fail the rest, and disconnect.
 
-        Twice is harmless. From a callback: nothing is waited for (as Java).
+        Twice is harmless. From a callback: nothing is waited for (as Java). KafkaError: the
+        producer's thread has failed meanwhile, with records that were not delivered.
         """
         courier = self._courier
         self._farewell.detach()
         try:
             courier.check()
-        except KafkaError:
+        except (ForkedError, ProducerClosed):
+            return
+        except KafkaError as error:
+            lost, courier.lost = courier.lost, 0
+            if lost:
+                raise KafkaError(f"{lost} records were not delivered: {error}") from None
             return
         limit = _CLOSE_S_MAX if timeout is None else max(0.0, timeout)
         with courier.lock:

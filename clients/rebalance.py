@@ -27,9 +27,9 @@ class ConsumerRebalanceListener:
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """These are new: positions can be sought before anything is fetched. May be empty."""
 
-    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> Any:
         """These are gone already, somebody else may have them: commits for them would fail."""
-        self.on_partitions_revoked(lost)
+        return self.on_partitions_revoked(lost)
 
 
 def check_listener(listener: Any, *, coroutines: bool = False) -> None:

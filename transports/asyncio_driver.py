@@ -58,7 +58,7 @@ class AsyncioTransport:
                 socket.getaddrinfo(as_ascii(host), port, type=socket.SOCK_STREAM, flags=numeric)
             )
         if name not in self._asking and self._loop is not None:
-            self._asking[name] = self._loop.create_task(self._ask(self._loop, name))
+            self._asking[name] = asyncio.Task(self._ask(self._loop, name), loop=self._loop)
         return None
 
     async def _ask(self, loop: asyncio.AbstractEventLoop, name: _Name) -> None:
@@ -67,7 +67,10 @@ class AsyncioTransport:
             answer: Answer = addresses(found)
         except (OSError, ValueError) as error:
             answer = error
-        self._asking.pop(name, None)
+        except Exception as error:  # noqa: BLE001 - of the loop's executor; tried again
+            answer = OSError(str(error))
+        finally:
+            self._asking.pop(name, None)
         self._answers[name] = answer  # for who asks next, should nobody wait for it any more
         self._ring()
 

@@ -356,7 +356,7 @@ class Pump:
         """
         name = (action.host, action.port)
         found = self._names.get(name) if action.address_index else None
-        if found is None:
+        if found is None or action.address_index >= len(found):  # all tried: it may have moved
             answer = self.transport.resolve(action.host, action.port)
             if answer is None:
                 return None

@@ -209,6 +209,11 @@ class Links:
         except UnsupportedVersionError:
             return None
 
+    @property
+    def request_timeout_ms(self) -> int:
+        """How long an answer may take."""
+        return self._config.link.request_timeout_ms
+
     def in_flight(self, node: int) -> int:
         """Requests unanswered at `node`."""
         entry = self._nodes.get(node)

@@ -85,7 +85,13 @@ class TopicLookup:
             self._take(lookup, answer, at_ms)
 
         self._links.send(
-            node, ApiKey.METADATA, build, done, now_ms, timeout_ms=lookup.deadline_ms - now_ms
+            node,
+            ApiKey.METADATA,
+            build,
+            done,
+            now_ms,
+            # A node that stands still is not all there is.
+            timeout_ms=min(self._links.request_timeout_ms, lookup.deadline_ms - now_ms),
         )
 
     def _take(self, lookup: _Lookup, answer: Answer, now_ms: int) -> None:

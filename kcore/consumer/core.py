@@ -214,6 +214,17 @@ class ConsumerCore(ClientCore):
             if fetcher.restless:
                 self._settle(now_ms)  # the next fetch goes out before the records are looked at
 
+    def hand_over(self) -> None:
+        """A call of the application's begins in which records are taken: see `take_back`."""
+        self._fetcher.hand_over()
+
+    def take_back(self, now_ms: int) -> None:
+        """What was taken since `hand_over` did not arrive, because something interrupted the call
+        (Ctrl-C): positions go back to where it began, so that it is handed over again.
+        """
+        self._fetcher.take_back()
+        self._settle(now_ms)
+
     def take_columns(
         self,
         max_rows: int | None,

@@ -66,6 +66,7 @@ class Fetcher:
         self._shelf = self._planner.shelf
         self._validation = Validation(config, network, cluster, positions, rng, self._raise_for)
         self._resets = Resets(config, network, cluster, positions, rng, emit, self._raise_for)
+        self._moves: list[tuple[Partition, int, int]] = []  # of the handing over under way
         self._lookups = Lookups(config, network, cluster, positions, rng)
         self._answers = Answers(
             config, cluster, positions, self._planner, self._validation, emit, self.raise_later
@@ -257,11 +258,23 @@ class Fetcher:
 
     def _move_past(self, partition: Partition, reader: RecordReader) -> None:
         """The position is the reader's; what it collected on the way is told, once."""
+        self._moves.append((partition, partition.offset, partition.offset_epoch))
         partition.offset = reader.next_offset
         partition.offset_epoch = reader.next_epoch
         if reader.control_records:
             self._emit(ControlRecordsPassed(partition.tp, tuple(reader.control_records)))
             reader.control_records.clear()
+
+    def hand_over(self) -> None:
+        """A handing over begins: what was handed over before has arrived."""
+        self._moves.clear()
+
+    def take_back(self) -> None:
+        """What was taken since has not arrived: positions go back to where it began."""
+        for partition, offset, epoch in reversed(self._moves):
+            if partition.assigned:
+                self._positions.seek(partition.tp, offset, epoch)
+        self._moves.clear()
 
     def _finish(self, partition: Partition) -> None:
         self._shelf.finish(partition)
@@ -292,6 +305,7 @@ class Fetcher:
         Nothing was handed over, but markers and aborted batches may have been passed over.
         """
         self._move_past(partition, partition.reader)
+        self._moves.clear()
         self._shelf.pass_turn(partition)
         if isinstance(error, (CorruptRecordError, UnsupportedCodecError)):
             partition.stuck = True

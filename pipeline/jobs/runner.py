@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 BATCHES: Final = 8  # micro-batches that a topic is read in, about
 _STALLED_S: Final = 600  # without a micro-batch
 _POLL_S: Final = 0.2
-_PARTS: Final = ("parquet", "checkpoints", "broker", "run.json")  # of a job's folder
+_NOTE: Final = "run.json"
+_PARTS: Final = ("parquet", "checkpoints", "broker")  # of a job's folder
 
 
 @dataclass(frozen=True)
@@ -164,26 +165,48 @@ def module_of(name: str) -> ModuleType:
     return importlib.import_module(f"kcore.pipeline.jobs.{name}")
 
 
-def prepare(folder: Path, rows: int | None) -> bool:
-    """Make a job's folder ready; whether a run of the same rows goes on that was killed there."""
-    note = folder / "run.json"
-    wanted = {"rows": rows, "state": "loaded"}
-    if note.exists() and json.loads(note.read_text()) == wanted:
+def prepare(folder: Path, rows: int | None, brokers: str | None) -> bool:
+    """Make a job's folder ready; whether a run of the same rows goes on that was killed there.
+
+    brokers: where its topics are; None: an embedded broker. JobError: what it would make anew there
+    is of somebody else.
+    """
+    run = {"rows": rows, "brokers": brokers}
+    noted = _noted(folder)
+    if noted == {**run, "state": "loaded"}:
         return True
-    for name in _PARTS:
-        path = folder / name
+    parts = [folder / name for name in _PARTS if (folder / name).exists()]
+    if parts and noted is None:
+        raise JobError(f"{parts[0]} is of no run of this job: give another folder")
+    for path in parts:
         if path.is_dir():
             shutil.rmtree(path)
         else:
-            path.unlink(missing_ok=True)
+            path.unlink()
     folder.mkdir(parents=True, exist_ok=True)
+    _note(folder, {**run, "state": "begun"})
     return False
 
 
-def _note(folder: Path, rows: int | None, state: str) -> None:
-    whole = folder / "run.json.new"
-    whole.write_text(json.dumps({"rows": rows, "state": state}))
-    whole.replace(folder / "run.json")
+def _noted(folder: Path) -> dict[str, Any] | None:
+    """What a run has noted in its folder; None: there was none. Damaged: it begins anew."""
+    try:
+        noted = json.loads((folder / _NOTE).read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        noted = {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def _note(folder: Path, noted: dict[str, Any]) -> None:
+    whole = folder / f"{_NOTE}.new"
+    whole.write_text(json.dumps(noted))
+    whole.replace(folder / _NOTE)
+
+
+def _has_come_to(folder: Path, state: str) -> None:
+    _note(folder, {**(_noted(folder) or {}), "state": state})
 
 
 def run_job(
@@ -212,7 +235,7 @@ def run_job(
         topics.fill(module, bootstrap, rows)
     read = {topic: topics.written(bootstrap, topic) for topic in module.READS}
     say(", ".join(f"{count:,} records in topic {topic}" for topic, count in read.items()))
-    _note(folder, rows, "loaded")
+    _has_come_to(folder, "loaded")
     loaded()
     try:
         module.run(job)
@@ -233,5 +256,5 @@ def run_job(
     ]
     picture = folder / f"{name}.png"
     module.plot(checked[0], picture)
-    _note(folder, rows, "done")
+    _has_come_to(folder, "done")
     return Report(name, sum(read.values()), len(checked[0]), checked[0], picture)

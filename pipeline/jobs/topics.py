@@ -24,6 +24,8 @@ def create(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic  # noqa: PLC0415
 
     # Notices and worse: it would say what its threads had left over when it ends.
+    with Consumer(bootstrap_servers=bootstrap):  # it says best who does not answer
+        pass
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 5})
     wanted = [
         NewTopic(name, num_partitions=data.PARTITIONS, replication_factor=1, config=dict(options))
@@ -32,6 +34,8 @@ def create(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
     for future in admin.create_topics(wanted).values():
         try:
             future.result(30)
+        except TimeoutError as error:
+            raise JobError(f"no topic could be made at {bootstrap} within 30 s") from error
         except KafkaException as error:
             if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
                 raise JobError(f"no topic could be made at {bootstrap}: {error}") from error
@@ -49,9 +53,10 @@ def fill(module: ModuleType, bootstrap: str, rows: int | None) -> None:
         if there == 0:
             there = data.send(bootstrap, topic, wanted)
         if there != count:
+            others = [f", and {name} with it" for name in module.TOPICS if name not in module.READS]
             raise JobError(
                 f"{there:,} records were written to topic {topic} so far, and it is to have "
-                f"{count:,}: delete it, and run the job again"
+                f"{count:,}: delete it{''.join(others)}, and run the job again"
             )
 
 

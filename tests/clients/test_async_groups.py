@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from async_consumers import Seen, consumer, fill, run
 
-from kcore import TopicPartition, errors
+from kcore import ConsumerRebalanceListener, TopicPartition, errors
 from kcore.embedded import EmbeddedBroker
 
 PARTITIONS, EACH = 2, 300
@@ -192,3 +192,15 @@ def test_unsubscribed_its_listener_is_told(broker):
             assert reader.subscription() == {"t"}
 
     run(main())
+
+
+def test_partitions_that_were_lost_reach_a_coroutine():
+    """The base class has revoked stand for lost: what that gives has to be awaited."""
+
+    class Told(ConsumerRebalanceListener):
+        async def on_partitions_revoked(self, revoked):
+            told.append(revoked)
+
+    told = []
+    asyncio.run(Told().on_partitions_lost({T0}))
+    assert told == [{T0}]

@@ -1,5 +1,6 @@
 """Who wakes whom: calls that end at once while the courier is between two turns."""
 
+import contextlib
 import gc
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
+from kcore.errors import KafkaError
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +156,46 @@ def test_a_producer_whose_thread_failed_is_closed_and_dropped_in_silence(broker)
         del producer
         gc.collect()
     assert [one for one in said if one.category is ResourceWarning] == []
+
+
+def test_a_thread_that_fails_fails_what_it_held_and_close_says_so(broker):
+    said = []
+    producer = Producer(
+        transport=broker.transport(), bootstrap_servers=broker.bootstrap, linger_ms=60_000
+    )
+    future = producer.send("t", b"important")
+    future.add_errback(said.append)
+    courier = producer._courier
+    with courier.lock:
+        courier._pump.step = lambda *_: 1 / 0
+        courier._pump.wakeup()
+    with pytest.raises(KafkaError, match="division by zero"):
+        future.get(10)
+    assert future.failed()
+    with pytest.raises(KafkaError, match="division by zero"):
+        producer.send("t", b"too late")
+    with pytest.raises(KafkaError, match="1 records were not delivered"):
+        producer.close()
+    producer.close()
+    assert len(said) == 1
+
+
+def test_a_callback_that_asks_for_the_end_of_all_fails_what_was_held(broker, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+
+    def end(_):
+        raise KeyboardInterrupt
+
+    producer = Producer(transport=broker.transport(), bootstrap_servers=broker.bootstrap)
+    producer.send("t", b"v").add_callback(end)
+
+    def go_on():
+        for _ in range(1_000):
+            producer.send("t", b"v").get(10)
+            time.sleep(0.001)
+
+    with pytest.raises(KafkaError, match="KeyboardInterrupt"):
+        go_on()
+    with contextlib.suppress(KafkaError):  # whether any were held then is a matter of luck
+        producer.close()
+    producer.close()

@@ -37,6 +37,7 @@ class World:
 
     def send(self, node, api, build, done, now_ms, *, timeout_ms=None, max_version=None):
         self.asked.append((now_ms, build(12), done))
+        self.timeout_ms = timeout_ms
 
     def answer(self, now, *topics, error=None, code=0, version=12):
         _, _, done = self.asked.pop()
@@ -245,6 +246,21 @@ def test_lookup_gives_up_at_once_when_refused(code):
     world.answer(0, topic("a", code=code))
     assert found[0][0] is None
     assert found[0][1].errno == code
+
+
+def test_one_node_that_stands_still_has_not_all_of_a_lookups_time():
+    world = World()
+    world.tick(0)
+    world.answer(0)
+    found = []
+    world.lookup.ask(None, 0, lambda *x: found.append(x), deadline_ms=100_000)
+    world.tick(1)
+    assert world.timeout_ms == world.links.request_timeout_ms == 30_000
+    world.answer(30_000, error=DisconnectedError("late"))
+    now = world.lookup.deadline()
+    world.tick(now)
+    world.answer(now, topic("a"))
+    assert found == [({"a": [0]}, None)]
 
 
 def test_the_view_is_filled():

@@ -188,9 +188,7 @@ def test_groups_are_listed_described_and_deleted(broker):
     assert not admin.list_consumer_groups().result(DEADLINE_S).valid
 
 
-@pytest.mark.parametrize(
-    "protocol", ["classic", pytest.param("consumer", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.slow)])
 def test_a_deleted_topic_holds_up_no_rebalance_and_no_close(broker, protocol):
     """What was read of it cannot be committed any more, and everything else goes on."""
     broker.create_topic("gone", 2)

@@ -52,6 +52,8 @@ def test_names_are_asked_for_and_then_taken() -> None:
     world.poll()
     assert world.host.owned == []
     assert world.cluster.names_asked == [frozenset({IDS["t1"]})]
+    assert world.said(world.request(BEAT)) == {"owned": []}  # nothing of it, so far
+    world.beat()
     named(world, "t1")
     world.poll()
     assert world.host.owned == tps("t1-0 t1-1")

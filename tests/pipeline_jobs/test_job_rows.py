@@ -186,12 +186,13 @@ def test_without_a_log_every_file_counts(tmp_path):
 
 def noted(folder, rows, state):
     (folder / "checkpoints").mkdir(parents=True)
-    (folder / "run.json").write_text(json.dumps({"rows": rows, "state": state}))
+    noted = {"rows": rows, "brokers": None, "state": state}
+    (folder / "run.json").write_text(json.dumps(noted))
 
 
 def test_a_killed_run_goes_on(tmp_path):
     noted(tmp_path, 5_000, "loaded")
-    assert prepare(tmp_path, 5_000)
+    assert prepare(tmp_path, 5_000, None)
     assert (tmp_path / "checkpoints").exists()
 
 
@@ -199,9 +200,30 @@ def test_a_killed_run_goes_on(tmp_path):
 def test_another_run_begins_anew_and_touches_nothing_else(rows, state, tmp_path):
     noted(tmp_path, rows, state)
     (tmp_path / "notes.txt").write_text("mine")
-    assert not prepare(tmp_path, 5_000)
+    assert not prepare(tmp_path, 5_000, None)
     assert not (tmp_path / "checkpoints").exists()
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null"])
+def test_a_damaged_note_begins_anew(text, tmp_path):
+    noted(tmp_path, 5_000, "loaded")
+    (tmp_path / "run.json").write_text(text)
+    assert not prepare(tmp_path, 5_000, None)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_other_brokers_begin_anew(tmp_path):
+    noted(tmp_path, 5_000, "loaded")
+    assert not prepare(tmp_path, 5_000, "127.0.0.1:9092")
+    assert not prepare(tmp_path, 5_000, "127.0.0.1:9092")  # it never came to its rows
+
+
+def test_what_no_run_has_made_stays(tmp_path):
+    (tmp_path / "parquet").mkdir()
+    with pytest.raises(JobError, match=r"parquet is of no run of this job"):
+        prepare(tmp_path, 5_000, None)
+    assert (tmp_path / "parquet").exists()
 
 
 # Endings -----------------------------------------------------------------------------------------

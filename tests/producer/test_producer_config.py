@@ -168,3 +168,17 @@ def test_what_the_rooms_are_told():
     assert (produce.acks, produce.codec, produce.linger_ms, produce.batch_size) == (1, "lz4", 7, 9)
     assert (produce.retries, produce.max_in_flight, produce.enable_idempotence) == (3, 5, False)
     assert config.links().link.max_in_flight == 5
+
+
+@pytest.mark.parametrize(
+    ("codec", "level"), [("snappy", 1), ("gzip", 10), ("gzip", -2), ("gzip", 22)]
+)
+def test_levels_that_a_codec_does_not_have(codec, level):
+    with pytest.raises(KafkaConfigurationError, match=codec) as caught:
+        make(compression_type=codec, compression_level=level)
+    assert caught.value.option == "compression_level"
+
+
+@pytest.mark.parametrize(("codec", "level"), [("gzip", -1), ("gzip", 9), ("zstd", 22), ("lz4", 9)])
+def test_levels_that_it_has(codec, level):
+    assert make(compression_type=codec, compression_level=level).compression_level == level

@@ -140,6 +140,24 @@ def test_the_address_index_wraps_and_the_last_one_has_no_more(rig):
     assert [more for _, _, more in sorted(rig.core.closed)] == [True, False, False, False]
 
 
+def test_a_name_is_asked_for_anew_when_all_its_addresses_were_tried(rig, serve):
+    """Else one that swallows packets is tried for ever, though the name has moved meanwhile."""
+    server = serve()
+    transport = Resolving(make_transport(rig.driver), ["127.0.0.9", "127.0.0.8"])
+    pump = Pump(rig.core, transport)
+    for index in (0, 1):
+        rig.core.connect("broker", server.port, address_index=index)
+    pump.step(0)
+    transport.answers = ["127.0.0.1"]
+    moved = rig.core.connect("broker", server.port, address_index=2)
+    end = time.monotonic() + 5
+    while moved not in rig.core.connected and time.monotonic() < end:
+        pump.step(100)
+    pump.close()
+    assert moved in rig.core.connected
+    assert transport.asked == ["broker", "broker"]
+
+
 def test_ipv6(rig, ipv6_loopback):
     with socket.create_server((ipv6_loopback, 0), family=socket.AF_INET6) as listener:
         link = rig.core.connect(ipv6_loopback, listener.getsockname()[1])
