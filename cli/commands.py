@@ -234,6 +234,13 @@ def demo(**given: Any) -> None:
     sys.exit(endings.run(lambda: run_demo(Wishes(**given))))
 
 
+def _number(_ctx: click.Context, _param: click.Parameter, given: float | None) -> float | None:
+    """NaN is within every range."""
+    if given is not None and given != given:  # noqa: PLR0124
+        raise click.BadParameter("must be a number")
+    return given
+
+
 def _faults(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> tuple[str, ...] | None:
@@ -260,7 +267,10 @@ def _faults(
 @click.option(
     "--protocol", type=click.Choice(["classic", "consumer", "both"]), help="That members speak."
 )
-@click.option("--duration", type=click.FloatRange(min=0), metavar="SECONDS", help="Of the faults.")
+@click.option(
+    "--duration", type=click.FloatRange(0, 1e6), callback=_number, metavar="SECONDS",
+    help="Of the faults.",
+)  # fmt: skip
 @click.option(
     "--faults", metavar="WORD[,...]", callback=_faults, help="none, all, cut, node-crash, ..."
 )

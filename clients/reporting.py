@@ -19,6 +19,7 @@ from kcore.events import (
     GroupJoined,
     GroupLeft,
     LinkClosed,
+    LinkOpened,
     OffsetReset,
     OffsetsCommitted,
     PartitionsAssigned,
@@ -30,6 +31,8 @@ from kcore.events import (
 from kcore.structs import TopicPartition
 
 SUMMARY_MS = 30_000
+_FAILURES_SAID = 5  # some seconds of trying
+_PLACES_MAX = 1_000
 _NAMES_MAX = 10  # partitions spelled out in one line
 
 log = Log("kcore.consumer")
@@ -44,12 +47,13 @@ class Reporter:
         self._outage = False
         self._failures = 0
         self._said_at: dict[str, int] = {}
+        self._unreached: dict[tuple[str, int], int] = {}  # failures in a row
 
     def report(self, event: Event, now_ms: int) -> None:
         """Take one event."""
         match event:
-            case LinkClosed():
-                self._link_closed(event, now_ms)
+            case LinkOpened() | LinkClosed():
+                self._link(event, now_ms)
             case ClusterUnreachable():
                 self._outage, self._failures = True, 0
                 self._said_at["outage"] = now_ms
@@ -75,12 +79,16 @@ class Reporter:
             case _:
                 self._group(event)
 
-    def _link_closed(self, event: LinkClosed, now_ms: int) -> None:
+    def _link(self, event: LinkOpened | LinkClosed, now_ms: int) -> None:
+        if isinstance(event, LinkOpened):
+            self._unreached.pop((event.host, event.port), None)
+            return
         where = f"{event.host}:{event.port}"
         if where in self.attempts or len(self.attempts) < _NAMES_MAX:
             self.attempts[where] = str(event.error)
         if not self._outage:
             log.debug("%s: connection to %s ended: %s", self._name, where, event.error)
+            self._not_reached(event, now_ms)
             return
         self._failures += 1
         if self._due("outage", now_ms):
@@ -92,6 +100,27 @@ class Reporter:
                 event.error,
             )
             self._failures = 0
+
+    def _not_reached(self, event: LinkClosed, now_ms: int) -> None:
+        """One broker of several, or one that says it is where nobody finds it: the commonest fault
+        of all, and nothing else would tell of it.
+        """
+        if event.opened or event.node_id < 0:
+            return
+        place = event.host, event.port
+        if place not in self._unreached and len(self._unreached) >= _PLACES_MAX:
+            return
+        failures = self._unreached[place] = self._unreached.get(place, 0) + 1
+        if failures >= _FAILURES_SAID and self._due(f"node {event.node_id}", now_ms):
+            log.warning(
+                "%s: node %d cannot be reached at %s:%d, where the cluster says it is, while "
+                "others can: %s; is it down, or its advertised.listeners of no use from here?",
+                self._name,
+                event.node_id,
+                event.host,
+                event.port,
+                event.error,
+            )
 
     def _group(self, event: Event) -> None:
         match event:

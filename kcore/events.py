@@ -32,12 +32,15 @@ class LinkOpened(Event):
 
 
 class LinkClosed(Event):
-    """A connection ended or could not be made."""
+    """A connection ended or could not be made. opened: it was there, or was given up by this side;
+    False: it could not be set up.
+    """
 
     node_id: int
     host: str
     port: int
     error: KafkaError
+    opened: bool = True
 
 
 class ClusterUnreachable(Event):

@@ -178,6 +178,8 @@ class TlsSocket:
                     raise ConnectionResetError(
                         "closed by the peer during the TLS handshake: is TLS spoken on this port?"
                     ) from None
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):  # no refusal: as if it hung up
+                raise ConnectionResetError("closed by the peer during the TLS handshake") from None
             except ssl.SSLError as error:
                 self._say_why()
                 raise UntrustedError(_reason(error)) from error
@@ -292,6 +294,13 @@ def _reason(error: BaseException) -> str:
             return said + _HINTS.get(reason, "")
         hint = ": it wants ssl_certfile, or does not trust it" if "certificate" in said else ""
         return f"the broker refused ({said}){hint}"
+    if isinstance(error, ssl.SSLError) and "PEM lib" in str(error):
+        return (
+            "no key could be read: is it in there (if not, give ssl_keyfile), and is ssl_password "
+            "the right one?"
+        )
+    if isinstance(error, ssl.SSLError) and len(error.args) == 1:
+        return str(error.args[0])
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)

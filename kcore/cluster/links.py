@@ -440,11 +440,12 @@ class Links:
         link = entry.link
         assert link is not None
         self._by_number.pop(link.number, None)
+        opened = entry.greeted or not failed
         entry.link = None
         entry.greeted = entry.proven = False
         self.changes += 1
         error = link.error or DisconnectedError("closed")
-        self._emit(LinkClosed(self._node_id(entry.key), entry.host, entry.port, error))
+        self._emit(LinkClosed(self._node_id(entry.key), entry.host, entry.port, error, opened))
         if not failed:
             return
         self.disconnects += 1

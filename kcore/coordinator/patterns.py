@@ -39,7 +39,7 @@ _NAMED: Final = {
 }
 _SHORT: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
-_GROUP: Final = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|\?(?P<flags>[is]*)(?P<end>[:)]))?")
+_GROUP: Final = re.compile(r"\((?:\?P?<(?P<name>[A-Za-z_]\w*)>|\?(?P<flags>[is]*)(?P<end>[:)]))?")
 _REPEAT: Final = re.compile(r"(?:[*+?]|\{(\d{1,4})(,?)(\d{0,4})\})")
 _NAMED_CLASS: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
 _BOUNDS: Final = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -85,6 +85,7 @@ class _Reader:
         self._text = text
         self._at = 0
         self._depth = 0
+        self._names: set[str] = set()  # of groups: each is given once
         self._flags = ""
 
     def read(self) -> _Part:
@@ -153,8 +154,10 @@ class _Reader:
             self._flags += found["flags"]
             return None
         self._depth += 1
-        if self._depth > _DEPTH_MAX:
+        if self._depth > _DEPTH_MAX or found["name"] in self._names:
             raise _UnreadableError
+        if found["name"]:
+            self._names.add(found["name"])
         flags = self._flags
         self._flags += found["flags"] or ""
         part = self._alternatives()

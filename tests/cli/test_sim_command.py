@@ -1,5 +1,6 @@
 """`kcore sim`: what it prints, and what it ends with."""
 
+import pytest
 from click.testing import CliRunner
 
 from kcore.cli.commands import kcore
@@ -36,6 +37,13 @@ def test_what_is_found_is_told_with_its_seed_and_what_led_to_it(monkeypatch):
     many = sim("--seed", "3", "--runs", "2", "--faults", "none")
     assert many.exit_code == 1
     assert "seed 3: ANSWERED_ONCE" in many.output
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
+def test_durations_that_are_none(seconds):
+    done = sim("--duration", seconds)
+    assert done.exit_code == 2
+    assert "--duration" in done.output
 
 
 def test_a_fault_that_there_is_not():

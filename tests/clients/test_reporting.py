@@ -13,6 +13,7 @@ from kcore.events import (
     ClusterUnreachable,
     GroupJoined,
     LinkClosed,
+    LinkOpened,
     OffsetsCommitted,
     PartitionsAssigned,
 )
@@ -94,3 +95,30 @@ def test_the_first_word_that_counts_loads_logging():
         [sys.executable, "-c", FIRST_WORDS], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stderr.splitlines() == ["three 3", "speak kcore.consumer DEBUG five 5"]
+
+
+def test_a_broker_that_cannot_be_reached_while_others_can_is_named(lines):
+    reporter = Reporter("me")
+    lost = LinkClosed(3, "inside.example", 9092, REFUSED, opened=False)
+    for now in range(4):
+        reporter.report(lost, now)
+    assert lines() == []
+    for now in range(10, 100):
+        reporter.report(lost, now)
+    (line,) = lines()
+    assert "node 3 cannot be reached at inside.example:9092" in line
+    assert "advertised.listeners" in line
+    reporter.report(LinkOpened(3, "inside.example", 9092), 50_000)
+    reporter.report(lost, 50_001)
+    assert len(lines()) == 1
+    for now in range(50_002, 50_010):
+        reporter.report(lost, now)
+    assert len(lines()) == 2
+
+
+def test_links_that_were_open_or_are_of_the_bootstrap_are_no_news(lines):
+    reporter = Reporter("me")
+    for now in range(20):
+        reporter.report(LinkClosed(3, "a", 9092, REFUSED), now)
+        reporter.report(LinkClosed(-1, "a", 9092, REFUSED, opened=False), now)
+    assert lines() == []

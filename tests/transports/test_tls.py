@@ -275,6 +275,20 @@ def test_texts_in_place_of_files(pems, monkeypatch, in_memory, where, tmp_path):
     assert "PRIVATE" not in repr(options)
 
 
+def test_what_is_wrong_with_a_key_or_ciphers_is_said_in_words(pems):
+    client = str(pems.client)
+    for wrong, said in (
+        ({"certfile": client}, "give ssl_keyfile"),
+        (
+            {"certfile": client, "keyfile": encrypted_key(pems), "password": "wrong"},
+            "is ssl_password the right one",
+        ),
+        ({"ciphers": "no-such"}, "ssl_ciphers='no-such': No cipher can be selected"),
+    ):
+        with pytest.raises(KafkaConfigurationError, match=said):
+            TlsOptions(**wrong).make_context()
+
+
 def test_texts_that_cannot_be_used_name_the_option_and_not_the_text(pems):
     with open(encrypted_key(pems)) as file:
         locked = file.read()
