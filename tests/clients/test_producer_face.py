@@ -396,6 +396,8 @@ def test_nobody_waits_for_a_thread_that_failed(make):
     assert "the producer's thread failed" in told[0]
     with pytest.raises(Exception, match="the producer's thread failed"):
         producer.send("t", b"v")
+    with pytest.raises(KafkaError, match="1 records were not delivered"):
+        producer.close()
 
 
 def test_ctrl_c_ends_a_wait_and_the_producer_goes_on(broker, make):

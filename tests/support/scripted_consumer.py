@@ -95,6 +95,12 @@ class ScriptedCore:
             self.consumed[tp] = OffsetAndMetadata(taken[-1].offset + 1, "", 3)
         return columns
 
+    def hand_over(self):
+        """What is taken from here on has not arrived."""
+
+    def take_back(self, now_ms):
+        self.log.append(("take_back", now_ms))
+
     # operations
     def _operate(self, verb, *args):
         self.operations += 1
