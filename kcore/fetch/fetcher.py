@@ -66,7 +66,8 @@ class Fetcher:
         self._shelf = self._planner.shelf
         self._validation = Validation(config, network, cluster, positions, rng, self._raise_for)
         self._resets = Resets(config, network, cluster, positions, rng, emit, self._raise_for)
-        self._moves: list[tuple[Partition, int, int]] = []  # of the handing over under way
+        # Of the handing over under way; None: nobody would take it back.
+        self._moves: list[tuple[Partition, int, int]] | None = None
         self._lookups = Lookups(config, network, cluster, positions, rng)
         self._answers = Answers(
             config, cluster, positions, self._planner, self._validation, emit, self.raise_later
@@ -258,7 +259,8 @@ class Fetcher:
 
     def _move_past(self, partition: Partition, reader: RecordReader) -> None:
         """The position is the reader's; what it collected on the way is told, once."""
-        self._moves.append((partition, partition.offset, partition.offset_epoch))
+        if self._moves is not None:
+            self._moves.append((partition, partition.offset, partition.offset_epoch))
         partition.offset = reader.next_offset
         partition.offset_epoch = reader.next_epoch
         if reader.control_records:
@@ -267,14 +269,14 @@ class Fetcher:
 
     def hand_over(self) -> None:
         """A handing over begins: what was handed over before has arrived."""
-        self._moves.clear()
+        self._moves = []
 
     def take_back(self) -> None:
         """What was taken since has not arrived: positions go back to where it began."""
-        for partition, offset, epoch in reversed(self._moves):
+        for partition, offset, epoch in reversed(self._moves or ()):
             if partition.assigned:
                 self._positions.seek(partition.tp, offset, epoch)
-        self._moves.clear()
+        self._moves = None
 
     def _finish(self, partition: Partition) -> None:
         self._shelf.finish(partition)
@@ -305,7 +307,8 @@ class Fetcher:
         Nothing was handed over, but markers and aborted batches may have been passed over.
         """
         self._move_past(partition, partition.reader)
-        self._moves.clear()
+        if self._moves:
+            self._moves.clear()
         self._shelf.pass_turn(partition)
         if isinstance(error, (CorruptRecordError, UnsupportedCodecError)):
             partition.stuck = True

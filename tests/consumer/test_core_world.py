@@ -456,3 +456,22 @@ def test_commit_of_given_offsets_and_metadata():
     offsets = {T0: OffsetAndMetadata(7, "seven")}
     assert client.result(client.core.commit(offsets, world.now)) == offsets
     assert cluster.group.offsets[("t", 0)] == (7, "seven")
+
+
+def test_what_did_not_arrive_is_handed_over_again_and_nothing_is_kept_for_others():
+    world, cluster, total = world_of()
+    client = world.client(auto_offset_reset="earliest")
+    client.core.assign([T0, T1], world.now)
+    client.drain()
+    world.run(500, polls_ms=10)
+    assert client.core.take_records(7, world.now)
+    assert client.core._fetcher._moves is None  # it never said that it would take any back
+    before = {tp: client.core.position(tp) for tp in (T0, T1)}
+    client.core.hand_over()
+    assert client.core.take_records(30, world.now)
+    assert {tp: client.core.position(tp) for tp in (T0, T1)} != before
+    client.core.take_back(world.now)
+    client.drain()
+    assert {tp: client.core.position(tp) for tp in (T0, T1)} == before
+    again = drain(world, [client], total - 7)
+    assert again == {tp: list(range(at, 20)) for tp, at in before.items() if at < 20}
