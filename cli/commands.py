@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import isnan
 from typing import Any
 
 import click
@@ -236,7 +237,7 @@ def demo(**given: Any) -> None:
 
 def _number(_ctx: click.Context, _param: click.Parameter, given: float | None) -> float | None:
     """NaN is within every range."""
-    if given is not None and given != given:  # noqa: PLR0124
+    if given is not None and isnan(given):
         raise click.BadParameter("must be a number")
     return given
 

@@ -31,7 +31,7 @@ from kcore.events import (
 from kcore.structs import TopicPartition
 
 SUMMARY_MS = 30_000
-_FAILURES_SAID = 5  # some seconds of trying
+_FAILURES_SAID = 5  # in a row: no blip
 _PLACES_MAX = 1_000
 _NAMES_MAX = 10  # partitions spelled out in one line
 

@@ -80,7 +80,8 @@ class LoopTokens:
         """Begin to ask."""
         loop = self.driver.loop
         assert loop is not None
-        task = loop.create_task(self._fetch(loop, take))
+        # Not by the loop's factory, which may run it at once, within the pump's own step.
+        task = asyncio.Task(self._fetch(loop, take), loop=loop)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

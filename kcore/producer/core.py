@@ -315,7 +315,9 @@ class ProducerCore(ClientCore):
         self._end(now_ms)
 
     def give_up(self, error: KafkaError) -> list[Batch]:
-        """The core cannot be driven on: what it holds has failed. Those batches, for who waits."""
+        """The core cannot be driven on, and its rooms may contradict each other: what it holds has
+        failed, whatever the sender thinks of it. Those batches, for who waits.
+        """
         held = [*self._accumulator.unfinished]
         for batch in held:
             batch.error = error

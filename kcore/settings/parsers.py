@@ -260,6 +260,9 @@ def web_address(option: str, value: object) -> str:
     from urllib.parse import urlsplit  # noqa: PLC0415 - few need it
 
     address = value.strip() if isinstance(value, str) else ""
+    if "@" in address.partition("//")[2].partition("/")[0]:
+        why = f"{option}: must not hold a name or a password, which are options of their own"
+        raise KafkaConfigurationError(why, option=option)
     try:
         parts = urlsplit(address)
         right = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

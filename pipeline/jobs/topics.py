@@ -23,9 +23,9 @@ def create(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
     from confluent_kafka import KafkaException  # noqa: PLC0415 - the one client with an admin API
     from confluent_kafka.admin import AdminClient, NewTopic  # noqa: PLC0415
 
-    # Notices and worse: it would say what its threads had left over when it ends.
     with Consumer(bootstrap_servers=bootstrap):  # it says best who does not answer
         pass
+    # Notices and worse: it would say what its threads had left over when it ends.
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 5})
     wanted = [
         NewTopic(name, num_partitions=data.PARTITIONS, replication_factor=1, config=dict(options))

@@ -1,12 +1,10 @@
 """Where tokens come from: an endpoint that is asked seldom, or a provider of the user's."""
 
 import asyncio
-import json
-import threading
 import types
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from token_endpoint import TokenEndpoint
 
 from kcore import AsyncConsumer, Consumer
 from kcore.clients import oidc
@@ -17,32 +15,11 @@ from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 SECRET = "very-secret"
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.server.asked += 1
-        self.rfile.read(int(self.headers["Content-Length"]))
-        status, body, headers = self.server.answer
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
-
-    def log_message(self, *_):
-        """In silence."""
-
-
 @pytest.fixture
 def endpoint():
-    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
-        server.asked = 0
-        server.answer = (200, {"access_token": "one", "expires_in": 100}, {})
-        server.url = f"http://127.0.0.1:{server.server_port}/token"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    with TokenEndpoint() as endpoint:
+        endpoint.answer = (200, {"access_token": "one", "expires_in": 100}, {})
+        yield endpoint
 
 
 @pytest.fixture
@@ -57,7 +34,7 @@ def test_a_token_is_kept_for_four_fifths_of_its_time(endpoint, clock):
     assert [tokens.token() for _ in range(3)] == ["one"] * 3
     clock.s += 79.9
     assert tokens.token() == "one"
-    assert endpoint.asked == 1
+    assert len(endpoint.asked) == 1
     endpoint.answer = (200, {"access_token": "two", "expires_in": "50"}, {})
     clock.s += 0.2
     assert tokens.token() == "two"
@@ -79,7 +56,7 @@ def test_a_token_that_says_nothing_of_its_time_is_for_once(endpoint):
     tokens = ClientCredentials(endpoint.url, "me", SECRET)
     tokens.token()
     tokens.token()
-    assert endpoint.asked == 2
+    assert len(endpoint.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -159,6 +136,24 @@ def test_what_providers_give_reaches_the_loop(kind):
     assert asyncio.run(ask(kind("abc", {"a": "b"}))) == ("abc", {"a": "b"}, "")
     token, _, why = asyncio.run(ask(kind(ValueError("locked"))))
     assert (token, why) == (None, "ValueError: locked")
+
+
+def test_a_provider_is_not_asked_within_the_pumps_own_step():
+    """As by asyncio.eager_task_factory (Python 3.12), which a loop may have: the answer makes a
+    step of the pump.
+    """
+
+    async def main():
+        loop, told, turned = asyncio.get_running_loop(), [], asyncio.Event()
+        tokens = LoopTokens(LoopProvider("abc"))
+        tokens.driver = types.SimpleNamespace(loop=loop, closed=False, turn=turned.set)
+        loop.set_task_factory(lambda *_given, **_more: 1 / 0)
+        tokens.ask(lambda *answer: told.append(answer))
+        loop.set_task_factory(None)
+        await turned.wait()
+        assert told == [("abc", {}, "")]
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("kind", [Provider, LoopProvider])

@@ -82,6 +82,14 @@ def world_of(partitions=2, nodes=1, **more):
     return World(cluster), cluster, total
 
 
+def reader(world):
+    """Of both partitions from their beginning, without a group."""
+    client = world.client(auto_offset_reset="earliest")
+    client.core.assign([T0, T1], world.now)
+    client.drain()
+    return client
+
+
 def group_member(world, **options):
     settings = {"group_id": "g", "auto_offset_reset": "earliest", **options}
     client = world.client(**settings)
@@ -92,9 +100,7 @@ def group_member(world, **options):
 
 def test_c31_manual_assignment_reads_everything_and_looks_no_coordinator_up():
     world, cluster, total = world_of()
-    client = world.client(auto_offset_reset="earliest")
-    client.core.assign([T0, T1], world.now)
-    client.drain()
+    client = reader(world)
     seen = drain(world, [client], total)
     assert seen == {T0: list(range(20)), T1: list(range(20))}
     assert cluster.count(ApiKey.FIND_COORDINATOR) == 0
@@ -281,9 +287,7 @@ def test_metadata_with_unusable_addresses_falls_back_to_the_bootstrap():
         return m.MetadataResponse(brokers=[broker])
 
     cluster.script[ApiKey.METADATA] = script
-    client = world.client(auto_offset_reset="earliest")
-    client.core.assign([T0, T1], world.now)
-    client.drain()
+    client = reader(world)
     assert drain(world, [client], total)
     assert bad == [0]
 
@@ -368,9 +372,7 @@ def test_seek_pause_and_offset_lookups():
 def test_a_lookup_of_a_topic_that_may_not_be_read_ends_at_once_and_polls_hear_nothing():
     world, cluster, total = world_of()
     refuse_metadata(cluster, "secret")
-    client = world.client(auto_offset_reset="earliest")
-    client.core.assign([T0, T1], world.now)
-    client.drain()
+    client = reader(world)
     began = world.now
     with pytest.raises(TopicAuthorizationFailedError, match="secret"):
         client.result(
@@ -460,9 +462,7 @@ def test_commit_of_given_offsets_and_metadata():
 
 def test_what_did_not_arrive_is_handed_over_again_and_nothing_is_kept_for_others():
     world, cluster, total = world_of()
-    client = world.client(auto_offset_reset="earliest")
-    client.core.assign([T0, T1], world.now)
-    client.drain()
+    client = reader(world)
     world.run(500, polls_ms=10)
     assert client.core.take_records(7, world.now)
     assert client.core._fetcher._moves is None  # it never said that it would take any back

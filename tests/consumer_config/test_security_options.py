@@ -1,6 +1,7 @@
 """Options of TLS and SASL: what is taken, what contradicts, and that no secret is ever shown."""
 
 import ssl
+from types import SimpleNamespace
 
 import pytest
 
@@ -219,10 +220,15 @@ def test_addresses_that_are_none(address):
         make(**{**ENDPOINT, "sasl.oauthbearer.token.endpoint.url": address})
 
 
-@pytest.mark.parametrize("provider", [object(), "token", Provider])
+def test_an_address_with_a_password_is_refused_without_it():
+    address = f"https://me:{SECRET}@id.example/token"
+    with pytest.raises(KafkaConfigurationError, match="options of their own") as caught:
+        make(**{**ENDPOINT, "sasl.oauthbearer.token.endpoint.url": address})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", [object(), "token", Provider, SimpleNamespace(token="abc")])
 def test_providers_without_a_token(provider):
-    if provider is Provider:
-        provider = type("Odd", (), {"token": "abc"})()
     with pytest.raises(KafkaConfigurationError, match=r"token\(\)"):
         make(
             security_protocol="SASL_SSL",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from urllib.parse import parse_qs
 
 import pytest
 from certificates import missing
 from secure_kafka import unsigned_token
+from token_endpoint import TokenEndpoint
 
 from kcore import AsyncConsumer, Consumer, Producer, TopicPartition
 from kcore.errors import NoBrokersAvailable, SaslAuthenticationFailedError
@@ -159,33 +156,18 @@ def test_why_there_is_no_token_is_raised(kafka):
 # An endpoint (KIP-768) ----------------------------------------------------------------------------
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    """Gives tokens to who knows the client's secret."""
-
-    def do_POST(self):
-        length = int(self.headers["Content-Length"])
-        form = parse_qs(self.rfile.read(length).decode())
-        self.server.forms.append((self.headers["Authorization"], form))
-        status, body = 200, {"access_token": unsigned_token(600), "expires_in": 600}
-        if self.headers["Authorization"] != "Basic bWU6c2VjcmV0":  # me:secret
-            status, body = 401, {"error": "invalid_client"}
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-
-    def log_message(self, *_):
-        """In silence."""
+def for_me(who):
+    """A token for who knows the client's secret."""
+    if who != "Basic bWU6c2VjcmV0":  # me:secret
+        return 401, {"error": "invalid_client"}, {}
+    return 200, {"access_token": unsigned_token(600), "expires_in": 600}, {}
 
 
 @pytest.fixture
 def endpoint():
-    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
-        server.forms = []
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    with TokenEndpoint() as endpoint:
+        endpoint.answer = for_me
+        yield endpoint
 
 
 def asking(kafka, endpoint, secret="secret"):
@@ -194,7 +176,7 @@ def asking(kafka, endpoint, secret="secret"):
         "bootstrap_timeout_ms": 5_000,
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{endpoint.server_port}/token",
+        "sasl.oauthbearer.token.endpoint.url": endpoint.url,
         "sasl.oauthbearer.client.credentials.client.id": "me",
         "sasl.oauthbearer.client.credentials.client.secret": secret,
         "sasl.oauthbearer.scope": "read write",
@@ -205,7 +187,7 @@ def asking(kafka, endpoint, secret="secret"):
 def test_tokens_of_an_endpoint_are_kept(kafka, endpoint):
     with Consumer("tokens", group_id="endpoint", **asking(kafka, endpoint)) as consumer:
         assert read(consumer) == ALL
-    ((_, form),) = endpoint.forms
+    ((_, form),) = endpoint.asked
     assert form == {"grant_type": ["client_credentials"], "scope": ["read write"]}
 
 

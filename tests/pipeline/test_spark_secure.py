@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from certificates import missing
 from pyspark.errors import PySparkException
-from secure_kafka import PASSWORD, USER, SecureKafka
+from secure_kafka import PASSWORD, USER, SecureKafka, unsigned_token
 from spark_processes import standalone_cluster
 from spark_support import Collected, load, save, words
+from token_endpoint import TokenEndpoint
 
 pytestmark = [
     pytest.mark.slow,
@@ -104,3 +105,40 @@ def test_a_wrong_password_is_said_without_it(spark, kafka):
     with pytest.raises(PySparkException, match=r"(?i)authenticat") as caught:
         load(spark, kafka.address("SASLTLS"), subscribe="t", **wrong).collect()
     assert "wrong-password-17" not in str(caught.value)
+
+
+def test_tokens_of_an_endpoint(spark, kafka):
+    """Driver and workers each ask for theirs."""
+    kafka.create_topic("by-token")
+    with TokenEndpoint() as endpoint:
+        token = {"access_token": unsigned_token(600), "expires_in": 600}
+        endpoint.answer = (200, token, {})
+        login = 'OAuthBearerLoginModule required clientId="me" clientSecret="very-secret";'
+        secure = {
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.sasl.oauthbearer.token.endpoint.url": endpoint.url,
+            "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.oauthbearer.{login}",
+        }
+        address = kafka.address("BEARER")
+        save(spark.sql("select 'x' as value"), address, topic="by-token", **secure)
+        assert [value for *_, value in words(load(spark, address, subscribe="by-token", **secure))]
+        assert len(load(spark, address, subscribe="t", **secure).collect()) == 20
+        assert {who for who, _ in endpoint.asked} == {"Basic bWU6dmVyeS1zZWNyZXQ="}
+        endpoint.answer = (401, {"error": "invalid_client"}, {})
+        with pytest.raises(PySparkException, match="401") as caught:
+            load(spark, address, subscribe="t", **secure).collect()
+    assert "very-secret" not in str(caught.value)
+
+
+def test_certificates_as_texts(spark, kafka):
+    certificates = kafka.certificates
+    secure = {
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.certificates": certificates.ca.read_text(),
+        "kafka.ssl.keystore.type": "PEM",
+        "kafka.ssl.keystore.certificate.chain": certificates.client.read_text(),
+        "kafka.ssl.keystore.key": certificates.key("client").read_text(),
+    }
+    assert len(load(spark, kafka.address("MTLS"), subscribe="t", **secure).collect()) == 20

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from kcore.cli.commands import pipeline
 from kcore.pipeline.jobs import NAMES, aircraft, data, delays, weather
 from kcore.pipeline.jobs.errors import JobError, WrongResultError, shortened
 from kcore.pipeline.jobs.results import check, files
@@ -224,6 +225,11 @@ def test_what_no_run_has_made_stays(tmp_path):
     with pytest.raises(JobError, match=r"parquet is of no run of this job"):
         prepare(tmp_path, 5_000, None)
     assert (tmp_path / "parquet").exists()
+
+
+def test_the_command_takes_as_many_rows_as_the_jobs_do():
+    (rows,) = (option for option in pipeline.params if option.name == "rows")
+    assert (rows.type.min, rows.type.max) == (data.ROWS_MIN, data.FLIGHTS)
 
 
 # Endings -----------------------------------------------------------------------------------------
