@@ -240,10 +240,18 @@ class Rebalance(Steps):
             if not revoked:
                 self._give_up(self._kept)
                 return
-            ctx.host.suspend(revoked)
-            ctx.emit(PartitionsRevoked(tuple(revoked)))
+            self._revoke(revoked)
         self.move(StepInput.TOLD)
         self._hint_poll(now_ms)
+
+    def _revoke(self, going: list[TopicPartition]) -> None:
+        """COOPERATIVE: what was read since the last commit would be read again by whoever gets it.
+        This one is in before the next round ends: that waits for our JoinGroup, which comes after.
+        """
+        if self._autocommit.possible:
+            self._autocommit.commit()
+        self._ctx.host.suspend(going)
+        self._ctx.emit(PartitionsRevoked(tuple(going)))
 
     def _give_up(self, kept: list[TopicPartition]) -> None:
         self._take(kept)
@@ -356,12 +364,7 @@ class Rebalance(Steps):
         owned = set(ctx.host.owned_partitions())
         revoked = sorted(owned - set(assigned))
         if revoked and ctx.config.protocol is RebalanceProtocol.COOPERATIVE:
-            # What was read since join-prepare would be read again by whoever gets it. The commit is
-            # in before the next round ends: that one waits for our JoinGroup, which comes after.
-            if self._autocommit.possible:
-                self._autocommit.commit()
-            ctx.host.suspend(revoked)
-            ctx.emit(PartitionsRevoked(tuple(revoked)))
+            self._revoke(revoked)
             self._kept = sorted(owned - set(revoked))
             self._pending = assigned
             self.move(StepInput.SHED)

@@ -125,6 +125,27 @@ def test_cooperative_what_was_read_in_a_round_is_committed_before_it_is_given_up
     assert world.host.owned == [T10]
 
 
+def test_cooperative_what_was_read_before_a_topic_is_given_up_is_committed() -> None:
+    """What goes with a topic is told when the commit of join-prepare is answered: until then its
+    records are handed over.
+    """
+    world = auto(assignors=(CooperativeRange(),))
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    world.host.consumed = {T10: OffsetAndMetadata(150)}
+    world.subscribe("t2")
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.poll()
+    (revoked,) = world.new_events(PartitionsRevoked)
+    assert revoked.partitions == (T10, T11)
+    assert not world.open(ApiKey.JOIN_GROUP)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert world.committed == {T10: OffsetAndMetadata(150)}
+    world.poll()
+    assert world.host.owned == []
+    assert world.open(ApiKey.JOIN_GROUP)
+
+
 def test_cooperative_lost_while_the_commit_before_a_round_is_under_way() -> None:
     world = auto(assignors=(CooperativeRange(),))
     world.member.request_rejoin("test", world.now)
