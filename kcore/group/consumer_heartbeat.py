@@ -331,10 +331,12 @@ class ConsumerHeartbeats:
         membership.named = self._taken_in = True
         membership.accepted(member_id, body.member_epoch)
         if body.assignment is not None and membership.state in _TAKES_TARGETS:
+            before, told = membership.target, self._told
             target = membership.target = _target(body.assignment)
-            told = self._told
-            if told is not None and told.owned != target:
-                # It waits to be told of this one, also if the next is what it was told before.
+            changed = before is not None and before != target
+            if told is not None and (changed or told.owned != target):
+                # It waits to be told of this one, also if this or the next is what it was told
+                # before.
                 self._told = told._replace(owned=None)
             self.on_target()
 

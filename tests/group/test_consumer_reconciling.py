@@ -411,6 +411,19 @@ def test_n3_the_next_target_waits_until_it_is_known_what_was_made_of_the_last() 
     ]
 
 
+def test_n3_what_is_taken_back_before_it_was_taken_is_acknowledged() -> None:
+    """A heartbeat that says what is owned went out between the two."""
+    world = stable(assigned="")
+    world.next_beat()
+    world.beat("t1-0", epoch=2)
+    world.run(INTERVAL_MS)
+    assert world.said(world.request(BEAT)) == {"owned": []}
+    world.beat("", epoch=3)
+    assert world.said(world.next_beat()) == {"owned": []}
+    world.beat()
+    assert world.said(world.next_beat()) == {}
+
+
 def test_n3_less_than_what_is_told_can_be_taken_at_once() -> None:
     world = stable(assigned="t1-0 t1-1", await_acknowledgement=True)
     world.next_beat()
