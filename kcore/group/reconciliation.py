@@ -56,7 +56,7 @@ class Reconciliation(Steps):
         self._taking: Owned = frozenset()  # what the one under way ends with
         self._assigned: list[TopicPartition] = []  # the same, by name
         self._revoked: list[TopicPartition] = []
-        self._names: dict[bytes, str] = {}  # of what is owned or being taken
+        self._names: dict[bytes, str] = {}  # of what is owned, or to be
         self._committing = False
         self._begun = 0  # reconciliations that had something to commit
         self._looked: tuple[int, Owned | None] | None = None  # (metadata version, target) seen last
@@ -177,8 +177,10 @@ class Reconciliation(Steps):
         """Who has nothing to lose joins again at once; ask again for names that are missing."""
         if self._nothing_to_lose:
             self._lose(now_ms)
-        elif self._unnamed and self._ctx.due(Timer.METADATA, now_ms):
-            self._ask_for_names(now_ms)
+        elif self._unnamed:
+            self._learn_names()
+            if self._nameless and self._ctx.due(Timer.METADATA, now_ms):
+                self._ask_for_names(now_ms)
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
@@ -250,6 +252,23 @@ class Reconciliation(Steps):
         elif not self._attempts:
             self._ask_for_names(now_ms)
         return names
+
+    def _learn_names(self) -> None:
+        """Keep what metadata says until the next poll: by then other metadata may be here, which
+        was not asked about these.
+        """
+        cluster, host = self._ctx.cluster, self._ctx.host
+        found = {topic_id: cluster.topic_name(topic_id) for topic_id in self._nameless}
+        learned = {topic_id: name for topic_id, name in found.items() if name is not None}
+        if not learned:
+            return
+        self._names = self._names | learned
+        self._nameless -= learned.keys()
+        if host.remote_pattern() is not None:
+            host.set_group_topics(set(self._names.values()))
+        if not self._nameless:
+            self._attempts = 0
+            self._ctx.timers.cancel(Timer.METADATA)
 
     def _ask_for_names(self, now_ms: int) -> None:
         if self._ctx.host.remote_pattern() is not None:

@@ -73,6 +73,23 @@ def test_names_are_asked_for_again_until_they_are_known() -> None:
     assert not world.cluster.updates_asked
 
 
+def test_a_name_that_came_between_two_polls_is_kept_until_the_next() -> None:
+    """Metadata that nobody asked about it does not have it."""
+    world = joining()
+    world.beat("t1-0")
+    world.poll()
+    world.beat()
+    named(world, "t1")
+    world.settle()
+    assert world.host.group_topics == {"t1"}  # from now on all metadata has it
+    world.cluster.ids.clear()
+    world.cluster.version += 1
+    world.run(1_000)
+    assert len(world.cluster.names_asked) == 1
+    world.poll()
+    assert world.host.owned == tps("t1-0")
+
+
 def test_a_topic_more_later() -> None:
     world = joining()
     named(world, "t1")
