@@ -85,6 +85,7 @@ def heal(world: World) -> None:
     """No fault any more: nodes are up, processes run, everything passes."""
     world.trace.event(What.HEALED, "world")
     world.healed = True
+    world.judge.peace.healed(world.now_ms)
     world.brokers.cluster.mishaps.clear()
     for peer in world.brokers.peers.values():
         if not peer.up:
@@ -119,8 +120,13 @@ def _happen(world: World, chance: Chance, kind: Fault, mean_ms: int) -> None:
         world.at(world.now_ms + chance.around(mean_ms), _happen, world, chance, kind, mean_ms)
 
 
-def _say(world: World, kind: Fault, who: str, **detail: object) -> None:
+def _say(
+    world: World, kind: Fault, who: str, *, until_ms: int | None = None, **detail: object
+) -> None:
+    if until_ms is not None:
+        detail["until_ms"] = until_ms
     world.trace.event(What.FAULT, who, kind=kind.value, **detail)
+    world.judge.peace.touched(kind, who, world.now_ms, until_ms)
 
 
 # Connections -------------------------------------------------------------------------------------

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.events import PartitionsAssigned
+from kcore.sim.attendance import Attendance
 from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Logs, Offsets
+from kcore.sim.peace import Peace
+from kcore.sim.promises import Promises
+from kcore.sim.shares import Shares
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from kcore.coordinator.context import AnyGroup
     from kcore.sim.members import Member
     from kcore.sim.network import Wire
+    from kcore.sim.plan import Plan
     from kcore.sim.watch import Watch
 
 # Generations whose owners are remembered: a zombie is never further behind.
@@ -64,15 +69,15 @@ class GroupBook:
 class Judge:
     """All rules but those about the end (see `settle`).
 
-    by_epochs: members of the consumer protocol are among them, so that each member of a group may
-    be in an epoch of its own, and partitions change hands one by one.
+    Where members of the consumer protocol are among them, each member of a group may be in an epoch
+    of its own, and partitions change hands one by one.
     """
 
     def __init__(
-        self, ledger: Ledger, trace: Trace, group_of: GroupOf, *, by_epochs: bool = False
+        self, plan: Plan, ledger: Ledger, trace: Trace, group_of: GroupOf, now: Callable[[], int]
     ) -> None:
         self._ledger = ledger
-        self._by_epochs = by_epochs
+        self._by_epochs = plan.consumer_share > 0
         self._trace = trace
         self.group_of = group_of
         self.logs = Logs()
@@ -83,8 +88,12 @@ class Judge:
         self._topic_ids: dict[str, bytes] = {}
         self.watch: Watch | None = None
         self.touches = 0  # of groups, since somebody looked at their books
-        ledger.asked_watchers.append(self._asked)
-        ledger.answered_watchers.append(self._answered)
+        self.peace = Peace(plan)
+        self.attendance = Attendance(plan, self.peace, now, group_of)
+        self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
+        shares = Shares()
+        ledger.asked_watchers += [self._asked, self.attendance.asked, shares.asked]
+        ledger.answered_watchers += [self._answered, self.attendance.answered, shares.answered]
 
     # Members -------------------------------------------------------------------------------------
 
@@ -92,12 +101,22 @@ class Judge:
         """A process is there."""
         self.hands[member] = Hands()
         self.groups.setdefault(member.group_id, GroupBook())
+        self.attendance.started(member)
+        self.promises.started(member)
 
-    def member_ended(self, member: Member) -> None:
-        """It is gone; what it has sent may still arrive."""
+    def member_ended(self, member: Member, *, left: bool) -> None:
+        """It is gone; what it has sent may still arrive. left: it has closed."""
+        self.attendance.ended(member, left=left)
+        self.promises.ended(member)
+
+    def look(self, living: Iterable[Member]) -> None:
+        """From time to time: what should have happened by now has."""
+        self.attendance.look(living)
+        self.promises.look()
 
     def polled(self, member: Member) -> None:
         """The application is done with everything it was handed."""
+        self.attendance.polled(member)
         hands = self.hands[member]
         hands.done.update(hands.position)
 
@@ -127,6 +146,7 @@ class Judge:
     def assigned(self, member: Member, event: PartitionsAssigned) -> None:
         """A member owns partitions in a generation: nobody else does."""
         hands = self.hands[member]
+        self.promises.assigned(member, event.added)
         for tp in event.added:
             hands.position.pop(tp, None)
             hands.done.pop(tp, None)
@@ -207,8 +227,17 @@ class Judge:
                     f" {member.group_id}, and {other.name}, which is in it, has not given it up",
                 )
 
-    def gone(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
-        """A member gives partitions up, or has lost them."""
+    def revoked(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
+        """A member gives partitions up."""
+        self.promises.revoked(member, partitions, self.hands[member])
+        self._gone(member, partitions)
+
+    def lost(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
+        """A member hears that it has lost partitions."""
+        self.attendance.lost(member, partitions)
+        self._gone(member, partitions)
+
+    def _gone(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
         hands = self.hands[member]
         for tp in partitions:
             hands.position.pop(tp, None)
@@ -272,7 +301,7 @@ class Judge:
 
     def _asked(self, wire: Wire, asked: Asked) -> None:
         request = asked.message
-        self.touches += 1
+        self.touches += asked.api is not ApiKey.HEARTBEAT  # which changes no book
         if isinstance(request, OffsetCommitRequest):
             hands = self._hands_of(wire)
             offsets = self._offsets_of(request, asked.version)
@@ -280,7 +309,7 @@ class Judge:
 
     def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
         request: Any = asked.message
-        self.touches += 1
+        self.touches += asked.api is not ApiKey.HEARTBEAT
         if isinstance(answer, JoinGroupResponse) and not answer.error_code:
             self._joined(wire, request.group_id, answer)
         elif isinstance(answer, SyncGroupResponse) and not answer.error_code:
@@ -355,6 +384,7 @@ class Judge:
                     taken[tp] = asked[tp]
         if not taken:
             return
+        self.promises.confirmed(self._member_of(wire), taken)
         book = self.groups[request.group_id]
         if self._by_epochs:
             self._judge_alone(self._member_of(wire), taken, Rule.COMMIT_FENCED, "has committed")

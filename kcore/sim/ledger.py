@@ -37,6 +37,7 @@ _WATCHED: Final = {
     ApiKey.OFFSET_COMMIT,
     ApiKey.JOIN_GROUP,
     ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
 }
 

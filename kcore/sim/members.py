@@ -147,6 +147,11 @@ class Member:
         }
 
     @property
+    def commits_itself(self) -> bool:
+        """Its application leaves commits to the core."""
+        return self.habits.commit is Commit.AUTO
+
+    @property
     def member_id(self) -> str:
         """What its group calls it; empty before it is told."""
         return self.core.group_metadata().member_id
@@ -291,18 +296,22 @@ class Member:
             judge.assigned(self, event)
             self._step()
         elif isinstance(event, PartitionsRevoked | PartitionsLost):
-            what = What.LOST if isinstance(event, PartitionsLost) else What.REVOKED
-            self._say(what, partitions=list(event.partitions))
-            judge.gone(self, event.partitions)
+            lost = isinstance(event, PartitionsLost)
+            self._say(What.LOST if lost else What.REVOKED, partitions=list(event.partitions))
+            (judge.lost if lost else judge.revoked)(self, event.partitions)
             self._step()
         elif isinstance(event, OffsetsCommitted | OperationCompleted):
             self._operations.discard(event.operation or 0)
             if event.error is not None:
                 trace.note(self.name, "commit failed", event.error)
+            else:
+                done = event.offsets if isinstance(event, OffsetsCommitted) else event.result
+                judge.promises.told(self, done)
         elif isinstance(event, RebalanceStarted):
             self._say(What.REBALANCING, why=event.reason)
         elif isinstance(event, GroupLeft):
             self._say(What.STEPPED_OUT)
+            judge.attendance.stepped_out(self)
         elif isinstance(event, ErrorRaised):
             self._complain(event.error)
         elif isinstance(event, Closed):
@@ -419,4 +428,4 @@ class Member:
             self.ended = True
             self.stage.network.vanish(self, told=told)
             self._say(What.MEMBER_ENDED, how=how)
-            self.stage.judge.member_ended(self)
+            self.stage.judge.member_ended(self, left=how == "left")

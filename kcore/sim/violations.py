@@ -20,6 +20,11 @@ class Rule(Enum):
     SETTLES = "when the faults are over, everything settles in time"
     BOUNDED = "memory and work stay within their bounds"
     NO_FAULT = "nothing raises what it does not say it raises"
+    STAYS = "a member that polls and is touched by no fault stays in its group"
+    LEAVES = "who polls too late, or closes, is out of its group in time"
+    HANDED_ON = "what auto commit has to commit is committed before others get its partition"
+    TOLD = "an application is told of a commit what its coordinator has said"
+    STICKY = "sticky assignors take nothing away that balance leaves"
     COHERENT = "the coordinator's books agree with each other"
 
 

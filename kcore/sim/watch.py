@@ -75,6 +75,7 @@ class Watch:
             world.ledger.judge_open(wire, world.now_ms)
         self._judge_rates()
         self._judge_links()
+        world.judge.look(world.living())
         if self._calm_since_ms is not None:
             for member in world.living():
                 self._judge_progress(member)

@@ -48,7 +48,7 @@ class World:
         self._chance = chance
         ledger = Ledger(plan, self.trace)
         self.ledger = ledger
-        self.judge = Judge(ledger, self.trace, self._group_of, by_epochs=plan.consumer_share > 0)
+        self.judge = Judge(plan, ledger, self.trace, self._group_of, self.now)
         self.network = Network(
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )

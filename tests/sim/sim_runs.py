@@ -12,6 +12,9 @@ from kcore.sim.plan import CONSUMER_SINCE, NodeTime
 # Where most bugs have their chance.
 BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
 
+# What members do in health: no connection breaks, no node is gone.
+HEALTHY = (Fault.JOIN, Fault.LEAVE, Fault.REJOIN, Fault.RESUBSCRIBE)
+
 
 def run(plan: Plan) -> Outcome:
     return simulate(plan, random.Random)
@@ -51,3 +54,19 @@ def busy(seed: int, **more: Any) -> Outcome:
             **more,
         )
     )
+
+
+def healthy(seed: int, *kinds: Fault, **more: Any) -> Outcome:
+    """A run in which nobody is in trouble; kinds: what happens, every second or two."""
+    plan = Plan(
+        seed=seed,
+        members=4,
+        topics=2,
+        partitions=4,
+        duration_ms=15_000,
+        faults=dict.fromkeys(kinds, 1_500),
+        max_poll_interval_ms=5_000,
+        auto_commit_share=1.0,
+        append_every_ms=200,
+    )
+    return run(replace(plan, **more))

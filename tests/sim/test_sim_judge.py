@@ -27,6 +27,7 @@ VERSION = 8  # of OffsetCommit: topics have names
 class Client:
     name = identity = "m1"
     group_id = "g"
+    ended = closing = paused = False
 
 
 class Court:
@@ -34,9 +35,9 @@ class Court:
 
     def __init__(self, *members):
         self.group = SimpleNamespace(group_id="g", members=dict.fromkeys(members))
-        trace = Trace()
-        self.ledger = Ledger(Plan(seed=1), trace)
-        self.judge = Judge(self.ledger, trace, lambda _group_id: self.group)
+        plan, trace = Plan(seed=1), Trace()
+        self.ledger = Ledger(plan, trace)
+        self.judge = Judge(plan, self.ledger, trace, lambda _group_id: self.group, lambda: 0)
         client = Client()
         self.judge.member_started(client)
         self.judge.hands[client] = Hands(done={T0: 3})

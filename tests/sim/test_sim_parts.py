@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcore.assignors import MemberSubscription, blobs
 from kcore.sim import Fault, Plan, Rule, ViolationError, faults_of, overruled, plan_of
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.ledger import Ledger
 from kcore.sim.offsets import Hands, Logs, Offsets
+from kcore.sim.peace import Peace
+from kcore.sim.shares import Shares
 from kcore.sim.trace import Trace, What
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
@@ -188,6 +191,73 @@ def test_what_one_leader_has_deleted_and_another_one_has_is_promised_no_more():
     assert logs.missing("g", T0) == [3, 4]
     for first, values in ((2, [b"c", b"d"]), (3, [b"d"])):
         Offsets(logs).handed("m1", "g", Hands(), T0, records(first, *values))
+
+
+# Peace, and shares -------------------------------------------------------------------------------
+
+
+def test_a_fault_touches_one_member_or_all_until_it_is_got_over():
+    peace = Peace(Plan(seed=1, settle_ms=1_000))
+    assert peace.at("m1", 0)
+    peace.touched(Fault.JOIN, "m1", 0)
+    assert peace.at("m1", 0)
+    peace.touched(Fault.SPLIT, "m1", 0, 500)
+    assert not peace.at("m1", 1_500)
+    assert peace.at("m1", 1_501)
+    assert peace.at("m2", 0)
+    peace.touched(Fault.SLOW, "m2", 2_000, 3_000)
+    assert not peace.at("m2", 2_000)
+    assert peace.at("m2", 2_000, but_slow=True)
+    peace.touched(Fault.LAG, "node1", 5_000)
+    assert not peace.at("m3", 10**9)
+    peace.healed(6_000)
+    assert not peace.at("m3", 7_000)
+    assert peace.at("m3", 7_001)
+
+
+def led(name, had, given):
+    """A leader hears what members have, and says what they are given; partitions of one topic."""
+    shares, wire = Shares(), SimpleNamespace(client=SimpleNamespace(name="m1"))
+    members = [
+        m.JoinGroupResponse.JoinGroupResponseMember(
+            member_id=one, metadata=blobs.encode_subscription(MemberSubscription(("t",), tps(some)))
+        )
+        for one, some in had.items()
+    ]
+    joined = m.JoinGroupResponse(
+        generation_id=2, protocol_name=name, leader="a", member_id="a", members=members
+    )
+    cls = m.SyncGroupRequest.SyncGroupRequestAssignment
+    plan = [
+        cls(member_id=one, assignment=blobs.encode_assignment(tps(some)))
+        for one, some in given.items()
+    ]
+    request = m.SyncGroupRequest(generation_id=2, member_id="a", assignments=plan)
+    shares.answered(wire, SimpleNamespace(message=None), joined)
+    shares.asked(wire, SimpleNamespace(message=request))
+
+
+def tps(numbers):
+    return tuple(TopicPartition("t", number) for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("had", "given"),
+    [
+        ({"a": [0, 1], "b": [2, 3]}, {"a": [0, 1], "b": [2, 3]}),
+        ({"a": [0, 1, 2, 3], "b": []}, {"a": [1, 2], "b": []}),  # b is to wait for 0 and 3
+        ({"a": [0, 1], "b": [1, 2]}, {"a": [2], "b": [0]}),  # 1 is claimed by both
+        ({"a": [0, 1], "b": [2, 7]}, {"a": [0, 1], "b": [2]}),  # 7 is not known to the leader
+    ],
+)
+def test_a_plan_may_take_what_balance_needs(had, given):
+    led("cooperative-sticky", had, given)
+
+
+def test_a_plan_takes_no_more_than_that():
+    had, given = {"a": [0, 1], "b": [2, 3]}, {"a": [0, 2], "b": [1, 3]}
+    broken(Rule.STICKY, led, "cooperative-sticky", had, given)
+    led("range", had, given)
 
 
 # The trace ---------------------------------------------------------------------------------------
