@@ -73,8 +73,9 @@ def _claims(answer: JoinGroupResponse) -> _Have | None:
 
 
 def _judge(leader: str, claims: _Have, plan: Mapping[str, set[TopicPartition]]) -> None:
-    """A cooperative plan leaves out what moves; so those without an owner count as far as a leader
-    that has not heard of the newest partitions would know them, too.
+    """How many partitions there are a plan does not say: a cooperative one leaves out what moves.
+    Those that somebody has count, too, but for the last of a topic, of which the leader may not
+    have heard.
     """
     given = set().union(*plan.values())
     known: dict[str, int] = {}

@@ -207,7 +207,11 @@ BUGS = [
 ]
 
 
-@pytest.mark.parametrize("more", [{}, COOPERATIVE, STICKY, BY_EPOCHS], ids=str)
+@pytest.mark.parametrize(
+    "more",
+    [{}, COOPERATIVE, STICKY, BY_EPOCHS],
+    ids=["range", "cooperative-sticky", "sticky", "consumer"],
+)
 def test_without_one_all_is_well(more):
     for seed in range(1, 6):
         assert healthy(seed, *HEALTHY, Fault.SLOW, **more).violation is None
