@@ -99,13 +99,22 @@ class AsyncConsumer(AsyncReading):
     async def start(self) -> None:
         """Connect; with a subscription, wait for the first assignment (default_api_timeout_ms).
 
-        NoBrokersAvailable, a KafkaConnectionError: nobody answered within bootstrap_timeout_ms; it
-        can be tried again. IllegalStateError: started already. What is wrong with the group or its
-        topics is raised, too.
+        NoBrokersAvailable, a KafkaConnectionError: nobody answered within bootstrap_timeout_ms.
+        What is wrong with the group or its topics is raised, too. After an error, or cancelled, it
+        can be tried again. IllegalStateError: started already, or about to be.
+        ConsumerStoppedError: stopped meanwhile.
         """
         self._guard.enter()
         if self._started:
-            raise IllegalStateError("the consumer is started already")
+            raise IllegalStateError("the consumer is started already, or about to be")
+        self._started = True
+        try:
+            await self._begin()
+        except BaseException:
+            self._started = False
+            raise
+
+    async def _begin(self) -> None:
         self._bind(asyncio.get_running_loop())
         limit = self._settings.bootstrap_timeout_ms
         try:
@@ -113,7 +122,6 @@ class AsyncConsumer(AsyncReading):
         except KafkaTimeoutError as error:
             raise self._nobody_answered(limit) from error
         self._note_release()
-        self._started = True
         if self._wish in ("topics", "pattern"):
             await self._assigned(self._settings.default_api_timeout_ms)
 
@@ -138,6 +146,8 @@ class AsyncConsumer(AsyncReading):
 
         self._attend()
         await self._driver.until(done, limit_ms)
+        if self._stopping:
+            raise ConsumerStoppedError("the consumer was stopped before it had partitions")
 
     async def stop(self) -> None:
         """Commit (if auto commit is on), leave the group, close all connections. Twice is harmless.

@@ -197,6 +197,54 @@ def test_a_start_that_is_cancelled_anywhere(broker):
     wait_for_descriptors(before)
 
 
+def test_of_two_starts_at_once_the_second_is_refused(broker):
+    async def main():
+        reader = consumer(broker, "t", group_id="two-starts")
+        first, second = await asyncio.gather(reader.start(), reader.start(), return_exceptions=True)
+        assert first is None
+        assert isinstance(second, errors.IllegalStateError)
+        assert reader.assignment() == {T0, T1}
+        await reader.stop()
+
+    run(main())
+
+
+def test_a_start_that_was_cancelled_while_it_waited_for_partitions_can_be_made_again(broker):
+    async def main():
+        broker.delay("JoinGroup", 5_000)
+        reader = consumer(broker, "t", group_id="start-again")
+        starting = asyncio.create_task(reader.start())
+        while broker.mishaps_to_come:
+            await asyncio.sleep(0.005)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        again = asyncio.create_task(reader.start())
+        await asyncio.sleep(0)
+        with pytest.raises(errors.IllegalStateError, match="already"):
+            await reader.start()
+        broker.let_time_pass(5_000)
+        await again
+        assert reader.assignment() == {T0, T1}
+        await reader.stop()
+
+    run(main())
+
+
+def test_a_start_is_told_of_a_stop_while_it_waits_for_partitions(broker):
+    async def main():
+        broker.delay("JoinGroup", 5_000)
+        reader = consumer(broker, "t", group_id="stopped-start", request_timeout_ms=1_000)
+        starting = asyncio.create_task(reader.start())
+        while broker.mishaps_to_come:
+            await asyncio.sleep(0.005)
+        await reader.stop()
+        with pytest.raises(errors.ConsumerStoppedError):
+            await starting
+
+    run(main())
+
+
 # Cancellation -------------------------------------------------------------------------------------
 
 
