@@ -17,6 +17,7 @@ from kcore.clients.batches import ArrowWish
 from kcore.clients.guard import CLOSED
 from kcore.clients.looping import RECORDS_PER_TURN, LoopDriver, LoopGuard
 from kcore.clients.questions import Questions
+from kcore.clients.rebalance import INSIDE
 from kcore.errors import ConsumerStoppedError, IllegalStateError, KafkaError
 from kcore.structs import TopicPartition
 
@@ -148,6 +149,8 @@ class AsyncReading(Questions):
                 return records
             return []
 
+        if self._bridge.inside:  # the group waits for it, and the record for the group
+            raise IllegalStateError(INSIDE)
         while True:
             found = await self._read(take, float("inf"), only)
             if found:

@@ -21,7 +21,7 @@ from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import open_tls, open_tokens, open_transport
-from kcore.clients.rebalance import Bridge
+from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import IllegalStateError, KafkaError
@@ -318,6 +318,8 @@ class Consumer(Calls, Batches):
         if guard.closed:
             raise StopIteration
         with guard:
+            if self._bridge.inside:  # the group waits for it, and the record for the group
+                raise IllegalStateError(INSIDE)
             pump = self._engine.pump
             if self._batch is not None:
                 took_ms = pump.now_ms() - self._batch.made_at

@@ -14,11 +14,17 @@ from kcore.errors import KafkaError
 from kcore.events import PartitionsAssigned, PartitionsRevoked
 from kcore.structs import TopicPartition
 
+INSIDE = (
+    "a record cannot be waited for inside a rebalance listener: partitions are read when it has "
+    "returned"
+)
+
 
 class ConsumerRebalanceListener:
     """Subclass it, or hand in anything with these methods. All are called inside poll().
 
-    Sets of TopicPartition; `commit()` and every other call of the consumer may be made inside.
+    Sets of TopicPartition; `commit()` and other calls of the consumer may be made inside, but for
+    waiting for a record without end (iterating, `getone`): that is an IllegalStateError.
     """
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:

@@ -160,6 +160,28 @@ def test_what_a_listener_raises_comes_out_of_the_next_read(broker):
     run(main())
 
 
+def test_a_listener_that_would_wait_for_a_record_is_told_that_it_cannot(broker):
+    async def main():
+        refused = []
+
+        class Reading(Listener):
+            async def on_partitions_assigned(self, assigned):
+                for read in (reader.getone, reader.__anext__):
+                    with pytest.raises(errors.IllegalStateError, match="rebalance listener"):
+                        await read()
+                    refused.append(read)
+                assert await reader.getmany(timeout_ms=10) == {}
+
+        reader = consumer(broker, group_id="reading-listener")
+        reader.subscribe(["t"], listener=Reading())
+        await reader.start()
+        assert len(refused) == 2
+        assert await reader.getone()
+        await reader.stop()
+
+    run(main())
+
+
 def test_a_listener_may_stop_the_consumer(broker):
     async def main():
         reader = consumer(broker, group_id="stopping-listener")

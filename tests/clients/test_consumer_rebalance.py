@@ -102,6 +102,17 @@ def test_with_a_listener_the_keeper_leaves_them_to_poll():
     assert (acks(consumer), listener.heard) == (1, [("revoked", {T0})])
 
 
+def test_iterating_inside_is_refused_as_it_would_never_end():
+    def inside():
+        with pytest.raises(errors.IllegalStateError, match="inside a rebalance listener"):
+            next(consumer)
+
+    consumer = subscribed(Listener(inside))
+    consumer.core.events.extend([PartitionsRevoked((T0,)), PartitionsAssigned((T0,), (T0,), 2)])
+    assert consumer.poll() == {}
+    assert acks(consumer) == 2
+
+
 def test_commit_and_other_calls_work_inside():
     def inside():
         consumer.commit()
