@@ -77,12 +77,12 @@ class Store:
         groups = cluster.config.coordinator.offsets_topic_num_partitions
         transactions = cluster.config.transactions.transaction_state_log_num_partitions
         about = {"format": FORMAT, GROUPS: groups, TRANSACTIONS: transactions}
-        found, behind = _records(self._path)
-        if behind:  # no crash of ours did that, and it is about to be written anew
+        found, rest = _records(self._path)
+        if b"\n" in rest or (rest and not found):  # no crash of ours did that
             aside = self._path.with_name("cluster.log.damaged")
             self.disk.replace(aside, self._path.read_bytes())
-            _log.warning("%s: a line is damaged, and %d behind it are lost; see %s",
-                         self._path, behind, aside)  # fmt: skip
+            _log.warning("%s: line %d is damaged, and what follows it is lost; see %s",
+                         self._path, len(found) + 1, aside)  # fmt: skip
         for record in found:
             self._take(record, about)
         self._starts += 1
@@ -312,12 +312,13 @@ def _line(record: dict[str, Any]) -> bytes:
     return f"{crc32c(text.encode()):08x} {text}\n".encode()
 
 
-def _records(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The lines of a file up to the first one that is not whole, and how many whole ones follow."""
+def _records(path: Path) -> tuple[list[dict[str, Any]], bytes]:
+    """The lines of a file up to the first one that is not whole, and all from there on: after a
+    crash a piece of one line.
+    """
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    whole = [_is_whole(line) for line in lines]
-    end = whole.index(False) if False in whole else len(lines)
-    return [json.loads(line.partition(b" ")[2]) for line in lines[:end]], sum(whole[end:])
+    end = next((at for at, line in enumerate(lines) if not _is_whole(line)), len(lines))
+    return [json.loads(line.partition(b" ")[2]) for line in lines[:end]], b"".join(lines[end:])
 
 
 def _is_whole(line: bytes) -> bool:

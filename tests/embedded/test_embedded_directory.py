@@ -402,6 +402,28 @@ def test_a_file_that_is_damaged_before_its_end_is_put_aside(start, tmp_path, cap
         assert not aside.exists()
 
 
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(lambda _whole: b"no line of ours\n\xff\xfe\n", id="another-file"),
+        pytest.param(lambda _whole: b"\xff" * 200, id="not-one-line"),
+        pytest.param(lambda whole: whole[:-3] + b"!}\n", id="the-last-line"),
+        pytest.param(lambda whole: whole + b"{}\n{}\n", id="more-behind-it"),
+    ],
+)
+def test_what_no_crash_does_to_a_file_is_put_aside(start, tmp_path, caplog, harm):
+    with start() as broker:
+        broker.create_topic("t")
+    about = tmp_path / "kept" / "cluster.log"
+    aside = about.with_name("cluster.log.damaged")
+    damaged = harm(about.read_bytes())
+    about.write_bytes(damaged)
+    with start():
+        pass
+    assert aside.read_bytes() == damaged
+    assert "cluster.log.damaged" in caplog.text
+
+
 @pytest.mark.parametrize("flush", ["always", 10])
 def test_what_is_answered_is_synced(tmp_path, flush, monkeypatch):
     synced = []
