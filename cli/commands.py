@@ -60,7 +60,20 @@ def _start(_context: click.Context, _parameter: click.Parameter, text: str) -> s
     raise click.BadParameter(f"{text!r} is neither earliest, latest nor an offset")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Verbs(click.Group):
+    """All of them. Ctrl-C while one is still being loaded ends it as it does later on."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(endings.INTERRUPTED)
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="kcore", message="kcore %(version)s")
 def kcore() -> None:
     """An Apache Kafka consumer around a protocol core that does no I/O."""
@@ -88,7 +101,12 @@ def kcore() -> None:
     help="Where to begin. With --group: where nothing is committed; not an offset.",
 )
 @click.option(
-    "-n", "--max", "count", type=click.IntRange(min=0), default=0, help="Stop after that many."
+    "-n",
+    "--max",
+    "count",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Stop after that many; 0: never.",
 )
 @click.option("-e", "--exit", "stop_at_end", is_flag=True, help="Stop at the end of the topic.")
 @click.option(

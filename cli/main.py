@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kcore.cli.endings import REFUSED
+from kcore.cli.endings import INTERRUPTED, REFUSED
 
 
 def main() -> None:
@@ -15,6 +15,8 @@ def main() -> None:
         if missing.name not in {"click", "rich"}:
             raise
         sys.exit(_say_missing(missing.name))
+    except KeyboardInterrupt:  # what is imported takes a while
+        sys.exit(INTERRUPTED)
     kcore()
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
 
-from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.endings import DONE, RefusalError, output
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def list_topics(
     """Print a table of these topics (all if none is named). Raises KafkaError, RefusalError."""
     from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
+    # A pipe or a file has no width: a row is a line there, however long names are.
+    width = None if output().isatty() else _WIDE
     options = {"bootstrap_servers": bootstrap.split(","), "client_id": "kcore-topics"}
     with Consumer(**(options | dict(settings))) as consumer:
         known = consumer.topics()
@@ -39,8 +40,7 @@ def list_topics(
             raise RefusalError(f"there is no topic {missing[0]!r} at {bootstrap}")
         chosen = sorted(names or (name for name in known if internal or not name.startswith("__")))
         table = _offsets(consumer, chosen) if offsets else _partitions(consumer, chosen)
-        # A pipe or a file has no width: a row is a line there, however long names are.
-        Console(width=None if sys.stdout.isatty() else _WIDE).print(table)
+        Console(width=width).print(table)
     return DONE
 
 

@@ -7,8 +7,10 @@ import sys
 import threading
 
 import pytest
+from click.testing import CliRunner
 
 from kcore.cli import endings
+from kcore.cli.commands import kcore
 from kcore.errors import KafkaConfigurationError, KafkaConnectionError
 
 
@@ -62,6 +64,7 @@ CHATTER = """
 import sys
 import threading
 from kcore.cli import endings
+from kcore.cli.commands import kcore
 def verb():
     while True:
         sys.stdout.write("x" * 10_000)
@@ -98,6 +101,29 @@ def test_a_standard_output_that_is_closed_is_one_line():
     assert done.stderr == (
         "kcore: RefusalError: standard output is closed: there is nowhere to write to\n"
     )
+
+
+def test_topics_need_a_standard_output_too():
+    verb = "from kcore.cli.main import main; main()"
+    line = '"$0" -c "$1" topics --bootstrap 127.0.0.1:1 >&-'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable, verb], stderr=subprocess.PIPE, text=True, timeout=20
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "kcore: RefusalError: standard output is closed: there is nowhere to write to\n"
+    )
+
+
+@pytest.mark.parametrize("line", ["broker", "sim --runs 1", "topics --bootstrap h:1"])
+def test_ctrl_c_before_a_verb_runs_ends_as_in_it(monkeypatch, line):
+    class Interrupted:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, f"kcore.cli.{line.split()[0]}", Interrupted())
+    done = CliRunner().invoke(kcore, line.split())
+    assert (done.exit_code, done.output) == (endings.INTERRUPTED, "")
 
 
 @pytest.mark.parametrize(
