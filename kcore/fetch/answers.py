@@ -350,10 +350,14 @@ def _error(partition: Partition, code: int) -> KafkaError:
     where = f"{tp.topic}-{tp.partition}"
     if code == ErrorCode.OFFSET_OUT_OF_RANGE:
         low, high = _known(partition.log_start), _known(partition.high_watermark)
+        holds = ""
+        if low is not None or high is not None:
+            ends = ("?" if end is None else str(end) for end in (low, high))
+            holds = f": the log is known to hold {' to '.join(ends)}"
         return OffsetOutOfRangeError(
             {tp: offset},
-            f"{where}: offset {offset} is out of range; the log is known to hold"
-            f" {'?' if low is None else low} to {'?' if high is None else high}",
+            f"{where}: offset {offset} is out of range{holds}; seek to one that there is, or set"
+            " auto_offset_reset",
             partition=tp,
             offset=offset,
             log_start=low,

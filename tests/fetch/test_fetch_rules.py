@@ -408,7 +408,16 @@ def test_9_4_out_of_range_says_what_there_is() -> None:
     world.take()
     error = world.take_error(KafkaError)
     assert (error.offset, error.log_start, error.high_watermark) == (1, 0, 90)
-    assert "offset 1 is out of range" in str(error)
+    assert "offset 1 is out of range: the log is known to hold 0 to 90; seek to" in str(error)
+
+
+def test_out_of_range_of_a_log_of_which_nothing_is_known_yet() -> None:
+    world = World(T0, policy="none")
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    error = world.take_error(KafkaError)
+    assert "t-0: offset 0 is out of range; seek to" in str(error)
+    assert "auto_offset_reset" in str(error)
 
 
 def test_f6_a_leader_hint_is_followed_at_once() -> None:
