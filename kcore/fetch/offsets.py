@@ -190,7 +190,11 @@ class Lookups:
         self.due = min((_due(lookup) for lookup in self._all), default=NEVER)
 
     def _time_out(self, lookup: _Lookup) -> None:
-        names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(lookup.open))
+        names = ", ".join(
+            f"{tp.topic}-{tp.partition}"
+            + (" (no leader known)" if self._cluster.leader(tp) is None else "")
+            for tp in sorted(lookup.open)
+        )
         self._end(lookup, None, KafkaTimeoutError(f"no offset was found in time for {names}"))
 
     def _end(
