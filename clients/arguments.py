@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 from kcore.errors import IllegalArgumentError, InvalidTopicError
@@ -79,6 +80,28 @@ def pattern_text(value: object) -> str:
     except re.error as error:
         raise IllegalArgumentError(f"pattern {text!r}: {error}") from error
     return text
+
+
+def partition_number(value: object) -> int:
+    """The number of a partition; whether there is one, the cluster says. TypeError."""
+    return _whole(value, "partition must be a partition's number")
+
+
+def record_time(value: object) -> int:
+    """The timestamp of a record, ms since 1970. TypeError, IllegalArgumentError."""
+    found = _whole(value, "timestamp_ms must be a whole number of ms since 1970")
+    if found < 0:
+        raise IllegalArgumentError(f"timestamp_ms={found}: must not be negative")
+    if found > MAX_INT64:
+        raise IllegalArgumentError(f"timestamp_ms={found}: must be at most {MAX_INT64}")
+    return found
+
+
+def _whole(value: Any, wanted: str) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{wanted}, not {value!r}") from None
 
 
 def offset_of(value: object) -> int:

@@ -23,12 +23,10 @@ from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
     ForkedError,
-    IllegalArgumentError,
     KafkaError,
     KafkaTimeoutError,
     ProducerClosed,
 )
-from kcore.limits import MAX_INT64
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
 
@@ -131,7 +129,8 @@ class Producer(Transactions):
 
         Waits, at most `max_block_ms`, while the topic is not known or `buffer_memory` is in use:
         KafkaTimeoutError then. RecordTooLargeError. IllegalArgumentError (a ValueError): no such
-        partition. TypeError. TopicAuthorizationFailedError, InvalidTopicError. ProducerClosed.
+        partition, nor when brokers are asked anew. TypeError. TopicAuthorizationFailedError,
+        InvalidTopicError. ProducerClosed.
         Everything else is told by the future.
         """
         if self._courier.stopped:
@@ -157,8 +156,9 @@ class Producer(Transactions):
         """Check and serialize a record, then take it, at once or when that can be done."""
         if topic not in self._legal_topics:
             self._legal_topics.add(arguments.topic_name(topic))
-        if not 0 <= timestamp_ms <= MAX_INT64:
-            raise IllegalArgumentError(f"timestamp_ms={timestamp_ms}: must not be negative")
+        timestamp_ms = arguments.record_time(timestamp_ms)
+        if partition is not None:
+            partition = arguments.partition_number(partition)
         given = headers if type(headers) is list else list(headers or ())
         raw_key, raw_value = key, value
         if self._serialize_key is not None:
@@ -202,10 +202,11 @@ class Producer(Transactions):
 
         limit_ms = self._settings.max_block_ms
         if not courier.wait(attempt, limit_ms / 1000):
-            raise KafkaTimeoutError(self._why_held_up(record[0], limit_ms), timeout_ms=limit_ms)
+            why = self._why_held_up(record[0], limit_ms, record[4])
+            raise KafkaTimeoutError(why, timeout_ms=limit_ms)
         return taken[0]
 
-    def _why_held_up(self, topic: str, limit_ms: int) -> str:
+    def _why_held_up(self, topic: str, limit_ms: int, partition: int | None = None) -> str:
         if self._core.held_up == "memory":
             held, limit = self._core.held_bytes, self._settings.buffer_memory
             return (
@@ -215,7 +216,10 @@ class Producer(Transactions):
         reason = "no broker can be reached"
         if self._core.connected:
             reason = "the cluster does not have it (and does not make it)"
-        return f"topic {topic} is not known within max_block_ms={limit_ms}: {reason}"
+        what = f"topic {topic}"
+        if self._core.held_up == "partition":
+            what = f"partition {'of a row' if partition is None else partition} of topic {topic}"
+        return f"{what} is not known within max_block_ms={limit_ms}: {reason}"
 
     def send_arrow(self, data: object, topic: str | None = None) -> TableFuture:
         """Take every row of a table, to be delivered soon, without an object a row.

@@ -37,7 +37,9 @@ class RefreshConfig(Value):
 
 
 class Refresher:
-    """See the module's text."""
+    """See the module's text. requests, answered: how many times topics were asked for, and which of
+    these was the last to be answered.
+    """
 
     def __init__(
         self,
@@ -57,6 +59,8 @@ class Refresher:
         self._in_flight = False
         self._covered = False
         self._asked: set[str] | None = set()  # by the request in flight, or the last one
+        self.requests = 0
+        self.answered = 0
         self._failures = 0
         self._equivalent = 0
         self._backoff_until = 0
@@ -155,6 +159,7 @@ class Refresher:
             )
             return
         self._asked = self._wanted()
+        self.requests += 1
         self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
 
     def _named(self, answer: Answer, now_ms: int) -> None:
@@ -195,6 +200,7 @@ class Refresher:
             return
         self._failures = 0
         self._answered_at = now_ms
+        self.answered = self.requests  # one is in flight at most
         self._links.set_nodes(self._view.nodes(), now_ms)
         self._links.release_bootstrap(now_ms)
         self._judge(taken)

@@ -34,6 +34,7 @@ from kcore.produce.rows import Rows
 from kcore.produce.sender import Sender
 from kcore.producer.config import ProducerConfig
 from kcore.producer.interest import Interest
+from kcore.producer.unlisted import Unlisted
 from kcore.structs import Rng, TopicPartition
 from kcore.timers import NEVER
 
@@ -43,9 +44,9 @@ CLOSED = "the producer is closed"
 class ProducerCore(ClientCore):
     """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
-    held_up: why the last `append` gave None: "metadata" or "memory". stirred: something was begun
-    that the driver should know of, though no input was fed; the driver sets it back. intake: the
-    quick way in.
+    held_up: why the last `append` gave None: "metadata", "partition" (not known yet) or "memory".
+    stirred: something was begun that the driver should know of, though no input was fed; the driver
+    sets it back. intake: the quick way in.
     """
 
     def __init__(self, config: ProducerConfig, rng: Rng, now_ms: int) -> None:
@@ -68,6 +69,7 @@ class ProducerCore(ClientCore):
             replaced=self._replaced,
         )
         self._interest = Interest(self._refresher, options.metadata_max_idle_ms)
+        self._unlisted = Unlisted(self._refresher, config.max_block_ms)
         self._flushes: dict[int, set[Batch]] = {}
         record_bytes_max = min(config.max_request_size, config.buffer_memory) - BATCH_OVERHEAD
         self.intake = Intake(self._accumulator.budget, record_bytes_max)
@@ -125,7 +127,9 @@ class ProducerCore(ClientCore):
         number = route.choose(key) if partition is None else partition
         if number < 0 and partition is None:
             number = self._partitioning.choose_sticky(topic, route.numbers)
-        lane = route.lanes.get(number) or self._find_lane(route, topic, number)
+        lane = route.lanes.get(number) or self._find_lane(route, topic, number, now_ms)
+        if lane is None:
+            return None
         accumulator = self._accumulator
         due, starved = len(accumulator.due), accumulator.starved
         taken = accumulator.append(lane, size, timestamp_ms, key, value, headers, now_ms)
@@ -159,13 +163,26 @@ class ProducerCore(ClientCore):
         route = routes[topic] = Route(numbers, sticky, by_key=by_key)
         return route
 
-    def _find_lane(self, route: Route, topic: str, partition: int) -> Lane:
+    def _find_lane(self, route: Route, topic: str, partition: int, now_ms: int) -> Lane | None:
+        tp = TopicPartition(topic, partition)
         if partition not in route.numbers:
+            if self._may_be_new(tp, now_ms):
+                return None
             raise IllegalArgumentError(
                 f"{topic} has no partition {partition}: it has {len(route.numbers)}, from 0"
             )
-        lane = route.lanes[partition] = self._accumulator.lane(TopicPartition(topic, partition))
+        lane = route.lanes[partition] = self._accumulator.lane(tp)
         return lane
+
+    def _may_be_new(self, tp: TopicPartition, now_ms: int) -> bool:
+        """Whether brokers are still asked for a partition that metadata does not list."""
+        if tp.partition < 0 or not self._unlisted.look_for(tp, now_ms):
+            return False
+        self.held_up = "partition"
+        self._view.request_update()
+        self._settle(now_ms)
+        self.stirred = True
+        return True
 
     def append_rows(
         self,
@@ -190,6 +207,8 @@ class ProducerCore(ClientCore):
             return begin
         bad = rows.bad_partition(begin, end, len(numbers))
         if bad is not None:
+            if self._may_be_new(TopicPartition(topic, bad[1]), now_ms):
+                return begin
             raise IllegalArgumentError(
                 f"row {bad[0]}: {topic} has no partition {bad[1]}: it has {len(numbers)}, from 0"
             )

@@ -8,6 +8,7 @@ import time
 from itertools import pairwise
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
 from kafka.partitioner import DefaultPartitioner
 
 from kcore import Consumer, Producer, TopicPartition
@@ -126,15 +127,60 @@ def test_bad_headers_are_refused_and_leave_nothing(broker, make, headers):
     assert broker.end_offsets("t") == before
 
 
-def test_a_timestamp_is_not_negative(make):
-    with pytest.raises(IllegalArgumentError):
-        make().send("t", b"v", timestamp_ms=-1)
+@pytest.mark.parametrize(
+    ("given", "kind", "why"),
+    [
+        (-1, IllegalArgumentError, "must not be negative"),
+        (1 << 63, IllegalArgumentError, "must be at most 9223372036854775807"),
+        ("1", TypeError, "a whole number of ms"),
+        (1.5, TypeError, "a whole number of ms"),
+    ],
+)
+def test_a_timestamp_is_ms_since_1970(make, given, kind, why):
+    with pytest.raises(kind, match=f"timestamp_ms.*{why}"):
+        make().send("t", b"v", timestamp_ms=given)
+
+
+def test_sizes_of_headers_are_of_their_bytes(make):
+    headers = [("schlüssel-日本", b"1"), ("none", None)]
+    plain = make()
+    plain.send("t", b"v").get(10)  # from here on records may go the quick way
+    for producer in (plain, make(value_serializer=lambda value: value)):
+        for future in [producer.send("t", b"v", headers=headers) for _ in range(3)]:
+            assert future.get(10).serialized_header_size == 17 + 1 + 4
 
 
 @pytest.mark.parametrize("partition", [3, -1])
 def test_a_partition_has_to_exist(make, partition):
     with pytest.raises(ValueError, match="it has 3"):
         make().send("many", b"v", partition=partition)
+
+
+@pytest.mark.parametrize("partition", ["1", 1.0, b"1"])
+def test_a_partition_is_a_number(make, partition):
+    with pytest.raises(TypeError, match="partition"):
+        make().send("many", b"v", partition=partition)
+
+
+def test_a_partition_that_is_new_is_sent_to():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            producer.send("t", b"v").get(10)
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+            admin.create_partitions([NewPartitions("t", 4)])["t"].result(10)
+            assert producer.send("t", b"v", partition=3).get(10).partition == 3
+
+
+def test_nobody_can_say_whether_a_partition_is_new():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        with Producer(bootstrap_servers=broker.bootstrap, max_block_ms=300) as producer:
+            producer.send("t", b"v").get(10)
+            broker.kill(1)
+            with pytest.raises(KafkaTimeoutError, match="partition 3 of topic t is not known"):
+                producer.send("t", b"v", partition=3)
+            broker.revive(1)
 
 
 def test_a_topic_that_is_not_there_is_waited_for(make):

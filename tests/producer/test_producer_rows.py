@@ -12,6 +12,7 @@ from scripted_producer import (
     produce_world,
 )
 
+from kcore.errors import IllegalArgumentError
 from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import RowsDelivery
 from kcore.produce.rows import read_rows
@@ -163,3 +164,15 @@ def test_rows_wait_for_a_broker_that_tells_of_every_partition():
         world.run(50)
     cluster.unlisted = set()
     assert pour(world, client, pa.table({"value": [b"v"] * 3})).rows == 3
+
+
+def test_rows_for_a_new_partition_wait_for_it_and_are_refused_if_there_is_none():
+    world, cluster, client = produce_world(nodes=1, topics={"t": 1}, linger_ms=0)
+    client.send_soon(b"x")
+    table = pa.table({"value": [b"0", b"3"], "partition": pa.array([0, 3], pa.int32())})
+    with pytest.raises(IllegalArgumentError, match="row 1: t has no partition 3: it has 1"):
+        pour(world, client, table)
+    cluster.topics["t"] = 4
+    assert pour(world, client, table).rows == 2
+    world.run(100)
+    assert cluster.log(3).values == [b"3"]

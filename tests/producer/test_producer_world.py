@@ -20,6 +20,7 @@ from kcore.errors import (
     RecordTooLargeError,
 )
 from kcore.events import Closed, ErrorRaised
+from kcore.producer.unlisted import ANSWERS
 from kcore.records import RecordReader
 from kcore.structs import TopicPartition
 from kcore.wire import messages as m
@@ -370,12 +371,50 @@ def test_a_topic_that_is_refused_is_told_each_time_it_is_asked_for():
         assert kinds == {errors.TopicAuthorizationFailedError}
 
 
-@pytest.mark.parametrize("number", [-1, 3])
-def test_a_partition_that_does_not_exist_is_refused(number):
-    _, _, client = produce_world(topics={"t": 3})
+def test_a_partition_that_does_not_exist_is_refused_once_brokers_were_asked_for_it():
+    world, cluster, client = produce_world(topics={"t": 3})
     client.send_soon(b"x")
-    with pytest.raises(IllegalArgumentError, match="it has 3"):
-        client.send(b"x", partition=number)
+    with pytest.raises(IllegalArgumentError, match="partition -1"):
+        client.send(b"x", partition=-1)
+    for _ in range(2):  # asked for anew each time: it may be there by now
+        before = cluster.count(ApiKey.METADATA)
+        with pytest.raises(IllegalArgumentError, match="no partition 3: it has 3"):
+            client.send_soon(b"x", partition=3, within_ms=10_000)
+        assert before + ANSWERS <= cluster.count(ApiKey.METADATA) <= before + ANSWERS + 1
+        world.run(1_000)
+    asked = cluster.count(ApiKey.METADATA)
+    world.run(20_000)
+    assert cluster.count(ApiKey.METADATA) == asked, "nobody waits for it any more"
+
+
+def test_a_partition_that_is_new_is_waited_for():
+    world, cluster, client = produce_world(topics={"t": 1})
+    client.send_soon(b"x")
+    cluster.topics["t"] = 4
+    client.send_soon(b"y", partition=3, within_ms=1_000)
+    client.flush()
+    assert cluster.log(3).values == [b"y"]
+
+
+def test_a_broker_that_lags_behind_may_tell_of_a_new_partition_a_little_later():
+    world, cluster, client = produce_world(topics={"t": 1})
+    client.send_soon(b"x")
+    before = cluster.count(ApiKey.METADATA)
+    assert not client.send(b"y", partition=3)
+    while cluster.count(ApiKey.METADATA) == before:
+        world.run(5)
+    cluster.topics["t"] = 4
+    client.send_soon(b"y", partition=3, within_ms=1_000)
+
+
+def test_what_was_asked_for_a_record_long_gone_refuses_no_other():
+    world, cluster, client = produce_world(topics={"t": 1}, max_block_ms=5_000)
+    client.send_soon(b"x")
+    assert not client.send(b"y", partition=3)
+    assert client.core.held_up == "partition"
+    world.run(60_000)
+    cluster.topics["t"] = 4
+    client.send_soon(b"y", partition=3, within_ms=1_000)
 
 
 def test_a_topic_with_records_under_way_is_not_forgotten():
