@@ -4,7 +4,7 @@ Source: the Arrow columnar format. What the structs say is believed: they are me
 process.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 from kcore.records.builder cimport Field
@@ -133,7 +133,9 @@ cdef inline int64_t largest(const Column* column, int64_t rows, int64_t many) no
 
 
 cdef inline bint number_at(const Column* column, int64_t row, int64_t* number) noexcept nogil:
-    """The number of a row; False: null."""
+    """The number of a row; False: null. Seconds that are too many to be ms become the last or first
+    number there is.
+    """
     cdef const ArrowArray* array = column.values
     if column.layout == ABSENT or column.layout == NULLS or is_null(array, row):
         return False
@@ -145,5 +147,10 @@ cdef inline bint number_at(const Column* column, int64_t row, int64_t* number) n
     if column.scale > 1:
         number[0] = number[0] // column.scale
     elif column.scale < -1:
-        number[0] *= -column.scale
+        if number[0] > INT64_MAX // -column.scale:
+            number[0] = INT64_MAX
+        elif number[0] < -(INT64_MAX // -column.scale):
+            number[0] = INT64_MIN
+        else:
+            number[0] *= -column.scale
     return True

@@ -15,6 +15,7 @@ from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
 from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t
 
 from kcore.produce.murmur cimport partition_of_bytes
@@ -122,8 +123,10 @@ cdef int64_t header_room(headers) except -1:
 cdef int64_t header_bytes(headers) except -1:
     """What headers hold: the size that metadata of a record tells."""
     cdef int64_t size = 0
+    cdef Py_ssize_t name_size
     for name, item in headers:
-        size += len(name) + (len(item) if item else 0)
+        PyUnicode_AsUTF8AndSize(name, &name_size)  # kept with the string since it was written
+        size += name_size + (len(item) if item else 0)
     return size
 
 

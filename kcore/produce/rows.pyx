@@ -18,7 +18,7 @@ everywhere in Arrow: they are memory of this process.
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset, strcmp, strncmp
 
 from kcore.produce.column cimport (
@@ -270,6 +270,8 @@ cdef class Rows:
         for row in range(self.length):
             if number_at(&self.timestamp, row, &number) and number < 0:
                 return row, f"its timestamp, {number} ms, is before 1970"
+            if number == INT64_MAX and self.timestamp.scale < 0:
+                return row, f"its timestamp, in ms, is more than {number}"
             begin = end = 0
             self.header_range(row, &begin, &end)
             for at in range(begin, end):

@@ -58,7 +58,8 @@ def serializer(option: str, value: object) -> object:
 
 def partitioner(option: str, value: object) -> object:
     """A callable, or an object as kafka.partitioner.Partitioner is."""
-    if isinstance(value, type) or not (
+    # A str has a method of that name, which does something else.
+    if isinstance(value, (type, str, bytes, bytearray)) or not (
         callable(value) or callable(getattr(value, "partition", None))
     ):
         raise refuse(option, value, "a callable, or an object with partition()")

@@ -149,6 +149,31 @@ def test_a_time_before_1970_is_named():
     assert rows.unfit() == (1, "its timestamp, -1 ms, is before 1970")
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ((1 << 63) // 1000 + 1, "is more than 9223372036854775807"),
+        (18446744073709552 + 1, "is more than"),  # 1384 ms, if it goes round
+        ((1 << 63) - 1, "is more than"),
+        (-((1 << 63) // 1000) - 1, "is before 1970"),
+        (-18446744073709550, "is before 1970"),  # positive, if it goes round
+        (-(1 << 63), "is before 1970"),
+    ],
+)
+def test_seconds_that_are_too_many_are_refused(given, why):
+    table = pa.table({"value": [b"v"] * 2, "timestamp": pa.array([5, given], pa.timestamp("s"))})
+    (rows,) = read_rows(table)
+    row, told = rows.unfit()
+    assert row == 1
+    assert why in told
+
+
+def test_the_last_second_there_is():
+    last = ((1 << 63) - 1) // 1000
+    table = pa.table({"value": [b"v"], "timestamp": pa.array([last], pa.timestamp("s"))})
+    assert [at for _, _, at, _ in sent(table)] == [last * 1000]
+
+
 # Headers ------------------------------------------------------------------------------------------
 
 LISTS = [[("a", b"1"), ("b", None)], [], None, [("c" * 200, b"x" * 200)], [("", b"")]]

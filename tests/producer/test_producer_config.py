@@ -121,6 +121,8 @@ REFUSED = [
     ("value_serializer", str),
     ("partitioner", 5),
     ("partitioner", dict),
+    ("partitioner", "murmur2_random"),
+    ("partitioner", b"x"),
     ("metadata_max_idle_ms", 100),
     ("transactional_id", "mine"),
     ("transaction_timeout_ms", 5),
