@@ -4,7 +4,17 @@ Source: the Arrow columnar format. What the structs say is believed: they are me
 process.
 """
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport (
+    INT64_MAX,
+    INT64_MIN,
+    int8_t,
+    int16_t,
+    int32_t,
+    int64_t,
+    uint8_t,
+    uint16_t,
+    uint32_t,
+)
 from libc.string cimport memcpy
 
 from kcore.records.builder cimport Field
