@@ -176,12 +176,16 @@ class Courier:
 
     def check(self) -> None:
         """ProducerClosed, ForkedError, or what ended the courier."""
-        if self._forked:
-            raise ForkedError(_FORKED)
+        self.check_process()
         if self._failed:
             raise KafkaError(self._failed)  # a new one: a traceback keeps its callers alive
         if self._closed:
             raise ProducerClosed("the producer is closed")
+
+    def check_process(self) -> None:
+        """ForkedError: this is the child of a fork, where nobody hears what becomes of records."""
+        if self._forked:
+            raise ForkedError(_FORKED)
 
     @property
     def inside(self) -> bool:
@@ -273,5 +277,6 @@ class Courier:
 
     def forked(self) -> None:
         """In the child of a fork: there is no thread here, and the lock may be held for ever."""
-        self._forked = self._closed = self.stopped = True
+        self._forked = not self._closed  # what is over may be looked at here, too
+        self._closed = self.stopped = True
         self.lock = make_lock(self._name)

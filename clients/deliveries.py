@@ -23,7 +23,7 @@ class RecordMetadata(NamedTuple):
     """Where a record is; kafka-python's fields.
 
     offset: -1 if the broker did not say (acks=0). timestamp: ms. checksum: always None, as v2
-    records have none. Sizes are of the serialized parts in bytes, -1 for None.
+    records have none. Sizes are of the serialized parts in bytes, -1 for None and for no headers.
     """
 
     topic: str
@@ -41,7 +41,8 @@ class RecordFuture(Ticket, Outcomes):
     """One record on its way.
 
     Callbacks run in the producer's own thread (or greenlet), in the order the records were
-    delivered; when the record is delivered already, at once.
+    delivered; when the record is delivered already, at once. In the child of a fork `get` and
+    callbacks are refused (ForkedError); the rest says how it stood.
     """
 
     __slots__ = ()
@@ -89,8 +90,9 @@ class RecordFuture(Ticket, Outcomes):
     def get(self, timeout: float | None = None) -> RecordMetadata:
         """Wait, at most `timeout` seconds, for its end; the error is raised if it has failed.
 
-        KafkaTimeoutError: it is not over in time, and goes on.
+        KafkaTimeoutError: it is not over in time, and goes on. ForkedError.
         """
+        self.courier.check_process()
         if not self.courier.wait(lambda: self.is_done, timeout, self._attend):
             raise KafkaTimeoutError(f"the record was not delivered within {timeout} s")
         outcome = self._outcome
@@ -104,6 +106,7 @@ class RecordFuture(Ticket, Outcomes):
         self._listen(False, lambda _: bell.set())
 
     def _add(self, wanted: bool, call: Call) -> None:
+        self.courier.check_process()
         with self.courier.lock:
             over = self.is_done
             if not over:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import time_ns
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -267,7 +268,8 @@ class Producer(Transactions):
         return set(found)
 
     def bootstrap_connected(self) -> bool:
-        """Whether any broker is connected."""
+        """Whether any broker is connected. ForkedError."""
+        self._courier.check_process()
         return bool(self._core.connected)
 
     def metrics(self) -> dict[str, dict[str, float]]:
@@ -275,9 +277,10 @@ class Producer(Transactions):
 
         Groups and names as kafka-python's and Java's: "producer-metrics",
         "producer-topic-metrics.<topic>", "producer-node-metrics.node-<id>". Rates are a second's,
-        over 30 to 60 s; times are ms, sizes bytes. docs/PRODUCER.md lists them.
+        over 30 to 60 s; times are ms, sizes bytes. docs/PRODUCER.md lists them. ForkedError.
         """
         courier = self._courier
+        courier.check_process()
         with courier.lock:
             found: dict[str, dict[str, float]] = self._core.metrics(courier.now_ms())
         return found
@@ -288,13 +291,16 @@ class Producer(Transactions):
         """Deliver what was sent, for at most `timeout` seconds, fail the rest, and disconnect.
 
         Twice is harmless. From a callback: nothing is waited for (as Java). KafkaError: the
-        producer's thread has failed meanwhile, with records that were not delivered.
+        producer's thread has failed meanwhile, with records that were not delivered. ForkedError:
+        the process that made the producer delivers them.
         """
         courier = self._courier
         self._farewell.detach()
         try:
             courier.check()
-        except (ForkedError, ProducerClosed):
+        except ForkedError:
+            raise
+        except ProducerClosed:
             return
         except KafkaError as error:
             lost, courier.lost = courier.lost, 0
@@ -321,7 +327,8 @@ class Producer(Transactions):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        with suppress(ForkedError):  # the child leaves the block as well, and called nothing
+            self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -49,7 +49,9 @@ class TableFuture:
         """Wait, at most `timeout` seconds, for the end: what each partition has got.
 
         The first error is raised if a row has failed. KafkaTimeoutError: not over in time.
+        ForkedError.
         """
+        self._courier.check_process()
 
         def attend(bell: Any) -> None:
             self._delivery.calls.append(bell.set)

@@ -12,7 +12,9 @@ from kcore.pipeline.options import SinkOptions
 
 KEPT_MAX: Final = 4
 
-_kept: dict[tuple[Any, ...], tuple[int, Producer]] = {}
+_kept: dict[tuple[Any, ...], Producer] = {}
+# Those of the parent process are its own to close.
+os.register_at_fork(after_in_child=_kept.clear)
 
 
 @contextmanager
@@ -21,9 +23,7 @@ def lend(options: SinkOptions) -> Iterator[Producer]:
     would be delivered beside the next attempt.
     """
     key = tuple(sorted((name, str(value)) for name, value in options.client.items()))
-    pid, producer = _kept.pop(key, (0, None))
-    if producer is None or pid != os.getpid():  # the parent's connections are not ours
-        producer = Producer(**options.client)
+    producer = _kept.pop(key, None) or Producer(**options.client)
     try:
         yield producer
     except BaseException:
@@ -31,5 +31,5 @@ def lend(options: SinkOptions) -> Iterator[Producer]:
         raise
     while len(_kept) >= KEPT_MAX:
         oldest = next(iter(_kept))
-        _kept.pop(oldest)[1].close()
-    _kept[key] = (os.getpid(), producer)
+        _kept.pop(oldest).close()
+    _kept[key] = producer

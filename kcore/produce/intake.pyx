@@ -93,7 +93,8 @@ cdef class Route:
 
 
 cdef class Ticket:
-    """A record on its way: `number` of `batch`. Sizes are of its parts in bytes, -1 for None.
+    """A record on its way: `number` of `batch`. Sizes are of its parts in bytes, -1 for None and
+    for no headers, as kafka-python's.
 
     courier: who knows when it is over. calls: what is to be called then, or None.
     """
@@ -249,5 +250,5 @@ cdef class Door:
         made.courier = self.courier
         made.key_size = -1 if key is None else PyBytes_GET_SIZE(key)
         made.value_size = -1 if value is None else PyBytes_GET_SIZE(value)
-        made.header_size = header_bytes(headers) if headers else 0
+        made.header_size = header_bytes(headers) if headers else -1
         return made

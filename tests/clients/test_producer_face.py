@@ -14,7 +14,6 @@ from kafka.partitioner import DefaultPartitioner
 from kcore import Consumer, Producer, TopicPartition
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import (
-    ForkedError,
     IllegalArgumentError,
     InvalidTopicError,
     KafkaConfigurationError,
@@ -459,29 +458,6 @@ def test_ctrl_c_ends_a_wait_and_the_producer_goes_on(broker, make):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert future.get(5).offset > 0
-
-
-def test_after_a_fork_every_call_is_refused(make):
-    producer = make(linger_ms=60_000)
-    future = producer.send("t", b"v")
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        told = b""
-        for call in (lambda: producer.send("t", b"v"), producer.flush, future.get):
-            try:
-                call()
-            except ForkedError:
-                told += b"."
-            except Exception as error:  # noqa: BLE001 - the child must end here
-                told += repr(error).encode()
-        producer.close()
-        os.write(writer, told)
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reader, 1000) == b"..."
-    producer.flush(10)
-    assert future.succeeded()
 
 
 def test_nobody_is_there():

@@ -31,7 +31,7 @@ def broker():
 def own_producers():
     yield
     while producers._kept:
-        producers._kept.popitem()[1][1].close()
+        producers._kept.popitem()[1].close()
 
 
 def sink(broker=None, **more):
@@ -155,7 +155,7 @@ def test_a_topic_that_is_not_there_fails_in_time(broker):
 def test_a_failed_task_leaves_no_producer(broker):
     wanted = sink(broker, topic="b", **{"kafka.client.id": "once"})
     write(wanted, iter([batch(value=["x"])]))
-    (kept,) = [one for _, one in producers._kept.values()]
+    (kept,) = producers._kept.values()
 
     def broken():
         yield batch(value=["y"])
@@ -165,7 +165,7 @@ def test_a_failed_task_leaves_no_producer(broker):
         write(wanted, broken())
     assert not producers._kept
     write(wanted, iter([batch(value=["z"])]))
-    (after,) = [one for _, one in producers._kept.values()]
+    (after,) = producers._kept.values()
     assert after is not kept
 
 
