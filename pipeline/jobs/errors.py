@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 _PYTHON: Final = re.compile(r"^(?:[a-z_]\w*\.)*(\w*(?:Error|Exception)): (.+)$")
+_CALLED: Final = re.compile(r"^An error occurred while calling \S+\n: ")  # Py4J, before Java's own
 _MESSAGE_MAX: Final = 500
 
 
@@ -26,5 +27,5 @@ def shortened(text: str) -> str:
         match = _PYTHON.match(line.strip())
         if match is not None and not line.strip().startswith(("org.apache.", "java.", "scala.")):
             found = f"{match[1]}: {match[2]}"
-    lines = text.strip().splitlines()
+    lines = _CALLED.sub("", text.strip()).splitlines()
     return (found or (lines[0] if lines else ""))[:_MESSAGE_MAX]

@@ -10,7 +10,7 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +47,19 @@ class Report:
 class Job:
     """What a job's `run` is given: reading and writing with its own checkpoints."""
 
-    def __init__(self, spark: SparkSession, name: str, bootstrap: str, folder: Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        name: str,
+        bootstrap: str,
+        folder: Path,
+        begins: Mapping[str, list[int]] | None = None,
+    ) -> None:
         self.spark = spark
         self.name = name
         self.bootstrap = bootstrap
         self.folder = folder
+        self.begins = begins or {}  # of the topics that are written: see begins_of
         self.queries: list[Any] = []
 
     def read(self, topic: str) -> Any:
@@ -99,8 +107,8 @@ class Job:
         return pd.read_parquet(found)
 
     def records(self, topic: str) -> DataFrame:
-        """What `write_topic` has written as JSON, each value once."""
-        return topics.read_json(self.bootstrap, topic)
+        """What `write_topic` has written as JSON, each value once. JobError."""
+        return topics.read_json(self.bootstrap, topic, self.begins.get(topic, ()))
 
     def _start(self, writer: Any, name: str) -> None:
         checkpoint = str(self.folder / "checkpoints" / name)
@@ -173,7 +181,8 @@ def prepare(folder: Path, rows: int | None, brokers: str | None) -> bool:
     """
     run = {"rows": rows, "brokers": brokers}
     noted = _noted(folder)
-    if noted == {**run, "state": "loaded"}:
+    killed = {**run, "state": "loaded"}
+    if noted is not None and killed == {name: noted.get(name) for name in killed}:
         return True
     parts = [folder / name for name in _PARTS if (folder / name).exists()]
     if parts and noted is None:
@@ -209,6 +218,19 @@ def _has_come_to(folder: Path, state: str) -> None:
     _note(folder, {**(_noted(folder) or {}), "state": state})
 
 
+def begins_of(folder: Path, module: ModuleType, bootstrap: str) -> dict[str, list[int]]:
+    """Where the results of this run begin in the topics that it writes: what is before them is of
+    other runs, or of others. Noted in its folder, so that it goes on with the same.
+    """
+    noted = _noted(folder) or {}
+    if "begins" not in noted:
+        written = [topic for topic in module.TOPICS if topic not in module.READS]
+        noted["begins"] = {topic: topics.ends(bootstrap, topic) for topic in written}
+        _note(folder, noted)
+    found: dict[str, list[int]] = noted["begins"]
+    return found
+
+
 def run_job(
     spark: SparkSession,
     name: str,
@@ -230,9 +252,9 @@ def run_job(
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     module = module_of(name)
-    job = Job(spark, name, bootstrap, folder)
     if load:
         topics.fill(module, bootstrap, rows)
+    job = Job(spark, name, bootstrap, folder, begins_of(folder, module, bootstrap))
     read = {topic: topics.written(bootstrap, topic) for topic in module.READS}
     say(", ".join(f"{count:,} records in topic {topic}" for topic, count in read.items()))
     _has_come_to(folder, "loaded")

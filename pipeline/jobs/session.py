@@ -70,13 +70,15 @@ def session(
     try:
         with _errors_to(log):
             spark = builder.getOrCreate()
-    except PySparkException as error:
+        spark.sparkContext.setLogLevel("ERROR")
+        for variable in _ENVIRONMENT:
+            spark.sparkContext.environment.setdefault(variable, "")
+        spark.dataSource.register(KcoreDataSource)
+    # Py4J's: a master that does not answer is seen by the context, which stops within the call.
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        at = "" if master is None else f" on {master}"
         where = "" if log is None else f"; {log} has more"
-        raise JobError(f"Spark did not start: {shortened(str(error))}{where}") from error
-    spark.sparkContext.setLogLevel("ERROR")
-    for variable in _ENVIRONMENT:
-        spark.sparkContext.environment.setdefault(variable, "")
-    spark.dataSource.register(KcoreDataSource)
+        raise JobError(f"Spark did not start{at}: {shortened(str(error))}{where}") from error
     try:
         yield spark
     finally:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcore import Consumer, TopicPartition
 from kcore.pipeline.jobs import data
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _STALLED_S: Final = 60
+_KNOWN_S: Final = 3  # until every broker knows of a topic that was just made
+_LOOK_S: Final = 0.1
+_SHOWN_BYTES: Final = 40
 
 
 def create(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
@@ -53,36 +57,77 @@ def fill(module: ModuleType, bootstrap: str, rows: int | None) -> None:
         if there == 0:
             there = data.send(bootstrap, topic, wanted)
         if there != count:
-            others = [f", and {name} with it" for name in module.TOPICS if name not in module.READS]
             raise JobError(
                 f"{there:,} records were written to topic {topic} so far, and it is to have "
-                f"{count:,}: delete it{''.join(others)}, and run the job again"
+                f"{count:,}: delete it, and run the job again"
             )
+
+
+def _partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
+    """Those of a topic. JobError: it is not there."""
+    until_s = time.monotonic() + _KNOWN_S
+    numbers = consumer.partitions_for_topic(topic)
+    while not numbers and time.monotonic() < until_s:
+        time.sleep(_LOOK_S)
+        numbers = consumer.partitions_for_topic(topic)
+    if not numbers:
+        raise JobError(f"there is no topic {topic} at these brokers: run the job without --no-load")
+    return [TopicPartition(topic, number) for number in sorted(numbers)]
+
+
+def ends(bootstrap: str, topic: str) -> list[int]:
+    """The end of each partition of a topic. JobError: it is not there."""
+    with Consumer(bootstrap_servers=bootstrap) as consumer:
+        parts = _partitions(consumer, topic)
+        found = consumer.end_offsets(parts)
+        return [found[part] for part in parts]
 
 
 def written(bootstrap: str, topic: str) -> int:
     """How many records a topic was given; compaction changes nothing about it."""
-    with Consumer(bootstrap_servers=bootstrap) as consumer:
-        parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)]
-        return sum(consumer.end_offsets(parts).values())
+    return sum(ends(bootstrap, topic))
 
 
-def read_json(bootstrap: str, topic: str) -> DataFrame:
-    """What a topic's values say, each once: at least once has the same value twice at times."""
+def read_json(bootstrap: str, topic: str, begins: Sequence[int]) -> DataFrame:
+    """What a topic's values say, each once: at least once has the same value twice at times.
+
+    begins: where to begin, by partition; what is before them is of others. JobError: something else
+    is among it.
+    """
     import pandas as pd  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
 
-    texts: set[bytes] = set()
+    rows: dict[bytes, Any] = {}
     with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
-        parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic)]
-        ends = consumer.end_offsets(parts)
+        parts = _partitions(consumer, topic)
+        until = consumer.end_offsets(parts)
         consumer.assign(parts)
+        for part, begin in zip(parts, begins, strict=False):
+            if begin <= until[part]:  # else the topic was made anew
+                consumer.seek(part, begin)
         moved_at_s = time.monotonic()
-        while any((consumer.position(part) or 0) < ends[part] for part in parts):
+        while any((consumer.position(part) or 0) < until[part] for part in parts):
             batch = pa.record_batch(consumer.poll_arrow(timeout_ms=1_000))
-            texts.update(batch.column("value").to_pylist())
+            columns = [batch.column(name).to_pylist() for name in ("value", "partition", "offset")]
+            for value, partition, offset in zip(*columns, strict=True):
+                if value not in rows:
+                    where = f"topic {topic}, partition {partition}, offset {offset}"
+                    rows[value] = _row(value, where)
             if batch.num_rows:
                 moved_at_s = time.monotonic()
             elif time.monotonic() - moved_at_s > _STALLED_S:
                 raise JobError(f"topic {topic} could not be read back: nothing came")
-    return pd.DataFrame([json.loads(text) for text in sorted(texts)])
+    return pd.DataFrame([rows[value] for value in sorted(rows)])
+
+
+def _row(value: bytes | None, where: str) -> dict[str, Any]:
+    found: Any = None
+    with suppress(ValueError, TypeError):  # no JSON; no value
+        found = json.loads(value or b"")
+    if not isinstance(found, dict):
+        shown = "no value" if value is None else repr(value[:_SHOWN_BYTES])
+        raise JobError(
+            f"{where}: {shown} is no row, which is a JSON object: somebody else writes there; stop "
+            "that, or delete the topic, and run the job again"
+        )
+    return found

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from spark_processes import Started, committed, wait_until
 
+from kcore import Producer
 from kcore.cli import pipeline as verb
 from kcore.cli.commands import kcore
 from kcore.cli.pipeline import why_not
@@ -55,6 +56,34 @@ def test_when_the_topic_refuses_the_job_ends_with_one_line(tmp_path):
     assert "query delays-to-delays failed: TopicAuthorizationFailedError" in last
     assert "spark.log" in last
     assert "Traceback" not in job.said()
+
+
+@needs_spark
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_master_that_does_not_answer_is_said_in_a_line(tmp_path):
+    line = command("delays", tmp_path, "--master", "spark://127.0.0.1:1")
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 1
+    (said,) = done.stderr.splitlines()
+    assert "Spark did not start on spark://127.0.0.1:1: java.lang." in said
+    assert "spark.log" in said
+
+
+@needs_spark
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_on_the_same_brokers_a_job_may_run_again_whatever_its_result_topic_has(tmp_path):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("delays", 4)
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            producer.send("delays", b"hello")
+            producer.send("delays", None)
+            producer.send("delays", b'{"hour": "of another run"}')
+        for folder in ("one", "two"):
+            line = command("delays", tmp_path / folder, "--bootstrap", broker.bootstrap)
+            done = subprocess.run(line, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture
