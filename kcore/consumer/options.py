@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kcore.settings import names
+from kcore.settings import java, names
 from kcore.settings.parsers import (
     Parser,
     callback,
@@ -93,4 +93,4 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "metric_group_prefix": "consumer",
 }
 
-TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT)
+TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT, java.CONSUMER)

@@ -15,17 +15,21 @@ Source: ProducerConfig.java of Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
+from kcore.errors import KafkaConfigurationError
 from kcore.produce.config import ACKS_ALL, ProduceConfig
-from kcore.producer.options import TABLE
+from kcore.producer.options import LEVELS, TABLE
 from kcore.settings.client import ClientConfig, contradictions, read_options
+
+_JAVA_LZ4_LEVEL: Final = 9
 
 
 class ProducerConfig(ClientConfig):
     """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 
     acks: 0, 1 or -1 ("all"). compression_level: the codec's own scale; None: its default.
+    (compression_gzip_level and so on, as Java has them, are the same if that is the codec.)
     buffer_memory: what records that are not delivered may hold; then `send` waits `max_block_ms`.
     delivery_timeout_ms: from `send` to the end of all attempts. partitioner: a function of (key
     bytes, all partitions, those with a leader), or a kafka.partitioner.Partitioner; None: Java's
@@ -95,6 +99,26 @@ def _fill_in(values: dict[str, Any]) -> None:
     in_flight = values.get("max_in_flight_requests_per_connection", 5)
     if acks != ACKS_ALL or retries == 0 or in_flight > 5:
         values.setdefault("enable_idempotence", False)
+    _choose_level(values)
+
+
+def _choose_level(values: dict[str, Any]) -> None:
+    """One level out of Java's three. Its lz4 is the fast one at its default, 9, and else the other
+    one, whose level this is.
+    """
+    given = {name: values.pop(name, None) for name in LEVELS}
+    name = f"compression_{values.get('compression_type')}_level"
+    level = given.get(name)
+    if name == "compression_lz4_level" and level == _JAVA_LZ4_LEVEL:
+        level = None
+    if level is None:
+        return
+    if values.setdefault("compression_level", level) != level:
+        raise KafkaConfigurationError(
+            f"{name}={level} and compression_level={values['compression_level']} are different: "
+            "give one",
+            option=name,
+        )
 
 
 def _contradictions(

@@ -7,7 +7,7 @@ from typing import Final
 
 from kcore.limits import MAX_INT32, MAX_TIMEOUT_MS
 from kcore.records.codecs import NAMES as CODECS
-from kcore.settings import names
+from kcore.settings import java, names
 from kcore.settings.parsers import (
     Parser,
     choice,
@@ -66,6 +66,13 @@ def partitioner(option: str, value: object) -> object:
     return value
 
 
+# Java's, a level for each codec: that of compression_type counts.
+LEVELS: Final[Mapping[str, tuple[int, int]]] = {
+    "compression_gzip_level": (-1, 9),
+    "compression_lz4_level": (1, 17),
+    "compression_zstd_level": (-131_072, 22),
+}
+
 PARSERS: Final[Mapping[str, Parser]] = {
     **names.PARSERS,
     "key_serializer": optional(serializer),
@@ -74,6 +81,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "enable_idempotence": truth,
     "compression_type": compression,
     "compression_level": optional(integer(-131_072, 22)),
+    **{name: optional(integer(*span)) for name, span in LEVELS.items()},
     "retries": retries,
     "batch_size": integer(0),
     "linger_ms": integer(0, MAX_TIMEOUT_MS),
@@ -99,4 +107,8 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     **names.WITHOUT_EFFECT,
     "metric_group_prefix": "producer",
 }
-TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT)
+FOREIGN: Final[java.Foreign] = {
+    **java.COMMON,
+    "transaction_two_phase_commit_enable": (False, _TRANSACTIONS),
+}
+TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT, FOREIGN)

@@ -154,7 +154,7 @@ def read_options(
     complete: fills in defaults that depend on other options. contradicted: see `contradictions`.
     KafkaConfigurationError: see the configs' `from_options`.
     """
-    given = by_canonical_name(options, table.known, table.later)
+    given = by_canonical_name(options, table)
     values: dict[str, Any] = {
         name: table.parsers[name](name, value)
         for name, value in given.items()

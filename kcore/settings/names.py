@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kcore.connection.sasl import MECHANISMS
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_TIMEOUT_MS
+from kcore.settings.java import MECHANISMS_ARE, OF_THE_JVM, Foreign, is_default
 from kcore.settings.parsers import (
     Parser,
     choice,
@@ -92,22 +93,6 @@ ALIASES: Final[Mapping[str, str]] = {
     "sasl_oauthbearer_client_secret": "sasl_oauthbearer_client_credentials_client_secret",
 }
 
-# Java's ssl.* and sasl.* names say the same in other terms: what to give in their place.
-_SASL_USER: Final = "give sasl_plain_username and sasl_plain_password"
-_CERTIFICATE: Final = "give ssl_certfile and ssl_keyfile (PEM)"
-_AUTHORITIES: Final = "give ssl_cafile (PEM)"
-_CONTEXT: Final = "give an ssl_context made as you need it"
-_MECHANISMS_ARE: Final = f"the mechanisms are {', '.join(MECHANISMS)}"
-JAVA_SECURITY: Final[Mapping[str, str]] = {
-    "sasl_jaas_config": _SASL_USER,
-    "ssl_truststore_": _AUTHORITIES,
-    "ssl_keystore_": _CERTIFICATE,
-    "ssl_endpoint_identification_algorithm": "give ssl_check_hostname",
-    "ssl_cipher_suites": "give ssl_ciphers, in OpenSSL's names",
-    "ssl_": _CONTEXT,
-    "sasl_": _MECHANISMS_ARE,
-}
-
 # Known names whose default is taken and anything else refused, with what to do instead.
 LATER: Final[Mapping[str, tuple[object, str]]] = {
     "kafka_client": (None, "pass transport= to choose how sockets are driven"),
@@ -116,11 +101,11 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "socks5_proxy": (None, "proxies are not available yet in this version"),
     "interceptor_classes": (None, "interceptors are not available"),
     "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
-    "security_providers": (None, "it is an option of the JVM"),
-    "sasl_kerberos_name": (None, _MECHANISMS_ARE),
-    "sasl_kerberos_service_name": ("kafka", _MECHANISMS_ARE),
-    "sasl_kerberos_domain_name": (None, _MECHANISMS_ARE),
-    "config_providers": (None, "it is an option of the JVM"),
+    "security_providers": (None, OF_THE_JVM),
+    "sasl_kerberos_name": (None, MECHANISMS_ARE),
+    "sasl_kerberos_service_name": ("kafka", MECHANISMS_ARE),
+    "sasl_kerberos_domain_name": (None, MECHANISMS_ARE),
+    "config_providers": (None, OF_THE_JVM),
 }
 
 # Known names that change nothing: what is measured is measured always, and never pushed.
@@ -138,20 +123,24 @@ class Table(NamedTuple):
     """The options of one kind of client.
 
     later: known names whose default is taken and anything else refused, with what to do instead.
-    without_effect: known names that change nothing, and their defaults.
+    without_effect: known names that change nothing, and their defaults. foreign: Java's names
+    likewise, of which nothing more is known here.
     """
 
     parsers: Mapping[str, Parser]
     later: Mapping[str, tuple[object, str]]
     without_effect: Mapping[str, object]
+    foreign: Foreign
 
     @property
     def known(self) -> frozenset[str]:
         """Every name there is, aliases and all."""
-        return frozenset({*self.parsers, *ALIASES, *self.later, *self.without_effect})
+        return frozenset(
+            {*self.parsers, *ALIASES, *self.later, *self.without_effect, *self.foreign}
+        )
 
 
-def canonical(option: object, known: Collection[str], aliases: Mapping[str, str] = ALIASES) -> str:
+def canonical(option: object, known: Collection[str]) -> str:
     """kafka-python's name of an option given under it or under Java's dotted name.
 
     known: every name there is, aliases and all. KafkaConfigurationError with the nearest of them
@@ -161,10 +150,7 @@ def canonical(option: object, known: Collection[str], aliases: Mapping[str, str]
         raise KafkaConfigurationError(f"option names are strings, not {option!r}")
     name = option.replace(".", "_") if "_" not in option else option
     if name in known:
-        return aliases.get(name, name)
-    for prefix, instead in JAVA_SECURITY.items():
-        if "." in option and name.startswith(prefix):
-            raise KafkaConfigurationError(f"{option} is not available: {instead}", option=option)
+        return ALIASES.get(name, name)
     from difflib import get_close_matches  # noqa: PLC0415 - only for who mistypes
 
     near = get_close_matches(name, known, n=1, cutoff=0.6)
@@ -177,25 +163,26 @@ def canonical(option: object, known: Collection[str], aliases: Mapping[str, str]
     )
 
 
-def by_canonical_name(
-    options: Mapping[str, object],
-    known: Collection[str],
-    later: Mapping[str, tuple[object, str]],
-    aliases: Mapping[str, str] = ALIASES,
-) -> dict[str, object]:
+def by_canonical_name(options: Mapping[str, object], table: Table) -> dict[str, object]:
     """What was given, under kafka-python's names; KafkaConfigurationError for one given twice, or
-    one of `later` that is not its default.
+    one of those that are not there and not its default.
     """
     given: dict[str, object] = {}
     sources: dict[str, str] = {}
+    known = table.known
     for option, value in options.items():
-        name = canonical(option, known, aliases)
+        name = canonical(option, known)
         if name in given:
             raise KafkaConfigurationError(
                 f"{sources[name]!r} and {option!r} are the same option: give one", option=option
             )
         given[name], sources[name] = value, option
-    for name, (default, hint) in later.items():
+    for name, (default, hint) in table.later.items():
         if given.get(name, default) not in (default, str(default)):  # options may come as text
             raise KafkaConfigurationError(f"{name}: {hint}", option=name)
+    for name in given.keys() & table.foreign.keys():
+        default, hint = table.foreign[name]
+        if not is_default(given.pop(name), default):
+            option = sources[name]
+            raise KafkaConfigurationError(f"{option} is not available: {hint}", option=option)
     return given

@@ -103,7 +103,8 @@ def test_contradictions_and_bad_values_name_the_option_and_no_secret(given, opti
         ("ssl.keystore.password", "ssl_certfile"),
         ("ssl.endpoint.identification.algorithm", "ssl_check_hostname"),
         ("ssl.enabled.protocols", "ssl_context"),
-        ("sasl.oauthbearer.jwks.endpoint.url", "SCRAM-SHA-256"),
+        ("sasl.oauthbearer.jwks.endpoint.url", "brokers judge them"),
+        ("sasl.kerberos.kinit.cmd", "SCRAM-SHA-256"),
     ],
 )
 def test_java_options_without_a_counterpart_say_what_to_give(name, instead):

@@ -16,7 +16,7 @@ def make(**given):
 
 def test_every_field_has_a_parser_and_every_parser_a_field():
     fields = {field.name for field in dataclasses.fields(ProducerConfig)}
-    assert fields - {"extras"} == set(options.PARSERS)
+    assert fields - {"extras"} == set(options.PARSERS) - set(options.LEVELS)
 
 
 def test_every_option_of_kafka_python_is_known():
@@ -92,6 +92,35 @@ GIVEN = [
     ("value_serializer", None, None),
     ("partitioner", max, max),
 ]
+
+
+@pytest.mark.parametrize(
+    ("codec", "given", "kept"),
+    [
+        ("gzip", {"gzip": "9"}, 9),
+        ("gzip", {"gzip": "-1"}, -1),
+        ("lz4", {"lz4": "12"}, 12),
+        ("lz4", {"lz4": "9"}, None),  # Java's default is the fast one
+        ("zstd", {"zstd": -5, "gzip": 9}, -5),
+        ("snappy", {"zstd": 5, "gzip": 9}, None),
+        ("none", {"zstd": 5}, None),
+    ],
+)
+def test_the_level_of_the_codec_counts(codec, given, kept):
+    levels = {f"compression.{name}.level": level for name, level in given.items()}
+    made = ProducerConfig.from_options({"compression.type": codec, **levels})
+    assert made.compression_level == kept
+    assert "compression_gzip_level" not in made.as_mapping()
+
+
+def test_two_levels_that_differ():
+    with pytest.raises(KafkaConfigurationError, match="give one") as caught:
+        make(compression_type="zstd", compression_level=3, compression_zstd_level=5)
+    assert caught.value.option == "compression_zstd_level"
+    make(compression_type="zstd", compression_level=5, compression_zstd_level=5)
+    for codec, level in (("gzip", 10), ("lz4", 0), ("lz4", 18), ("zstd", 23)):
+        with pytest.raises(KafkaConfigurationError, match=f"compression_{codec}_level"):
+            make(**{f"compression_{codec}_level": level})
 
 
 @pytest.mark.parametrize(("name", "given", "kept"), GIVEN)

@@ -1,0 +1,111 @@
+"""Names of Java's clients that have no counterpart here: their defaults, which change nothing, and
+what to give in place of anything else.
+
+Source: ConsumerConfig, ProducerConfig, CommonClientConfigs, SslConfigs and SaslConfigs of Kafka 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kcore.connection.sasl import MECHANISMS
+
+Foreign = Mapping[str, tuple[object, str]]
+"""By name, with underscores: the default, and what to do."""
+
+MECHANISMS_ARE: Final = f"the mechanisms are {', '.join(MECHANISMS)}"
+OF_THE_JVM: Final = "it is an option of the JVM"
+_CERTIFICATE: Final = "give ssl_certfile and ssl_keyfile (PEM)"
+_AUTHORITIES: Final = "give ssl_cafile (PEM)"
+_STORES_ARE_PEM: Final = "PEM files have none of their own"
+_VERSIONS: Final = "it is for OpenSSL to say (openssl.cnf), or for an ssl_context"
+_CLASS: Final = "it is a class of Java; sasl_oauth_token_provider takes an object of Python"
+_TOKENS_IN_TIME: Final = "when tokens are asked for, and for how long, is not an option"
+_TOKENS_JUDGED: Final = "tokens are not looked into: brokers judge them"
+_ASSERTIONS: Final = (
+    "tokens are asked for with sasl_oauthbearer_client_credentials_*; give a "
+    "sasl_oauth_token_provider for anything else"
+)
+_INTERNAL: Final = "it is internal to Java's client"
+_JAVA_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
+
+COMMON: Final[Foreign] = {
+    "bootstrap_resolve_timeout_ms": (120_000, "give bootstrap_timeout_ms"),
+    "metadata_cluster_check_enable": (None, "it is not available"),
+    "ssl_protocol": ("TLSv1.3", _VERSIONS),
+    "ssl_enabled_protocols": ("TLSv1.2,TLSv1.3", _VERSIONS),
+    "ssl_provider": (None, OF_THE_JVM),
+    "ssl_cipher_suites": (None, "give ssl_ciphers, in OpenSSL's names"),
+    "ssl_keystore_type": ("PEM", _CERTIFICATE),
+    "ssl_keystore_location": (None, _CERTIFICATE),
+    "ssl_keystore_password": (None, f"{_STORES_ARE_PEM}: {_CERTIFICATE}, and ssl_password"),
+    "ssl_truststore_type": ("PEM", _AUTHORITIES),
+    "ssl_truststore_location": (None, _AUTHORITIES),
+    "ssl_truststore_password": (None, f"{_STORES_ARE_PEM}: {_AUTHORITIES}"),
+    "ssl_keymanager_algorithm": ("SunX509", OF_THE_JVM),
+    "ssl_trustmanager_algorithm": ("PKIX", OF_THE_JVM),
+    "ssl_endpoint_identification_algorithm": ("https", "give ssl_check_hostname"),
+    "ssl_secure_random_implementation": (None, OF_THE_JVM),
+    "ssl_engine_factory_class": (None, "it is a class of Java; give an ssl_context"),
+    "sasl_jaas_config": (None, "give sasl_plain_username and sasl_plain_password"),
+    "sasl_client_callback_handler_class": (None, _CLASS),
+    "sasl_login_callback_handler_class": (None, _CLASS),
+    "sasl_login_class": (None, _CLASS),
+    "sasl_kerberos_kinit_cmd": ("/usr/bin/kinit", MECHANISMS_ARE),
+    "sasl_kerberos_ticket_renew_window_factor": (0.8, MECHANISMS_ARE),
+    "sasl_kerberos_ticket_renew_jitter": (0.05, MECHANISMS_ARE),
+    "sasl_kerberos_min_time_before_relogin": (60_000, MECHANISMS_ARE),
+    "sasl_login_refresh_window_factor": (0.8, _TOKENS_IN_TIME),
+    "sasl_login_refresh_window_jitter": (0.05, _TOKENS_IN_TIME),
+    "sasl_login_refresh_min_period_seconds": (60, _TOKENS_IN_TIME),
+    "sasl_login_refresh_buffer_seconds": (300, _TOKENS_IN_TIME),
+    "sasl_login_connect_timeout_ms": (None, _TOKENS_IN_TIME),
+    "sasl_login_read_timeout_ms": (None, _TOKENS_IN_TIME),
+    "sasl_login_retry_backoff_ms": (100, _TOKENS_IN_TIME),
+    "sasl_login_retry_backoff_max_ms": (10_000, _TOKENS_IN_TIME),
+    "sasl_oauthbearer_scope_claim_name": ("scope", _TOKENS_JUDGED),
+    "sasl_oauthbearer_sub_claim_name": ("sub", _TOKENS_JUDGED),
+    "sasl_oauthbearer_jwks_endpoint_url": (None, _TOKENS_JUDGED),
+    "sasl_oauthbearer_jwks_endpoint_refresh_ms": (3_600_000, _TOKENS_JUDGED),
+    "sasl_oauthbearer_jwks_endpoint_retry_backoff_ms": (100, _TOKENS_JUDGED),
+    "sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms": (10_000, _TOKENS_JUDGED),
+    "sasl_oauthbearer_clock_skew_seconds": (30, _TOKENS_JUDGED),
+    "sasl_oauthbearer_expected_audience": (None, _TOKENS_JUDGED),
+    "sasl_oauthbearer_expected_issuer": (None, _TOKENS_JUDGED),
+    "sasl_oauthbearer_header_urlencode": (False, _ASSERTIONS),
+    "sasl_oauthbearer_jwt_retriever_class": (f"{_JAVA_PACKAGE}DefaultJwtRetriever", _CLASS),
+    "sasl_oauthbearer_jwt_validator_class": (f"{_JAVA_PACKAGE}DefaultJwtValidator", _CLASS),
+    "sasl_oauthbearer_assertion_algorithm": ("RS256", _ASSERTIONS),
+    "sasl_oauthbearer_assertion_claim_aud": (None, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_claim_exp_seconds": (300, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_claim_iss": (None, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_claim_jti_include": (False, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_claim_nbf_seconds": (60, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_claim_sub": (None, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_file": (None, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_private_key_file": (None, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_private_key_passphrase": (None, _ASSERTIONS),
+    "sasl_oauthbearer_assertion_template_file": (None, _ASSERTIONS),
+}
+CONSUMER: Final[Foreign] = {
+    **COMMON,
+    "internal_leave_group_on_close": (True, _INTERNAL),
+    "internal_throw_on_fetch_stable_offset_unsupported": (False, _INTERNAL),
+    "share_acknowledgement_mode": ("implicit", "share consumers are not available"),
+    "share_acquire_mode": ("batch_optimized", "share consumers are not available"),
+}
+
+
+def is_default(value: object, default: object) -> bool:
+    """Whether it is the default, maybe as text, or in a list."""
+    if isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
+    if default is None or isinstance(value, bool) or not isinstance(value, str):
+        return value == default or (default is None and value == "")
+    said = "".join(value.split())
+    if isinstance(default, bool):
+        return said.lower() == str(default).lower()
+    if isinstance(default, float):
+        return said.replace(".", "", 1).isdigit() and float(said) == default
+    return said == str(default)
