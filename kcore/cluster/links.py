@@ -24,7 +24,15 @@ from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
 from kcore.connection.authentication import Authentication
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, Build, Done, Reach, Standing
+from kcore.connection.calls import (
+    COORDINATOR_KEY_BASE,
+    Answer,
+    Build,
+    Done,
+    Reach,
+    Standing,
+    node_id_of,
+)
 from kcore.connection.link import Call, Completed, Link, LinkOptions
 from kcore.connection.sasl import Credentials
 from kcore.errors import (
@@ -104,19 +112,15 @@ class Links:
         end.
         """
         wanted = {node.node_id: node for node in nodes}
-        for key in [key for key in self._nodes if key >= 0 and self._node_id(key) not in wanted]:
+        for key in [key for key in self._nodes if key >= 0 and node_id_of(key) not in wanted]:
             entry = self._nodes.pop(key)
-            error = DisconnectedError(f"node {self._node_id(key)} left the cluster")
+            error = DisconnectedError(f"node {node_id_of(key)} left the cluster")
             self._end(entry, error, now_ms)
         for node in wanted.values():
             self._place(node.node_id, node.host, node.port, now_ms)
             coordinator = COORDINATOR_KEY_BASE - node.node_id
             if coordinator in self._nodes:
                 self._place(coordinator, node.host, node.port, now_ms)
-
-    def _node_id(self, key: int) -> int:
-        # Half of the key space is a wide margin between node ids and coordinator keys.
-        return COORDINATOR_KEY_BASE - key if key > COORDINATOR_KEY_BASE // 2 else key
 
     def _place(self, key: int, host: str, port: int, now_ms: int) -> None:
         entry = self._nodes.get(key)
@@ -420,7 +424,7 @@ class Links:
             entry.greeted = True
             entry.refusal = None
             self.changes += 1
-            self._emit(LinkOpened(self._node_id(entry.key), entry.host, entry.port))
+            self._emit(LinkOpened(node_id_of(entry.key), entry.host, entry.port))
         if link.answered and not entry.proven:
             # Only now is it a broker that works: one that greets and then talks nonsense stays in
             # backoff, and an outage that it is part of goes on.
@@ -445,7 +449,7 @@ class Links:
         entry.greeted = entry.proven = False
         self.changes += 1
         error = link.error or DisconnectedError("closed")
-        self._emit(LinkClosed(self._node_id(entry.key), entry.host, entry.port, error, opened))
+        self._emit(LinkClosed(node_id_of(entry.key), entry.host, entry.port, error, opened))
         if not failed:
             return
         self.disconnects += 1

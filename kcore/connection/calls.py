@@ -32,6 +32,14 @@ Build = Callable[[int], Message]
 COORDINATOR_KEY_BASE = 2147483647
 
 
+def node_id_of(key: int) -> int:
+    """The node id of a key to ask under; below 0: an address of the bootstrap, whose is not known.
+
+    Half of the key space is a wide margin between node ids and coordinators' keys.
+    """
+    return COORDINATOR_KEY_BASE - key if key > COORDINATOR_KEY_BASE // 2 else key
+
+
 class Answer:
     """What came of a request: a decoded body, or an error and no body.
 

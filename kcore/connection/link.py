@@ -21,7 +21,7 @@ from typing import Any
 from kcore import limits
 from kcore.actions import Action, Disconnect, FetchToken, Send, SendParts
 from kcore.connection.authentication import Authentication
-from kcore.connection.calls import ANSWERED, Answer, Build, Done, Standing
+from kcore.connection.calls import ANSWERED, Answer, Build, Done, Standing, node_id_of
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -565,6 +565,10 @@ class Link:
     def _fail(self, error: ProtocolError | AuthenticationFailedError) -> None:
         """The peer sent what ends the link."""
         if isinstance(error, AuthenticationFailedError):
+            node_id, where = node_id_of(self.node), f"{self.host}:{self.port}"
+            if node_id >= 0:
+                where = f"node {node_id} at {where}"
+            error.args = (f"{where}: {error.args[0]}", *error.args[1:])
             self._end(LinkInput.REJECTED, error)
         elif isinstance(error, FrameError) and error.start.startswith(_TLS_ALERT):
             needs_tls = f"{self.host}:{self.port} speaks TLS: use security_protocol SSL or SASL_SSL"

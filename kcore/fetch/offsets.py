@@ -127,9 +127,11 @@ class Resets:
 
 
 class _Lookup:
-    """One call of the application's: what is still open, what was found."""
+    """One call of the application's: what is still open, what was found. why: what stood in the
+    way last.
+    """
 
-    __slots__ = ("attempts", "deadline_ms", "done", "found", "open", "retry_at", "under_way")
+    __slots__ = ("attempts", "deadline_ms", "done", "found", "open", "retry_at", "under_way", "why")
 
     def __init__(
         self, timestamps: Mapping[TopicPartition, int], deadline_ms: int, done: LookupDone
@@ -141,6 +143,7 @@ class _Lookup:
         self.done = done
         self.retry_at = 0
         self.attempts = 0
+        self.why = ""
 
 
 class Lookups:
@@ -195,7 +198,13 @@ class Lookups:
             + (" (no leader known)" if self._cluster.leader(tp) is None else "")
             for tp in sorted(lookup.open)
         )
-        self._end(lookup, None, KafkaTimeoutError(f"no offset was found in time for {names}"))
+        why = lookup.why or "no broker could be asked"
+        for tp in sorted(lookup.under_way)[:1]:
+            leader = self._cluster.leader(tp)
+            if leader is not None:
+                why = f"{_where(self._cluster, leader.node_id)} has not answered"
+        text = f"no offset was found in time for {names}: {why}"
+        self._end(lookup, None, KafkaTimeoutError(text))
 
     def _end(
         self,
@@ -226,11 +235,14 @@ class Lookups:
             leader = self._cluster.leader(tp)
             if leader is None:
                 missing = True
+                lookup.why = self._why_no_leader(tp)
             elif self._network.reach(leader.node_id, now_ms) in _ASKABLE:
                 asked = by_node.setdefault(leader.node_id, {})
                 asked[tp] = Wanted(timestamp, leader.epoch)
             else:
                 missing = True
+                # What was said when its link failed says more.
+                lookup.why = lookup.why or f"{_where(self._cluster, leader.node_id)} is not reached"
         if missing:
             self._again(lookup, now_ms)
         else:
@@ -239,6 +251,14 @@ class Lookups:
         for node_id, asked in by_node.items():
             lookup.under_way.update(asked)
             self._ask(lookup, node_id, asked, timeout_ms, now_ms)
+
+    def _why_no_leader(self, tp: TopicPartition) -> str:
+        numbers = self._cluster.partitions(tp.topic)
+        if numbers is None:
+            return f"topic {tp.topic} is not known"
+        if tp.partition not in numbers:
+            return f"topic {tp.topic} has no partition {tp.partition}: it has {len(numbers)}"
+        return f"no leader of {tp.topic}-{tp.partition} is known"
 
     def _ask(
         self,
@@ -278,6 +298,8 @@ class Lookups:
         if isinstance(error, UnsupportedVersionError):
             self._end(lookup, None, error)
             return
+        if error is not None:
+            lookup.why = str(error)
         newest = any(one.timestamp == MAX_TIMESTAMP for one in asked.values())
         if newest and 0 <= answer.version < _MAX_TIMESTAMP_SINCE:
             why = f"node {answer.node} is too old to look up the newest timestamp (KIP-734)"
@@ -286,7 +308,7 @@ class Lookups:
         denied: set[str] = set()
         for tp, found in _read(answer):
             if tp in asked and tp in lookup.open:
-                self._take(lookup, tp, found, denied)
+                self._take(lookup, tp, found, denied, answer.node)
         if denied:
             self._end(lookup, None, _denied(denied))
         elif any(tp in lookup.open for tp in asked):
@@ -298,6 +320,7 @@ class Lookups:
         tp: TopicPartition,
         found: ListOffsetsResponse.ListOffsetsPartitionResponse,
         denied: set[str],
+        node_id: int,
     ) -> None:
         code = found.error_code
         if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -305,7 +328,10 @@ class Lookups:
         elif code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
             lookup.found[tp] = None
             del lookup.open[tp]
-        elif code == ErrorCode.NONE:
+        elif code != ErrorCode.NONE:
+            where = _where(self._cluster, node_id)
+            lookup.why = f"{where} answered {for_code(code).name} for {tp.topic}-{tp.partition}"
+        else:
             timestamp = lookup.open.pop(tp)
             self._cluster.see_epoch(tp, found.leader_epoch)
             if found.offset < 0:
@@ -337,6 +363,11 @@ def _due(lookup: _Lookup) -> int:
     if len(lookup.under_way) == len(lookup.open):
         return lookup.deadline_ms  # `retry_at` says nothing before an answer has come
     return min(lookup.deadline_ms, lookup.retry_at)
+
+
+def _where(cluster: ClusterView, node_id: int) -> str:
+    node = cluster.node(node_id)
+    return f"node {node_id}" if node is None else f"node {node_id} at {node.host}:{node.port}"
 
 
 def _epoch(cluster: ClusterView, tp: TopicPartition) -> int:

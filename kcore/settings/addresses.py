@@ -29,9 +29,13 @@ def parse_servers(option: str, value: object) -> tuple[tuple[str, int], ...]:
         raise KafkaConfigurationError(
             f"{option}={value!r}: must be 'host:port' or a list of them", option=option
         )
-    found = [_parse(option, entry) for entry in entries if entry != ""]
+    # Java drops what is between two commas, too.
+    given = [entry for entry in entries if not isinstance(entry, str) or entry.strip()]
+    found = [_parse(option, entry) for entry in given]
     if not found:
-        raise KafkaConfigurationError(f"{option} is empty: name at least one broker", option=option)
+        raise KafkaConfigurationError(
+            f"{option}={value!r} is empty: name at least one broker, as host:port", option=option
+        )
     return tuple(dict.fromkeys(found))
 
 

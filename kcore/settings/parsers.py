@@ -171,13 +171,31 @@ def version(option: str, value: object) -> tuple[int, ...] | None:
 
 
 def socket_options(option: str, value: object) -> tuple[tuple[int, int, int | bytes], ...]:
-    """A list of (level, name, value) for setsockopt."""
+    """A list of (level, name, value) for setsockopt; whether there is such an option, the system
+    says.
+    """
     if not isinstance(value, (list, tuple)):
         raise refuse(option, value, "a list of (level, name, value)")
-    for entry in value:
-        if not isinstance(entry, (list, tuple)) or len(entry) != 3:
-            raise refuse(option, entry, "made of (level, name, value)")
-    return tuple((level, name, setting) for level, name, setting in value)
+    return tuple(_socket_option(option, entry) for entry in value)
+
+
+def _socket_option(option: str, entry: object) -> tuple[int, int, int | bytes]:
+    if not isinstance(entry, (list, tuple)) or len(entry) != 3:
+        raise refuse(option, entry, "made of (level, name, value)")
+    level, name, setting = entry
+    if not (_is_c_int(level) and _is_c_int(name)):
+        raise refuse(option, entry, "(level, name, value), level and name numbers of socket")
+    if isinstance(setting, (bytes, bytearray, memoryview)):
+        setting = bytes(setting)
+    elif not _is_c_int(setting) and not isinstance(setting, bool):
+        raise refuse(option, entry, "(level, name, value), the value 32 bits of a number, or bytes")
+    return level, name, setting
+
+
+def _is_c_int(value: object) -> bool:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    return -MAX_INT32 - 1 <= value <= MAX_INT32
 
 
 def transport(option: str, value: object) -> object:

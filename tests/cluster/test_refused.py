@@ -15,6 +15,7 @@ from kcore.errors import (
     SslAuthenticationError,
 )
 from kcore.events import ErrorRaised, LinkClosed, LinkOpened
+from kcore.structs import Node
 from kcore.wire import frames
 from kcore.wire.messages import (
     ApiVersionsResponse,
@@ -59,6 +60,18 @@ def test_a_refusal_fails_the_calls_and_reaches_the_application():
     kinds = [type(event) for event in world.events]
     assert kinds.index(LinkClosed) < kinds.index(ErrorRaised)
     assert LinkOpened not in kinds
+
+
+def test_a_refusal_says_whose_it_is():
+    world = World(config=SASL)
+    answers = world.ask(BOOT)
+    authenticate(world, 0, error_code=58, error_message="go away")
+    assert "] boot:1: go away" in str(answers[0].error)
+    world = World(config=SASL)
+    world.links.set_nodes([Node(3, "host3", 9094)], 0)
+    answers = world.ask(world.links.add_coordinator(3, "host3", 9094))
+    authenticate(world, 0, error_code=58, error_message="go away")
+    assert "] node 3 at host3:9094: go away" in str(answers[0].error)
 
 
 def test_during_the_backoff_calls_fail_with_the_refusal_and_afterwards_it_is_tried_again():

@@ -101,7 +101,7 @@ def test_a_refused_password_is_final_and_tells_what_the_broker_said():
     (answer,) = peer.answers()
     assert isinstance(answer.error, SaslAuthenticationFailedError)
     assert not answer.error.retriable
-    assert "go away" in str(answer.error)
+    assert "node 1 at host:9092: go away" in str(answer.error)
     assert "secret" not in str(answer.error)
 
 

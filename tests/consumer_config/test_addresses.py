@@ -18,6 +18,9 @@ GOOD = [
     ("[fe80::1%eth0]", [("fe80::1%eth0", 9092)]),
     ("10.0.0.1:65535", [("10.0.0.1", 65535)]),
     ("a:1,a:1,", [("a", 1)]),
+    ("a:1,,b:2", [("a", 1), ("b", 2)]),
+    (" a:1 , ,\n b:2 ,", [("a", 1), ("b", 2)]),
+    (["", "a:1", " ", "b:2 "], [("a", 1), ("b", 2)]),
     ("PLAINTEXT://a:1", [("a", 1)]),
     ("kafka_1.internal-x:9092", [("kafka_1.internal-x", 9092)]),
     ("bücher.example:9092", [("bücher.example", 9092)]),
@@ -60,9 +63,9 @@ def test_bad_entries_are_named(given, named):
     assert caught.value.option == "bootstrap_servers"
 
 
-@pytest.mark.parametrize("given", ["", ",", [], " , "])
+@pytest.mark.parametrize("given", ["", ",", [], " , ", " ", [""], ["", " , "], ()])
 def test_nothing_at_all(given):
-    with pytest.raises(KafkaConfigurationError):
+    with pytest.raises(KafkaConfigurationError, match="is empty: name at least one broker"):
         parse_servers("bootstrap_servers", given)
 
 

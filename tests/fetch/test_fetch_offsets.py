@@ -6,6 +6,7 @@ import pytest
 from fetch_world import World, asked, batch, data, listed, tp, validated
 
 from kcore.errors import (
+    DisconnectedError,
     KafkaError,
     KafkaTimeoutError,
     TopicAuthorizationFailedError,
@@ -134,7 +135,39 @@ def test_p8_retried_until_the_deadline() -> None:
     result, error = outcome.ended[0]
     assert result is None
     assert isinstance(error, KafkaTimeoutError)
-    assert "t-0" in str(error)
+    assert "for t-0: node 1 at host1:9092 answered NOT_LEADER_OR_FOLLOWER for t-0" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("silent", "node 1 at host1:9092 has not answered"),
+        ("fails", "could not connect to host1:9092: refused"),
+        ("unreachable", "node 1 at host1:9092 is not reached"),
+        ("no leader", "no leader of t-0 is known"),
+        ("no topic", "topic t is not known"),
+        ("no partition", "topic t has no partition 0: it has 1"),
+    ],
+)
+def test_p8_what_came_in_the_way_is_said(
+    how: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(T0, start=None)
+    known = {"no topic": None, "no partition": [1]}.get(how, [0])
+    monkeypatch.setattr(world.cluster, "partitions", lambda _topic: known)
+    if how.startswith("no "):
+        world.cluster.leaders.clear()
+    elif how == "unreachable":
+        world.network.unreachable[1] = world.now_ms + 60_000
+    outcome = look_up(world, {T0: -1}, timeout_ms=1_000)
+    while not outcome.ended:
+        for sent in world.pending(ApiKey.LIST_OFFSETS) if how == "fails" else ():
+            world.network.unreachable[1] = world.now_ms + 60_000
+            world.fail(sent, DisconnectedError(said))
+        world.until_due()
+    error = outcome.ended[0][1]
+    assert isinstance(error, KafkaTimeoutError)
+    assert f"no offset was found in time for t-0: {said}" in str(error)
 
 
 def test_p8_without_time_it_is_empty_at_once() -> None:
