@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from kcore.broker.batches import RefusedError
@@ -65,7 +65,7 @@ class Catalog:
         self._node_ids = node_ids
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
-        self._collisions: dict[str, str] = {}
+        self._alike: dict[str, list[str]] = {}  # names that differ in dots only
         self._partition_count = 0
         self.version = 0  # another one after each topic that comes, grows or goes
 
@@ -117,11 +117,13 @@ class Catalog:
         assignments: list[list[int]] | None = None,
         dry_run: bool = False,
         topic_id: bytes | None = None,
+        beside: Collection[str] = (),
     ) -> Topic:
         """A new topic. assignments: the nodes of each partition, the leader first; None: they go
-        round. topic_id: of a topic that was there before. RefusedError.
+        round. topic_id: of a topic that was there before. beside: topics that were made by the
+        same request, which its name may be alike, as with Kafka. RefusedError.
         """
-        self._check_name(name)
+        self._check_name(name, beside if topic_id is None else self._by_name)
         if partitions < 1:
             raise RefusedError(
                 ErrorCode.INVALID_PARTITIONS,
@@ -143,7 +145,7 @@ class Catalog:
         self.add_partitions(topic, partitions, replication_factor, assignments, dry_run=dry_run)
         if not dry_run:
             self._by_name[name] = self._by_id[topic.topic_id] = topic
-            self._collisions.setdefault(name.translate(_NAMES_COLLIDE), name)
+            self._alike.setdefault(name.translate(_NAMES_COLLIDE), []).append(name)
             self._tell(topic)
         return topic
 
@@ -154,16 +156,16 @@ class Catalog:
         if store is not None and topic.topic_id in self._by_id:
             store.topic_changed(topic)
 
-    def _check_name(self, name: str) -> None:
+    def _check_name(self, name: str, beside: Collection[str]) -> None:
         check_name(name)
         if name in self._by_name:
             raise RefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        other = self._collisions.get(name.translate(_NAMES_COLLIDE))
-        if other is not None:
-            raise RefusedError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Topic '{name}' collides with existing topic: {other}",
-            )
+        for other in self._alike.get(name.translate(_NAMES_COLLIDE), ()):
+            if other not in beside:
+                raise RefusedError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Topic '{name}' collides with existing topic: {other}",
+                )
 
     def add_partitions(
         self,
@@ -242,7 +244,10 @@ class Catalog:
         """Forget a topic and its records."""
         self.version += 1
         del self._by_name[topic.name], self._by_id[topic.topic_id]
-        self._collisions.pop(topic.name.translate(_NAMES_COLLIDE), None)
+        alike = topic.name.translate(_NAMES_COLLIDE)
+        self._alike[alike].remove(topic.name)
+        if not self._alike[alike]:
+            del self._alike[alike]
         for partition in topic.partitions:
             partition.leader = NOBODY
         self._partition_count -= len(topic.partitions)

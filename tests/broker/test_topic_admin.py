@@ -103,6 +103,20 @@ def test_names_that_differ_in_dots_only_collide(world, client):
     assert not create(client, "g_x").error_code
 
 
+def test_names_that_collide_in_one_request_are_both_made_as_kafka_does(world, client):
+    entries = [
+        Create.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+        for name in ("h.x", "h_x")
+    ]
+    answer = client.ask(Create(topics=entries))
+    assert [result.error_code for result in answer.topics] == [0, 0]
+    world.cluster.delete(world.cluster.topics.get("h.x"), world.now_ms)
+    result = create(client, "h.x")
+    assert result.error_message == "Topic 'h.x' collides with existing topic: h_x"
+    world.cluster.delete(world.cluster.topics.get("h_x"), world.now_ms)
+    assert not create(client, "h.x").error_code
+
+
 def test_replicas_go_where_they_are_put():
     world = World(nodes=3)
     result = create(world.client(), "a", -1, -1, assignments=[(0, [3, 1]), (1, [2, 3])])

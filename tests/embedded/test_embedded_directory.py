@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 import kcore
 from kcore import TopicPartition
@@ -67,6 +68,17 @@ def test_topics_and_records_are_there_after_a_restart(start):
     with start() as broker:
         broker.produce("t", [(None, b"more")], partition=1)
         assert (1, 30, b"more") in read(broker, "t")
+
+
+def test_topics_that_are_alike_but_for_dots_are_there_after_a_restart(start):
+    with start() as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        alike = [NewTopic("a.b", 1), NewTopic("a_b", 1)]
+        for future in admin.create_topics(alike).values():
+            future.result(DEADLINE_S)
+    for _ in range(2):
+        with start() as broker:
+            assert set(broker.topics()) == {"a.b", "a_b"}
 
 
 def test_leader_epochs_go_on(start):

@@ -13,8 +13,11 @@ _DEFAULT = -1
 
 
 def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Make topics; each by itself succeeds or fails."""
+    """Make topics; each by itself succeeds or fails. Kafka looks at all names before it makes the
+    first: two that are alike but for dots are made by one request, and not by two.
+    """
     response = CreateTopicsResponse()
+    made: set[str] = set()
     times = Counter(entry.name for entry in request.topics)
     for name in times:
         entry = next(entry for entry in request.topics if entry.name == name)
@@ -22,7 +25,8 @@ def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
         try:
             if times[name] > 1:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
-            _create(call, entry, result, dry_run=request.validate_only)
+            _create(call, entry, result, made, dry_run=request.validate_only)
+            made.add(name)
         except RefusedError as refused:
             result.error_code = refused.code
             result.error_message = refused.why
@@ -34,6 +38,7 @@ def _create(
     call: Call,
     entry: CreateTopicsRequest.CreatableTopic,
     result: CreateTopicsResponse.CreatableTopicResult,
+    made: set[str],
     *,
     dry_run: bool,
 ) -> None:
@@ -52,6 +57,7 @@ def _create(
         replication_factor=factor,
         assignments=assignments,
         dry_run=dry_run,
+        beside=made,
     )
     result.num_partitions = count
     result.replication_factor = len(assignments[0]) if assignments else factor
