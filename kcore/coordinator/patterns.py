@@ -1,10 +1,10 @@
 r"""Regular expressions of clients: of RE2's, what is used on names.
 
-Literals, `.`, classes, escapes, groups, `|`, `* + ? {m,n}` (also lazy), `^ $ \A \z \b \B`, `(?i)`
-and `(?s)`. Whether the whole of a text matches is found in one walk over it, with all states that
-the pattern can be in side by side: in time that grows with both lengths and no faster, whatever a
-client sends. Python's own expressions can take for ever; here they are only asked about one
-character at a time.
+Literals, `.`, classes, escapes, groups, `|`, `* + ? {m,n}` (also lazy), `^ $ \A \z \b \B`, `(?i)`,
+`(?s)`, `(?-i)`, and `(?U)`, which changes nothing about the whole. Whether the whole of a text
+matches is found in one walk over it, with all states that the pattern can be in side by side: in
+time that grows with both lengths and no faster, whatever a client sends. Python's own expressions
+can take for ever; here they are only asked about one character at a time.
 
 Source: RE2's syntax; Thompson's construction.
 """
@@ -39,7 +39,11 @@ _NAMED: Final = {
 }
 _SHORT: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
-_GROUP: Final = re.compile(r"\((?:\?P?<(?P<name>[A-Za-z_]\w*)>|\?(?P<flags>[is]*)(?P<end>[:)]))?")
+_GROUP: Final = re.compile(
+    r"\((?:\?P?<(?P<name>[0-9A-Za-z_]+)>|\?(?P<on>[isU]*)(?:-(?P<off>[isU]+))?(?P<end>[:)]))?"
+)
+# All but ASCII, without the two that a k and an s are the same as where case does not count.
+_BEYOND_ASCII: Final = "\x80-\u017e\u0180-\u2129\u212b-\U0010ffff"
 _REPEAT: Final = re.compile(r"(?:[*+?]|\{(\d{1,4})(,?)(\d{0,4})\})")
 _NAMED_CLASS: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
 _BOUNDS: Final = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -150,16 +154,15 @@ class _Reader:
         if found is None or (self._text.startswith("(?", self._at) and found.end() == self._at + 1):
             raise _UnreadableError
         self._at = found.end()
+        flags = self._flags
+        self._flags = "".join({*flags, *(found["on"] or "")} - {*(found["off"] or "")})
         if found["end"] == ")":
-            self._flags += found["flags"]
             return None
         self._depth += 1
         if self._depth > _DEPTH_MAX or found["name"] in self._names:
             raise _UnreadableError
         if found["name"]:
             self._names.add(found["name"])
-        flags = self._flags
-        self._flags += found["flags"] or ""
         part = self._alternatives()
         self._flags = flags
         self._depth -= 1
@@ -185,10 +188,7 @@ class _Reader:
         if char in _SHORT:
             return _SHORT[char]
         if char.lower() in _SHORT:
-            # All that is not in it: from the first character to the last, less these.
-            inside = re.compile(f"[{_SHORT[char.lower()]}]")
-            others = [chr(code) for code in range(128) if not inside.match(chr(code))]
-            return "".join(map(re.escape, others)) + "\x80-\U0010ffff"
+            return self._others(_SHORT[char.lower()])
         if char in _CONTROL:
             return re.escape(_CONTROL[char])
         if char.isascii() and char.isalnum():
@@ -203,10 +203,10 @@ class _Reader:
         while not (self._text.startswith("]", self._at) and items):
             named = _NAMED_CLASS.match(self._text, self._at)
             if named is not None:
-                if named[1] or named[2] not in _NAMED:
+                if named[2] not in _NAMED:
                     raise _UnreadableError
                 self._at = named.end()
-                items += _NAMED[named[2]]
+                items += self._others(_NAMED[named[2]]) if named[1] else _NAMED[named[2]]
                 continue
             char = self._next()
             if char == "\\":
@@ -218,8 +218,17 @@ class _Reader:
         self._at += 1
         return f"[{negated}{items}]"
 
+    def _others(self, items: str) -> str:
+        """All that a class does not have: from the first character to the last, less these."""
+        inside = re.compile(f"[{items}]", self._case())
+        others = [chr(code) for code in range(128) if not inside.match(chr(code))]
+        return "".join(map(re.escape, others)) + _BEYOND_ASCII
+
+    def _case(self) -> re.RegexFlag:
+        return re.IGNORECASE if "i" in self._flags else re.RegexFlag(0)
+
     def _one(self, what: str) -> _One:
-        flags = re.IGNORECASE if "i" in self._flags else re.RegexFlag(0)
+        flags = self._case()
         return _One(re.compile(what, flags | re.DOTALL))
 
     def _next(self) -> str:

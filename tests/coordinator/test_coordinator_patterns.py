@@ -20,6 +20,7 @@ SAME = [
 UNREADABLE = [
     "(", ")", "a)", "(a", "[", "[a", "[]", "*", "+a", "a**", "a+*", "a{2}{3}", "a{3,2}", "a{1001}",
     r"\1", r"(a)\1", "(?=a)", "(?!a)", "(?<=a)", "(?<!a)b", "(?>a)", "(?m)^a", r"\p{L}", r"\x41",
+    "(?-)a", "(?i-)a", "(?--i)a", "(?-m)a", "(?P<>a)", "(?P<a-b>a)", "(?P<1>a)(?P<1>b)",
     "(?P<n>a)(?P<n>b)", "(?<n>a)|(?P<n>b)", "\\",
     "[z-a]", "[[:nothing:]]", "a" * 250, "(" * 60 + ")" * 60, "(a{100}){100}", "a{501}",
 ]  # fmt: skip
@@ -45,6 +46,35 @@ def test_what_only_re2_has():
     assert compiled(r"\Qa.b*\E+c").fullmatch("a.b**c") is False
     assert compiled(r"\Qa.b*\Ec").fullmatch("a.b*c")
     assert compiled(r"x\Q(").fullmatch("x(")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matched", "not_matched"),
+    [
+        ("(?i)fo(?-i)o", ["FOo", "foo"], ["FOO", "foO"]),
+        ("(?i)f(?-i:o)o", ["FoO", "foo"], ["FOO"]),
+        ("(?i-s)A.", ["ab", "aB"], ["a\n", "b."]),
+        ("(?s-i)A.", ["A\n"], ["a\n"]),
+        ("(?U)fo+?", ["fo", "foo"], ["f"]),
+        ("(?iU)fo+", ["FOO"], [""]),
+        ("(?-U)a", ["a"], ["A"]),
+        ("(?i)(?:(?-i)a|A)a", ["aA", "Aa"], []),
+        ("[[:^alpha:]]+", ["1-2", "日"], ["", "a", "1a"]),
+        ("[[:^digit:]a]+", ["ab-"], ["1"]),
+        ("[^[:^alpha:]]+", ["ab"], ["1", "a1"]),
+        ("(?i)[[:^upper:]]", ["1", "-"], ["a", "A", "k", "K", "s"]),
+        (r"(?i)\W", ["-"], ["k", "S", "_"]),
+        ("(?P<1>a)(?P<2>b)", ["ab"], ["a"]),
+        ("(?<1a>a)", ["a"], ["1a"]),
+    ],
+)
+def test_what_re2_has_and_python_has_in_part(pattern, matched, not_matched):
+    mine = compiled(pattern)
+    assert mine is not None
+    for name in matched:
+        assert mine.fullmatch(name), name
+    for name in not_matched:
+        assert not mine.fullmatch(name), name
 
 
 def test_a_pattern_that_python_never_finishes():
