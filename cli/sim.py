@@ -71,7 +71,12 @@ class SimOptions:
 
 
 def sim(options: SimOptions) -> int:
-    """One run, told in full, or many, of which only those that found something are told."""
+    """One run, told in full, or many, of which only those that found something are told.
+    RefusalError: there is no folder for the page.
+    """
+    if options.html is not None and not Path(options.html).absolute().parent.is_dir():
+        folder = Path(options.html).parent
+        raise RefusalError(f"the page cannot be written: there is no folder {folder}")
     return _one(options) if options.runs == 1 else _many(options)
 
 

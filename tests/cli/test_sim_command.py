@@ -79,9 +79,12 @@ def test_of_many_runs_the_first_that_found_something_is_drawn(monkeypatch, tmp_p
 
 def test_a_page_that_cannot_be_written(tmp_path):
     path = tmp_path / "nowhere" / "run.html"
-    done = sim("--faults", "none", "--duration", "1", "--html", str(path))
-    assert done.exit_code == 1
-    assert "the page cannot be written" in done.output + done.stderr
+    for runs in ("1", "2"):
+        done = sim("--faults", "none", "--duration", "1", "--runs", runs, "--html", str(path))
+        assert done.exit_code == 1
+        said = done.output + done.stderr
+        assert f"the page cannot be written: there is no folder {path.parent}" in said
+        assert "seed" not in said, "that is known before anything is run"
 
 
 def test_the_protocol_of_members_is_part_of_the_command(tmp_path):
