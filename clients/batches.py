@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kcore.structs import TopicPartition
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class ArrowWish(Value):
@@ -83,7 +84,9 @@ class Batches(ABC):
     _settings: ConsumerConfig
 
     @abstractmethod
-    def _poll(self, wait_ms: float, take: Callable[[int], T]) -> T | None: ...
+    def _poll(
+        self, wait_ms: float, take: Callable[[int], T], shape: Callable[[T | None], R]
+    ) -> R: ...
 
     def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None
@@ -105,18 +108,21 @@ class Batches(ABC):
         rows = None if max_records is None else arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
         core = self._engine.core
-        with self._engine.guard:
-            columns: Columns | None = self._poll(
-                wait_ms,
-                lambda now: core.take_columns(rows, None, now, views=True, with_headers=True),
-            )
-        if columns is None:
-            return []
         settings = self._settings
-        return batches_of(
-            columns,
-            key_deserializer=normal_form(settings.key_deserializer),
-            value_deserializer=normal_form(settings.value_deserializer),
+
+        def shape(columns: Columns | None) -> list[PartitionBatch]:
+            if columns is None:
+                return []
+            return batches_of(
+                columns,
+                key_deserializer=normal_form(settings.key_deserializer),
+                value_deserializer=normal_form(settings.value_deserializer),
+            )
+
+        return self._poll(
+            wait_ms,
+            lambda now: core.take_columns(rows, None, now, views=True, with_headers=True),
+            shape,
         )
 
     def poll_arrow(
@@ -159,5 +165,4 @@ class Batches(ABC):
         )
         wait_ms = arguments.timeout(timeout_ms, 0)
         engine = self._engine
-        with engine.guard:
-            return wish.batch(self._poll(wait_ms, lambda now: wish.take(engine, now)))
+        return self._poll(wait_ms, lambda now: wish.take(engine, now), wish.batch)

@@ -19,9 +19,12 @@ class Calls(Questions):
     _batch: Batch | None
 
     def _answer(self, question: Question) -> Any:
-        begin, limit_ms, read = question
         with self._engine.guard:
-            return read({} if begin is None else self._engine.run(begin, limit_ms))
+            return self._answer_inside(question)
+
+    def _answer_inside(self, question: Question) -> Any:
+        begin, limit_ms, read = question
+        return read({} if begin is None else self._engine.run(begin, limit_ms))
 
     # Commits ---------------------------------------------------------------------------------
 
@@ -38,7 +41,7 @@ class Calls(Questions):
         question = self._ask_commit(offsets, timeout_ms)
         with self._engine.guard:
             try:
-                self._answer(question)
+                self._answer_inside(question)
             finally:
                 self._engine.run_callbacks()
 

@@ -24,7 +24,7 @@ from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import IllegalStateError, KafkaError
+from kcore.errors import IllegalStateError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports import Step
 from kcore.transports.forking import release_in_child
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _READ_EVERY_MS = 5
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Consumer(Calls, Batches):
@@ -65,6 +66,7 @@ class Consumer(Calls, Batches):
         self._keeper = Keeper(self._engine, pace, self._transport_name())
         self._wish = None
         self._groupless = None
+        self._inside = self._engine.core.inside
         self._batch: Batch | None = None
         self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
         self._records: Iterator[Any] = iter(())
@@ -75,8 +77,7 @@ class Consumer(Calls, Batches):
             if names:
                 self.subscribe(names)
             if self._settings.api_version is None:
-                with self._engine.guard:
-                    self._find_release(self._settings.bootstrap_timeout_ms)
+                self._find_release(self._settings.bootstrap_timeout_ms)
         except BaseException:
             self.close(autocommit=False, timeout_ms=0)
             raise
@@ -107,8 +108,7 @@ class Consumer(Calls, Batches):
         """
         limit = arguments.timeout(timeout_ms, self._settings.bootstrap_timeout_ms)
         if self.config["api_version"] is None or refresh or not self._engine.core.connected:
-            with self._engine.guard:
-                self._find_release(limit)
+            self._find_release(limit)
 
     def bootstrap_connected(self) -> bool:
         """Whether any broker is connected."""
@@ -125,10 +125,10 @@ class Consumer(Calls, Batches):
         guard = self._engine.guard
         if not guard.usable:
             return
-        guard.enter_unbarred()
-        try:
+        limit = min(limit, self._settings.request_timeout_ms)
+        until = self._engine.pump.now_ms() + limit
+        with guard.even_barred(limit / 1000):
             if guard.usable:
-                limit = min(limit, self._settings.request_timeout_ms)
                 batch, self._batch, self._records = self._batch, None, iter(())
                 unfinished = None if batch is None else batch.positions(finished=False)
                 self._keeper.stop()
@@ -138,10 +138,8 @@ class Consumer(Calls, Batches):
                     self._settings,
                     unfinished,
                     autocommit=autocommit,
-                    timeout_ms=limit,
+                    timeout_ms=max(until - self._engine.pump.now_ms(), 0),
                 )
-        finally:
-            guard.leave()
 
     def wakeup(self) -> None:
         """End a blocking call with WakeupError; if none is going on, the next one.
@@ -196,73 +194,77 @@ class Consumer(Calls, Batches):
             limit = self._settings.max_poll_records
         else:
             limit = arguments.record_count(max_records)
-        engine = self._engine
         if limit == 1 and type(timeout_ms) is int and timeout_ms >= 0:
-            one = self._take_inside(engine)
+            one = self._take_inside()
             if one is not None:
                 return one
         wait_ms = arguments.timeout(timeout_ms, 0)
-        with engine.guard:
-            now = engine.pump.now_ms()
-            if now == engine.polled_at and self._batch is None and not engine.woken:
-                # A poll in the same millisecond as the one before, with nothing between: there is
-                # nothing to be done but to hand over.
-                more = self._hand_over(lambda: self._take_at_hand(limit, now))
-                if more:
-                    return more
-            return self._poll_records(wait_ms, limit)
+        return self._hand_over(lambda: self._poll_records(wait_ms, limit))
 
-    def _take_inside(self, engine: Engine) -> dict[TopicPartition, list[ConsumerRecord]] | None:
-        """One record, if a poll has nothing else to do; None: poll, which says so, too, if it may
-        not be done now.
-        """
-        guard = engine.guard
-        if guard.barred or not guard.acquire(False):
-            return None
+    def _take_inside(self) -> dict[TopicPartition, list[ConsumerRecord]] | None:
+        """One record, if a poll has nothing else to do."""
+        engine, inside = self._engine, self._inside
+        taken = inside.taken
         try:
-            if (
-                engine.pump.now_ms() == engine.polled_at  # as below
-                and self._batch is None
-                and not engine.woken
-            ):
-                one: dict[TopicPartition, list[ConsumerRecord]] | None = engine.core.take_inside()
-                return one
-        finally:
-            guard.release()
-        return None
+            with engine.guard:
+                if engine.pump.now_ms() != engine.polled_at or not self._is_at_hand:
+                    return None
+                one: dict[TopicPartition, list[ConsumerRecord]] | None = inside.take()
+            return one
+        except BaseException:  # as in `_hand_over`
+            if inside.taken != taken:
+                self._take_back(engine.core.take_back_one)
+            raise
+
+    @property
+    def _is_at_hand(self) -> bool:
+        """Whether a poll in the same millisecond as the one before has nothing to do but to hand
+        over.
+        """
+        return self._batch is None and not self._engine.woken
 
     def _poll_records(
         self, wait_ms: float, limit: int
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        core = self._engine.core
-        taken: dict[TopicPartition, list[ConsumerRecord]] | None
-        taken = self._poll(wait_ms, lambda now: core.take_records(limit, now))
-        return {} if taken is None else taken
-
-    def _take_at_hand(self, limit: int, now: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        core = self._engine.core
-        more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
-        if core.unsent:
-            self._engine.pump.drain()
-        return more
+        """Inside the guard: what `poll` gives."""
+        engine = self._engine
+        core, now = engine.core, engine.pump.now_ms()
+        if now == engine.polled_at and self._is_at_hand:
+            more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
+            if core.unsent:
+                engine.pump.drain()
+            if more:
+                return more
+        return self._poll_until(wait_ms, lambda now: core.take_records(limit, now)) or {}
 
     def _hand_over(self, take: Callable[[], T]) -> T:
-        """What `take()` gives; if anything strikes from outside before that is out of here (Ctrl-C,
-        a signal handler that raises), what it took counts as not handed over.
+        """What `take()` gives, called inside the guard. Whatever it took counts as not handed over
+        if anything strikes from outside before that is out of here (Ctrl-C, a signal handler that
+        raises).
         """
-        core = self._engine.core
-        core.hand_over()
+        inside = self._inside
+        taken = inside.taken
         try:
-            return take()
-        except KafkaError:
-            raise
+            with self._engine.guard:
+                self._engine.core.hand_over()
+                return take()
         except BaseException:
-            core.take_back(self._engine.pump.now_ms())
+            if inside.taken != taken:
+                self._take_back(self._engine.core.take_back)
             raise
 
-    def _poll(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
-        """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`."""
-        return self._hand_over(lambda: self._poll_until(wait_ms, take))
+    def _take_back(self, take_back: Callable[[int], None]) -> None:
+        guard = self._engine.guard
+        if guard.usable:
+            with guard:
+                self._batch, self._records = None, iter(())
+                take_back(self._engine.pump.now_ms())
+
+    def _poll(self, wait_ms: float, take: Callable[[int], T], shape: Callable[[T | None], R]) -> R:
+        """`shape` of what `take(now)` gives as soon as that is not empty; of None at the end of
+        `wait_ms`.
+        """
+        return self._hand_over(lambda: shape(self._poll_until(wait_ms, take)))
 
     def _poll_until(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
         engine = self._engine
@@ -310,29 +312,28 @@ class Consumer(Calls, Batches):
     def __next__(self) -> ConsumerRecord:
         for record in self._records:
             return record  # type: ignore[no-any-return]
-        return self._next_batch()
+        if not self._engine.guard.closed:
+            self._hand_over(self._next_batch)
+            for record in self._records:
+                return record  # type: ignore[no-any-return]
+        raise StopIteration
 
-    def _next_batch(self) -> ConsumerRecord:
+    def _next_batch(self) -> None:
         """The last record is done with: poll for more."""
-        guard = self._engine.guard
-        if guard.closed:
-            raise StopIteration
-        with guard:
-            if self._bridge.inside:  # the group waits for it, and the record for the group
-                raise IllegalStateError(INSIDE)
-            pump = self._engine.pump
-            if self._batch is not None:
-                took_ms = pump.now_ms() - self._batch.made_at
-                self._batch_size = next_size(
-                    self._batch_size, took_ms, self._settings.max_poll_records
-                )
-                self._batch = None
-            taken = self._poll_records(self._settings.consumer_timeout_ms, self._batch_size)
-            if not taken:
-                raise StopIteration
+        if self._bridge.inside:  # the group waits for it, and the record for the group
+            raise IllegalStateError(INSIDE)
+        pump = self._engine.pump
+        if self._batch is not None:
+            took_ms = pump.now_ms() - self._batch.made_at
+            self._batch_size = next_size(self._batch_size, took_ms, self._settings.max_poll_records)
+            self._batch = None
+        core, size = self._engine.core, self._batch_size
+        taken: dict[TopicPartition, list[ConsumerRecord]] | None = self._poll_until(
+            self._settings.consumer_timeout_ms, lambda now: core.take_records(size, now)
+        )
+        if taken:
             self._batch = Batch(taken, pump.now_ms())
             self._records = self._batch.records
-            return next(self._records)  # type: ignore[no-any-return]
 
     def _begin_membership(self) -> None:
         self._keeper.start()

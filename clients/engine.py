@@ -97,6 +97,9 @@ class Engine:
 
     def step(self, timeout_ms: float) -> Step:
         """One step of the pump, at most `timeout_ms` long, and what came of it."""
+        if self.guard.struck:
+            self.core.handle_interrupted(self.pump.now_ms())
+            self.guard.struck = False
         outcome = self.pump.step(ceil(min(max(timeout_ms, 0), STEP_MAX_MS)))
         self.stepped_at = self.pump.now_ms()
         self.collect()
@@ -205,7 +208,9 @@ class Engine:
     def run_callbacks(self) -> None:
         """Callbacks of commits that have ended since, in their order."""
         while self.calls:
-            self.calls.popleft()()
+            call = self.calls.popleft()
+            with self.guard.lent():
+                call()
 
     def wakeup(self) -> None:
         """Make the blocking call of now, or the next one, raise WakeupError."""

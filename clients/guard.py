@@ -1,21 +1,25 @@
 """Who may touch the core now: one thread (or greenlet) of the user's, else the keeper.
 
-The lock is re-entrant, because listeners call back into the consumer. The keeper holds it for a
-moment at a time, so waiting for it is short; another of the user's threads may hold it for a whole
-blocking call, so meeting that one is an error and not a wait (Java does the same).
+The keeper is inside for a moment at a time, so waiting for it is short; another of the user's
+threads may be inside for a whole blocking call, so meeting that one is an error and not a wait
+(Java does the same). Listeners and callbacks may call back into the consumer, which lends them its
+place; a signal handler that does so while the consumer is in the middle of something is refused.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
-from kcore.errors import ConcurrentUseError, ConsumerStoppedError, ForkedError
+from kcore.errors import (
+    ConcurrentUseError,
+    ConsumerStoppedError,
+    ForkedError,
+    KafkaError,
+    KafkaTimeoutError,
+)
+from kcore.locks import Turnstile
 from kcore.transports.background import make_lock
-
-# How often a thread that waits for the keeper looks whether it is the keeper it waits for.
-_LOOK_S = 0.05
 
 CLOSED = "the consumer is closed"
 FORKED = (
@@ -24,25 +28,17 @@ FORKED = (
 )
 
 
-class Guard:
-    """`with guard:` around every call of the user's; `visit` and `leave_visit` by the keeper.
+class Guard(Turnstile):
+    """`with guard:` around every call of the user's; `visit` by the keeper.
 
-    barred: closed, or left behind by a fork. acquire, release: the lock's own, for a part of a call
-    that is over at once and runs nothing of the user's; what stands in its way is for `with guard`
-    to say.
+    ConsumerStoppedError after `bar`, ForkedError in a forked child, ConcurrentUseError while
+    another thread is inside a call, or this one is in the middle of one. barred: closed, or left
+    behind by a fork. struck: a call was ended from outside (Ctrl-C, a signal handler that raises).
     """
 
-    def __init__(self, lock: Any) -> None:
-        self._hold(lock)
-        self._depth = 0  # of the user's calls inside each other
-        self._closed = False
-        self._forked = False
-        self.barred = False  # one flag on the fast path for both of them
-
-    def _hold(self, lock: Any) -> None:
-        self._lock = lock
-        self.acquire: Callable[[bool], bool] = lock.acquire
-        self.release: Callable[[], None] = lock.release
+    struck = False
+    _closed = False
+    _forked = False
 
     @classmethod
     def for_transport(cls, name: str) -> Guard:
@@ -59,48 +55,6 @@ class Guard:
         """Neither closed nor left behind by a fork."""
         return not self.barred
 
-    def enter(self) -> None:
-        """Begin a call of the user's.
-
-        ConsumerStoppedError after `bar`, ForkedError in a forked child, ConcurrentUseError while
-        another thread is inside a call.
-        """
-        if self.barred:
-            self.refuse()
-        if not self._lock.acquire(False):
-            self._wait_for_keeper()
-        self._depth += 1
-
-    def enter_unbarred(self) -> None:
-        """`enter` for the one call that is allowed on a closed consumer: close itself."""
-        if not self._lock.acquire(False):
-            self._wait_for_keeper()
-        self._depth += 1
-
-    def leave(self) -> None:
-        """End the call."""
-        self._depth -= 1
-        self._lock.release()
-
-    __enter__ = enter
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1  # `leave`, without the price of another call
-        self._lock.release()
-
-    def visit(self) -> bool:
-        """The keeper's way in: False, at once, if anybody is inside."""
-        if self.barred or not self._lock.acquire(False):
-            return False
-        if self._depth or self.barred:  # a call of this very thread, made from within the visit
-            self._lock.release()
-            return False
-        return True
-
-    def leave_visit(self) -> None:
-        """The keeper's way out."""
-        self._lock.release()
-
     def bar(self) -> None:
         """Refuse every later call."""
         self._closed = self.barred = True
@@ -108,22 +62,36 @@ class Guard:
     def forked(self) -> None:
         """In the child of a fork: the lock may be held by a thread that does not exist here."""
         self._forked = self.barred = True
-        self._hold(threading.RLock())
-        self._depth = 0
+        self.hold(threading.RLock())
 
-    def refuse(self) -> None:
+    def note(self, error: BaseException) -> None:
+        """What ends a call by itself is a KafkaError, and none of a call that came midway."""
+        if not isinstance(error, KafkaError) or isinstance(error, ConcurrentUseError):
+            self.struck = True
+
+    def refuse(self) -> NoReturn:
         """Raise why calls are refused."""
         if self._forked:
             raise ForkedError(FORKED)
         raise ConsumerStoppedError(CLOSED)
 
-    def _wait_for_keeper(self) -> None:
-        while True:
-            if self._depth:
-                raise ConcurrentUseError(
-                    "the consumer is in use by another thread: it serves one at a time; "
-                    "only wakeup(), assignment(), group_metadata() and the like may be called "
-                    "from others"
-                )
-            if self._lock.acquire(True, _LOOK_S):
-                return
+    def refuse_busy(self) -> NoReturn:
+        """Another of the user's threads is inside."""
+        raise ConcurrentUseError(
+            "the consumer is in use by another thread: it serves one at a time; "
+            "only wakeup(), assignment(), group_metadata() and the like may be called from others"
+        )
+
+    def refuse_midway(self) -> NoReturn:
+        """A call of this very thread is under way, and has not lent its place."""
+        raise ConcurrentUseError(
+            "the consumer is in the middle of another call of this thread, which this one would "
+            "break (a signal handler, a deserializer, an observer?): wakeup() may be called from "
+            "anywhere and ends a poll with WakeupError; do the rest behind that"
+        )
+
+    def refuse_late(self) -> NoReturn:
+        """The keeper does not come out: something of the user's that it calls (a provider of
+        tokens) takes its time.
+        """
+        raise KafkaTimeoutError("the consumer's own thread was not done in time; close it again")

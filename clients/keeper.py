@@ -98,22 +98,19 @@ def turn(engine: Engine, tick: int) -> bool:
 
     Whether they have.
     """
-    if not engine.guard.visit():
-        return False
-    try:
-        if engine.pump.now_ms() - engine.stepped_at < tick:
+    with engine.guard.visit() as let_in:
+        if not let_in or engine.pump.now_ms() - engine.stepped_at < tick:
             return False
-        for _ in range(_STEPS_PER_TURN):
-            if engine.step(0) is not Step.FED:
-                break
-        engine.pump.drain()
-    except KafkaError as error:
-        engine.keep(error)
-    except Exception as error:
-        log.exception("the keeper failed")
-        wrapped = KafkaError(f"the background turn failed: {error!r}")
-        wrapped.__cause__ = error
-        engine.keep(wrapped)
-    finally:
-        engine.guard.leave_visit()
+        try:
+            for _ in range(_STEPS_PER_TURN):
+                if engine.step(0) is not Step.FED:
+                    break
+            engine.pump.drain()
+        except KafkaError as error:
+            engine.keep(error)
+        except Exception as error:
+            log.exception("the keeper failed")
+            wrapped = KafkaError(f"the background turn failed: {error!r}")
+            wrapped.__cause__ = error
+            engine.keep(wrapped)
     return True

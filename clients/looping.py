@@ -70,9 +70,6 @@ class LoopGuard(Guard):
                 "there (asyncio.run_coroutine_threadsafe, loop.call_soon_threadsafe)"
             )
 
-    def leave(self) -> None:
-        """End the call."""
-
     __enter__ = enter
 
     def __exit__(self, *_: object) -> None:

@@ -102,7 +102,8 @@ class Bridge:
                 event = engine.rebalances.popleft()
                 try:
                     if self._listener is not None:
-                        call_listener(self._listener, event)
+                        with engine.guard.lent():
+                            call_listener(self._listener, event)
                 except Exception as error:  # noqa: BLE001 - raised below, when all steps are done
                     first = first or error
                 finally:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from kcore.locks import GreenletLock
+
 
 class Stop(Protocol):
     """The two methods of an event that matter here."""
@@ -67,9 +69,9 @@ def current(transport: str) -> object:
 def make_lock(transport: str) -> Any:
     """A re-entrant lock with `acquire(blocking, timeout)` and `release()`."""
     if transport == "gevent":
-        from gevent.lock import RLock  # noqa: PLC0415 - only if gevent is in use
+        from gevent import getcurrent, sleep  # noqa: PLC0415 - only if gevent is in use
 
-        return RLock()
+        return GreenletLock(getcurrent, sleep)
     return threading.RLock()
 
 

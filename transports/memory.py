@@ -346,8 +346,9 @@ class MemorySelector(selectors.BaseSelector):
 
     def _look(self) -> list[tuple[selectors.SelectorKey, int]]:
         """Who is ready of those in memory."""
-        while self._touched:
-            self._hot.add(self._touched.popleft())
+        while self._touched:  # in this order: Ctrl-C may strike in between
+            self._hot.add(self._touched[0])
+            self._touched.popleft()
         ready = []
         for number in list(self._hot):
             key = self._keys.get(number)

@@ -124,6 +124,14 @@ class ClientCore:
         self._links.handle_token(link, token, extensions or {}, why, now_ms)
         self._settle(now_ms)
 
+    def handle_interrupted(self, now_ms: int) -> None:
+        """Something struck the program in the middle of a call of ours or of the driver (Ctrl-C):
+        what of the actions was carried out nobody knows. Every link is ended, and what was asked
+        there is asked again.
+        """
+        self._links.interrupt(now_ms)
+        self._settle(now_ms)
+
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
         self._links.handle_deadline(now_ms)
@@ -188,8 +196,10 @@ class ClientCore:
         self._seen_changes = links.changes
         for _ in range(_ROUNDS_MAX):
             while completed:
-                call, answer = completed.popleft()
+                call, answer = links.current = completed[0]
+                completed.popleft()
                 call.done(answer, now_ms)
+            links.current = None
             if self._closed:
                 return
             self._turn(now_ms)

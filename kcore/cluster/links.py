@@ -87,6 +87,7 @@ class Links:
     ) -> None:
         self.actions: deque[Action] = deque()
         self.completed: Completed = deque()
+        self.current: tuple[Call, Answer] | None = None  # of those, the one that is being run
         self.sends = 0  # counts what was asked for
         self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
         # Counts every link that was greeted or ended: the rooms may have something to do.
@@ -376,6 +377,17 @@ class Links:
         self._connect(entry, now_ms)
         for call in waiting:
             self._send_on(entry, call, now_ms)
+
+    def interrupt(self, now_ms: int) -> None:
+        """End every link; they are made again when they are needed. Whoever was just being answered
+        is told so, too.
+        """
+        if self.current is not None:
+            call, answer = self.current
+            error = DisconnectedError("interrupted")
+            self.completed.appendleft((call, Answer(None, error, -1, answer.node)))
+        for entry in list(self._nodes.values()):
+            self._end(entry, DisconnectedError("interrupted"), now_ms)
 
     def handle_deadline(self, now_ms: int) -> None:
         """Fire what is due on the links; close the idle ones."""

@@ -82,6 +82,11 @@ class ConsumerCore(ClientCore):
         self._due_elsewhere = first = min(super().deadline(), self._fetcher.deadline())
         return first if self._group is None else min(first, self._group.deadline())
 
+    def handle_interrupted(self, now_ms: int) -> None:
+        super().handle_interrupted(now_ms)
+        self._fetcher.recover(now_ms)
+        self._settle(now_ms)
+
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
         group = self._group
@@ -223,6 +228,11 @@ class ConsumerCore(ClientCore):
         (Ctrl-C): positions go back to where it began, so that it is handed over again.
         """
         self._fetcher.take_back()
+        self._settle(now_ms)
+
+    def take_back_one(self, now_ms: int) -> None:
+        """`take_back` of what `take_inside` gave last, which needs no `hand_over`."""
+        self._fetcher.take_back_one()
         self._settle(now_ms)
 
     def take_columns(

@@ -131,6 +131,12 @@ class Fetcher:
             self._lookups.due,
         )
 
+    def recover(self, now_ms: int) -> None:
+        """Look at everything anew: a turn was broken off in the middle (Ctrl-C)."""
+        self._planner.recover(now_ms)
+        for partition in self._positions:
+            self.changed(partition)
+
     def _take_answer(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:
         if not self._closed:
             self._answers.take(plan, answer, now_ms)
@@ -173,16 +179,20 @@ class Fetcher:
             partition = self._next_turn(now_ms, only, alone=not out)
             if partition is None:
                 break
+            self._mark(partition)
             try:
                 reader = partition.reader
                 records = reader.take(left, bytes_left)
             except Exception as error:
+                self.single.taken -= 1
                 if out:
                     break  # the reader raises it again
                 self._cannot_read(partition, error)
                 raise
             self._follow(partition)
-            if records:
+            if not records:
+                self.single.taken -= 1
+            else:
                 left -= len(records)
                 bytes_left -= reader.taken_bytes
                 if partition.tp in out:
@@ -193,9 +203,12 @@ class Fetcher:
 
     def take_next(self) -> dict[TopicPartition, list[ConsumerRecord]] | None:
         """`take_records` of one record, where nothing else is to be done; None: ask that."""
-        found = self.take_inside()
-        if found is not None:
-            return found
+        if self.single.partition is not None:
+            self._mark(self.single.partition)
+            found = self.take_inside()
+            self.single.taken -= 1  # which has counted it
+            if found is not None:
+                return found
         ring = self._shelf.ring
         if not ring or self._errors or self._positions.undecided:
             return None
@@ -203,16 +216,21 @@ class Fetcher:
         reader = partition.entries[0].reader
         if reader is None:
             return None
+        self._mark(partition)
         try:
             records = reader.take(1)
         except Exception as error:
+            self.single.taken -= 1
             self._cannot_read(partition, error)
             raise
         onward = self._plain and not reader.exhausted
         self._follow(partition)
         if onward:
             self.single.follow(partition, reader)
-        return {partition.tp: records} if records else None
+        if not records:
+            self.single.taken -= 1
+            return None
+        return {partition.tp: records}
 
     def take_columns(
         self, columns: Columns, now_ms: int, only: Container[TopicPartition] | None = None
@@ -224,9 +242,12 @@ class Fetcher:
             partition = self._next_turn(now_ms, only, alone=not columns.rows)
             if partition is None:
                 break
+            self._mark(partition)
             try:
-                partition.reader.take_columns(columns)
+                if not partition.reader.take_columns(columns):
+                    self.single.taken -= 1
             except Exception as error:
+                self.single.taken -= 1
                 if columns.rows:
                     break  # the reader raises it again
                 self._cannot_read(partition, error)
@@ -246,6 +267,14 @@ class Fetcher:
             self._take_error(partition, entry, now_ms)
         return None
 
+    def _mark(self, partition: Partition) -> None:
+        """Records are about to be taken of it: noted first, because anything may strike behind it
+        (Ctrl-C). Who finds that nothing was taken takes it off the count.
+        """
+        if self._moves is not None:
+            self._moves.append((partition, partition.offset, partition.offset_epoch))
+        self.single.taken += 1
+
     def _follow(self, partition: Partition) -> None:
         """Records of the first entry were taken: the position moves past them."""
         entry = partition.entries[0]
@@ -259,8 +288,6 @@ class Fetcher:
 
     def _move_past(self, partition: Partition, reader: RecordReader) -> None:
         """The position is the reader's; what it collected on the way is told, once."""
-        if self._moves is not None:
-            self._moves.append((partition, partition.offset, partition.offset_epoch))
         partition.offset = reader.next_offset
         partition.offset_epoch = reader.next_epoch
         if reader.control_records:
@@ -277,6 +304,12 @@ class Fetcher:
             if partition.assigned:
                 self._positions.seek(partition.tp, offset, epoch)
         self._moves = None
+
+    def take_back_one(self) -> None:
+        """What `take_inside` gave last has not arrived."""
+        single = self.single
+        if single.given is not None and single.given.assigned:
+            self._positions.seek(single.given.tp, single.at, single.at_epoch)
 
     def _finish(self, partition: Partition) -> None:
         self._shelf.finish(partition)

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
-from kcore.errors import RequestTimedOutError
+from kcore.errors import DisconnectedError, RequestTimedOutError
 from kcore.fetch.config import (
     FETCH_ASK_BYTES,
     FetchConfig,
@@ -383,6 +383,17 @@ class Planner:
         self._freed()  # whoever waits for memory comes before who just had some
         self.ready[plan] = None
         self._take(plan, answer, now_ms)
+
+    def recover(self, now_ms: int) -> None:
+        """Every link has just been ended, and who waited for an answer told: who waits still was
+        forgotten.
+        """
+        for plan in list(self.nodes.values()):
+            if plan.in_flight:
+                error = DisconnectedError("interrupted")
+                self._answered(plan, Answer(None, error, -1, plan.node_id), now_ms)
+            self.ready[plan] = None
+        self.reserved_bytes = 0
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ left to be asked for each record is in `take`.
 """
 
 cimport cython
+from libc.stdint cimport int32_t, int64_t
 
 from kcore.records.reader cimport RecordReader
 from kcore.records.record cimport ConsumerRecord
@@ -18,14 +19,20 @@ cdef class OneByOne:
     """See the module's text. With any error, or a partition without a position, it gives nothing.
 
     errors, undecided: the fetcher's and the positions' own dictionaries. burst: how many records
-    `take_record` may give before it is to be said anew.
+    `take_record` may give before it is to be said anew. taken: how often anything was handed over,
+    or is being, here or by the fetcher. given, at, at_epoch: the partition `take` last gave of, and
+    from where.
     """
 
     cdef public Py_ssize_t burst
+    cdef public Py_ssize_t taken
+    cdef readonly object given
+    cdef readonly int64_t at
+    cdef readonly int32_t at_epoch
     cdef dict errors
     cdef dict undecided
     cdef RecordReader reader  # None: nobody is followed
-    cdef object partition
+    cdef readonly object partition
     cdef object tp
 
     def __init__(self, dict errors not None, dict undecided not None) -> None:
@@ -55,11 +62,15 @@ cdef class OneByOne:
         found = {self.tp: records}
         if self.reader is None:
             return None
+        self.at = self.reader.next_offset
+        self.at_epoch = self.reader.next_epoch
         record = self.reader.take_inside()
         if record is None:
             return None
         self.partition.offset = record.offset + 1
         records[0] = record
+        self.given = self.partition
+        self.taken += 1
         return found
 
     def take_record(self):

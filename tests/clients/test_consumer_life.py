@@ -301,13 +301,13 @@ def test_a_second_thread_may_have_its_turn_afterwards():
 
 def test_a_call_waits_for_the_keepers_turn():
     consumer = assigned()
-    assert consumer._engine.guard.visit()
     result = []
     thread = threading.Thread(target=lambda: result.append(consumer.poll()))
-    thread.start()
-    thread.join(0.1)
-    assert result == []
-    consumer._engine.guard.leave_visit()
+    with consumer._engine.guard.visit() as let_in:
+        assert let_in
+        thread.start()
+        thread.join(0.1)
+        assert result == []
     thread.join()
     assert result == [{}]
 
@@ -317,26 +317,26 @@ def test_a_call_waits_for_the_keepers_turn():
 
 def test_after_a_fork_every_call_is_refused():
     consumer = make("t", group_id="g", heartbeat_interval_ms=15)
-    assert consumer._engine.guard.visit()  # as if the keeper were inside when the fork happens
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        outcome = b"nothing"
-        try:
-            consumer.poll()
-        except errors.ForkedError:
-            outcome = b"forked"
-        except BaseException as error:  # noqa: BLE001
-            outcome = repr(error).encode()
-        consumer.close()  # harmless
-        del consumer
-        os.write(writer, outcome)
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reader, 100) == b"forked"
-    os.close(reader)
-    os.close(writer)
-    consumer._engine.guard.leave_visit()
+    with consumer._engine.guard.visit() as let_in:  # as if the keeper were inside when it forks
+        assert let_in
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            outcome = b"nothing"
+            try:
+                consumer.poll()
+            except errors.ForkedError:
+                outcome = b"forked"
+            except BaseException as error:  # noqa: BLE001
+                outcome = repr(error).encode()
+            consumer.close()  # harmless
+            del consumer
+            os.write(writer, outcome)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert os.read(reader, 100) == b"forked"
+        os.close(reader)
+        os.close(writer)
     consumer.close()
 
 

@@ -43,11 +43,14 @@ class Inside:
 
     def __init__(self, consumer):
         self.count = 0
-        core = consumer._engine.core
-        self._take, core.take_inside = core.take_inside, self
+        self._inside, consumer._inside = consumer._inside, self
 
-    def __call__(self):
-        one = self._take()
+    @property
+    def taken(self):
+        return self._inside.taken
+
+    def take(self):
+        one = self._inside.take()
         self.count += one is not None
         return one
 

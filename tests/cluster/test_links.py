@@ -284,6 +284,22 @@ def test_close_answers_everything_and_refuses_what_comes_later():
     assert any(isinstance(x, Disconnect) for x in world.actions())
 
 
+def test_an_interruption_ends_every_link_and_answers_everybody_without_a_backoff():
+    world = World(bootstrap=(("boot", 1), ("boot2", 1)))
+    link, other = world.open(-1), world.open(-2)
+    answered, pending, connecting = world.ask(-1), world.ask(-2), world.ask(-1)
+    world.links.handle_closed(link, "gone", 0, more_addresses=False)
+    world.links.current = world.links.completed.popleft()  # and then Ctrl-C struck
+    world.actions()
+    world.links.interrupt(0)
+    world.settle()
+    assert [str(one.error) for (one,) in (answered, pending)] == ["interrupted"] * 2
+    assert connecting[0].error is not None
+    assert world.actions() == [Disconnect(other)]
+    assert not world.links.connected
+    assert world.links.reach(-2, 0) is Reach.IDLE
+
+
 def test_inputs_for_links_that_are_gone_are_harmless():
     world = World()
     link = world.open(-1)

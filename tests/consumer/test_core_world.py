@@ -460,6 +460,25 @@ def test_commit_of_given_offsets_and_metadata():
     assert cluster.group.offsets[("t", 0)] == (7, "seven")
 
 
+def test_what_an_interruption_forgot_is_asked_again(monkeypatch):
+    """Wherever it struck: here, between noting that a node is asked and asking it."""
+
+    def strike(node, api, *rest, **options):
+        if api is ApiKey.FETCH:
+            raise KeyboardInterrupt
+        send(node, api, *rest, **options)
+
+    world, _, total = world_of()
+    client = reader(world)
+    send = client.core._links.send
+    monkeypatch.setattr(client.core._links, "send", strike)
+    with pytest.raises(KeyboardInterrupt):
+        world.run(5_000)
+    monkeypatch.undo()
+    client.core.handle_interrupted(world.now)
+    assert drain(world, [client], total) == {T0: list(range(20)), T1: list(range(20))}
+
+
 def test_what_did_not_arrive_is_handed_over_again_and_nothing_is_kept_for_others():
     world, cluster, total = world_of()
     client = reader(world)

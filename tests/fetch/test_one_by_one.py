@@ -150,6 +150,11 @@ class Stubborn:
     def __init__(self, errors: Any, undecided: Any) -> None:
         self.single = OneByOne(errors, undecided)
         self.take, self.follow = self.single.take, self.single.follow
+        self.taken = 0
+
+    @property
+    def partition(self) -> Any:
+        return self.single.partition
 
     def forget(self) -> None:
         """Not at all."""

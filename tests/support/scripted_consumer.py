@@ -29,11 +29,22 @@ def records(tp, *offsets):
     return {tp: [record(tp, offset) for offset in offsets]}
 
 
+class Inside:
+    """What a core's `inside` is to a consumer: there is always more to be done than one record."""
+
+    def __init__(self):
+        self.taken = 0
+
+    def take(self):
+        return None
+
+
 class ScriptedCore:
     """Logs every verb. `batches`: what take_records gives or raises. `answers`: verb -> outcome."""
 
     def __init__(self):
         self.log = []
+        self.inside = Inside()
         self.events = self.unread = deque()
         self.unsent = [None]  # actions that a driver has not fetched yet
         self.pending = deque()  # events that the next step of the pump brings
@@ -72,12 +83,10 @@ class ScriptedCore:
         if isinstance(batch, BaseException):
             raise batch
         for tp, taken in batch.items():
+            self.inside.taken += 1
             self.consumed[tp] = OffsetAndMetadata(taken[-1].offset + 1, "", 3)
             self.positions[tp] = taken[-1].offset + 1
         return batch
-
-    def take_inside(self):
-        return None  # there is always more to be done
 
     def take_columns(
         self, max_rows, max_bytes, now_ms, *, views=False, with_headers=False, only=None, **kept
@@ -89,11 +98,15 @@ class ScriptedCore:
             raise batch
         columns = Columns(views=views, with_headers=with_headers, **kept)
         for tp, taken in batch.items():
+            self.inside.taken += 1
             rows = [(1_000 + one.offset, None, one.value) for one in taken]
             data = encode_batch(rows, base_offset=taken[0].offset)
             RecordReader(tp.topic, tp.partition, data, 0).take_columns(columns)
             self.consumed[tp] = OffsetAndMetadata(taken[-1].offset + 1, "", 3)
         return columns
+
+    def handle_interrupted(self, now_ms):
+        self.log.append(("handle_interrupted", now_ms))
 
     def hand_over(self):
         """What is taken from here on has not arrived."""

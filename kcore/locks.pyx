@@ -1,0 +1,212 @@
+"""Locks that a signal handler cannot leave behind closed.
+
+A handler runs between two bytecodes of the main thread, and may raise there (Ctrl-C does). Between
+taking a lock and noting it there must be no bytecode, then, and `with` has none either around
+`__enter__` and `__exit__` that are compiled.
+"""
+
+cimport cython
+
+# How often a greenlet that waits for another one looks; it is a matter of a turn of the hub.
+cdef double LOOK_S = 0.001
+
+
+cdef class GreenletLock:
+    """A re-entrant lock for the greenlets of one thread: gevent's own is written in Python.
+
+    getcurrent, sleep: greenlet's and gevent's.
+    """
+
+    cdef object getcurrent
+    cdef object sleep
+    cdef object owner
+    cdef Py_ssize_t count
+
+    def __init__(self, getcurrent, sleep) -> None:
+        self.getcurrent = getcurrent
+        self.sleep = sleep
+
+    cdef bint take(self) except -1:
+        me = self.getcurrent()
+        if self.count and self.owner is not me:
+            return False
+        self.owner = me
+        self.count += 1
+        return True
+
+    def acquire(self, bint blocking=True, double timeout=-1) -> bool:
+        """As threading's: False if another greenlet holds it (all `timeout` seconds long)."""
+        if self.take():
+            return True
+        if not blocking:
+            return False
+        cdef double waited = 0
+        while timeout < 0 or waited < timeout:
+            self.sleep(LOOK_S)
+            waited += LOOK_S
+            if self.take():
+                return True
+        return False
+
+    def release(self) -> None:
+        """RuntimeError: it is not this greenlet's."""
+        if not self.count or self.owner is not self.getcurrent():
+            raise RuntimeError("cannot release a lock of another greenlet")
+        self.count -= 1
+        if not self.count:
+            self.owner = None
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
+cdef class Turnstile:
+    """Who is inside: a caller, in calls inside each other, or a visitor for a moment.
+
+    `with turnstile:` is a call of the user's. One inside another is let in only while the outer one
+    has lent its place (`with turnstile.lent():`): that runs code of the user's and stands still.
+    Who comes otherwise does so from a signal handler, in the middle of anything.
+
+    lock: a re-entrant one with `acquire(blocking, timeout)` and `release()`. barred: nobody is let
+    in any more. A subclass says why: `refuse` (barred), `refuse_busy` (another caller is inside),
+    `refuse_midway` (this very caller is), `refuse_late` (a visitor stays); they raise. `note` is
+    told, when all is free again, of every exception that ends a call, save for those of the user's
+    code.
+    """
+
+    cdef public bint barred
+    cdef object acquire
+    cdef object release
+    cdef int depth
+    cdef int lent_at
+    cdef object excused
+
+    def __init__(self, lock) -> None:
+        self.hold(lock)
+
+    def hold(self, lock) -> None:
+        """Begin anew, with nobody inside, with this lock."""
+        self.acquire = lock.acquire
+        self.release = lock.release
+        self.depth = self.lent_at = 0
+
+    @property
+    def inside(self) -> int:
+        """How many calls are inside each other."""
+        return self.depth
+
+    cdef int come_in(self, double limit_s) except -1:
+        cdef double waited = 0
+        if not self.acquire(False):
+            while True:
+                if self.depth:
+                    self.refuse_busy()
+                if self.acquire(True, LOOK_FOR_BUSY_S):
+                    break
+                waited += LOOK_FOR_BUSY_S
+                if 0 <= limit_s <= waited:
+                    self.refuse_late()
+        if self.depth != self.lent_at:
+            self.release()
+            self.refuse_midway()
+        self.depth += 1
+        return 0
+
+    cdef int go_out(self, error) except -1:
+        excused = self.excused
+        self.depth -= 1
+        self.lent_at = self.depth  # who is outside now has lent its place, or nobody is
+        if not self.depth:
+            self.excused = None
+        self.release()
+        if error is not None and error is not excused:
+            self.note(error)
+        return 0
+
+    def __enter__(self):
+        if self.barred:
+            self.refuse()
+        self.come_in(-1)
+
+    def __exit__(self, kind, error, trace):
+        self.go_out(error)
+
+    def even_barred(self, double limit_s) -> "Unbarred":
+        """A call that is let in even if all are refused, waiting so long for a visitor."""
+        return Unbarred(self, limit_s)
+
+    def visit(self) -> "Visit":
+        """`with turnstile.visit() as let_in:`: False, at once, if anybody is inside, or barred."""
+        return Visit(self)
+
+    def lent(self) -> "Lent":
+        """Around code of the user's, which may call back."""
+        return Lent(self)
+
+
+# How often a caller who waits for the visitor looks whether it is the visitor it waits for.
+cdef double LOOK_FOR_BUSY_S = 0.05
+
+
+@cython.final
+cdef class Unbarred:
+    """Of Turnstile.even_barred, for one `with`."""
+
+    cdef Turnstile turnstile
+    cdef double limit_s
+
+    def __init__(self, Turnstile turnstile not None, double limit_s) -> None:
+        self.turnstile = turnstile
+        self.limit_s = limit_s
+
+    def __enter__(self):
+        self.turnstile.come_in(self.limit_s)
+
+    def __exit__(self, kind, error, trace):
+        self.turnstile.go_out(error)
+
+
+@cython.final
+cdef class Visit:
+    """Of Turnstile.visit, for one `with`."""
+
+    cdef Turnstile turnstile
+    cdef bint let_in
+
+    def __init__(self, Turnstile turnstile not None) -> None:
+        self.turnstile = turnstile
+
+    def __enter__(self):
+        if self.turnstile.barred or not self.turnstile.acquire(False):
+            return False
+        if self.turnstile.depth or self.turnstile.barred:
+            self.turnstile.release()
+            return False
+        self.let_in = True
+        return True
+
+    def __exit__(self, *_):
+        if self.let_in:
+            self.let_in = False
+            self.turnstile.release()
+
+
+@cython.final
+cdef class Lent:
+    """Of Turnstile.lent, for one `with`. Without a call inside it does nothing."""
+
+    cdef Turnstile turnstile
+
+    def __init__(self, Turnstile turnstile not None) -> None:
+        self.turnstile = turnstile
+
+    def __enter__(self):
+        self.turnstile.lent_at = self.turnstile.depth
+
+    def __exit__(self, kind, error, trace):
+        if self.turnstile.depth:
+            self.turnstile.lent_at = self.turnstile.depth - 1
+            self.turnstile.excused = error

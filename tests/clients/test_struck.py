@@ -1,0 +1,233 @@
+"""Ctrl-C at every place of a call where Python looks for signals: nothing is lost, none is locked.
+
+Signals are looked for where a function begins, behind each call of something compiled and where a
+loop jumps back. A tracer counts these places and raises at the one it was told. It comes one
+opcode later than the interpreter; where another `try` or `with` begins there it lets pass.
+"""
+
+from __future__ import annotations
+
+import dis
+import random
+import signal
+import sys
+from collections import Counter
+from functools import cache
+
+import pyarrow
+import pytest
+
+from kcore import Consumer, TopicPartition, errors
+from kcore.embedded import EmbeddedBroker
+
+T0 = TopicPartition("t", 0)
+HELD = 40_000
+_CALLS = {dis.opmap[name] for name in ("CALL", "CALL_FUNCTION_EX", "CALL_KW") if name in dis.opmap}
+_JUMPS = {dis.opmap[name] for name in ("JUMP_BACKWARD",)}
+
+
+@cache
+def _handlers(code):
+    return [(one.start, one.end, one.target) for one in dis.Bytecode(code).exception_entries]
+
+
+def _at_an_edge(frame):
+    """Whether the opcode before was in another `try` or `with`."""
+    at = frame.f_lasti
+    return any(edge == at for start, end, _ in _handlers(frame.f_code) for edge in (start, end))
+
+
+class Strike:
+    """Raises KeyboardInterrupt at place number `at` of what runs inside `with`."""
+
+    def __init__(self, at):
+        self.left = at
+        self.last = {}  # frame -> its opcode before, if that was no call of a Python function
+
+    def __enter__(self):
+        sys.settrace(self._look)
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+        self.last.clear()
+
+    def _pass(self):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+    def _look(self, frame, event, arg):
+        if frame.f_code.co_filename == __file__:
+            return None
+        if event == "call":
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
+            self.last.pop(frame.f_back, None)  # no C function: nothing is looked for behind it
+            self._pass()
+        elif event == "opcode":
+            opcode = frame.f_code.co_code[frame.f_lasti]
+            before = self.last.pop(frame, None)
+            self.last[frame] = opcode
+            if opcode in _JUMPS or (before in _CALLS and not _at_an_edge(frame)):
+                self._pass()
+        elif event == "return":
+            self.last.pop(frame, None)
+        return self._look
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as running:
+        running.create_topic("t", 1)
+        for start in range(0, HELD, 200):
+            running.produce("t", [(None, b"%d" % n) for n in range(start, start + 200)])
+        yield running
+
+
+def reader(broker, *, assigned=True, **options):
+    # A link that is struck in the middle of an answer is made anew; who goes back waits for the
+    # fetch at the end of the log.
+    options |= {"reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 1, "fetch_max_wait_ms": 5}
+    options |= {"auto_offset_reset": "earliest", "consumer_timeout_ms": 5_000}
+    consumer = Consumer(bootstrap_servers=broker.bootstrap, **options)
+    if assigned:
+        consumer.assign([T0])
+    return consumer
+
+
+def poll(consumer):
+    return consumer.poll(timeout_ms=5_000)
+
+
+def poll_one(consumer):
+    return consumer.poll(timeout_ms=5_000, max_records=1)
+
+
+def iterate(consumer):
+    return {T0: [next(consumer)]}
+
+
+def poll_batches(consumer):
+    return consumer.poll_batches(timeout_ms=5_000, max_records=7)
+
+
+def poll_arrow(consumer):
+    return consumer.poll_arrow(timeout_ms=5_000, max_rows=7)
+
+
+WAYS = [poll, poll_one, iterate, poll_batches, poll_arrow]
+
+
+def offsets_of(found):
+    if isinstance(found, dict):
+        return [one.offset for one in found[T0]]
+    if isinstance(found, list):
+        return [offset for batch in found for offset in batch.offsets]
+    return pyarrow.record_batch(found)["offset"].to_pylist()
+
+
+def struck(read, consumer, at):
+    """What one call gives that is struck there; None if it is."""
+    try:
+        with Strike(at):
+            return read(consumer)
+    except KeyboardInterrupt:
+        return None
+
+
+def read_on(read, consumer, expected, places):
+    """Reads to the end of `places`, struck there; where the next record is."""
+    outcomes = Counter()
+    for at in places:
+        found = struck(read, consumer, at)
+        outcomes[found is None] += 1
+        for more in (found, read(consumer)):
+            offsets = [] if more is None else offsets_of(more)
+            assert offsets == list(range(expected, expected + len(offsets))), at
+            expected += len(offsets)
+            if expected > HELD - 2_000:
+                consumer.seek(T0, 0)
+                expected = 0
+        assert consumer._engine.guard.inside == 0, at
+    return outcomes
+
+
+@pytest.mark.parametrize("read", WAYS)
+def test_what_a_struck_call_has_taken_comes_again(broker, read):
+    rng = random.Random(read.__name__)
+    with reader(broker, max_poll_records=5) as consumer:
+        first = read(consumer)
+        places = [rng.randrange(1, 80) for _ in range(60)]
+        outcomes = read_on(read, consumer, len(offsets_of(first)), places)
+    assert outcomes[True] >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("read", WAYS)
+def test_every_place_of_a_call(broker, read):
+    with reader(broker, max_poll_records=5) as consumer:
+        first = read(consumer)
+        outcomes = read_on(read, consumer, len(offsets_of(first)), [*range(1, 300)] * 5)
+    assert outcomes[True] >= 70
+
+
+VERBS = [Consumer.close, Consumer.commit, Consumer.poll, Consumer.unsubscribe, next]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_signal_handler_cannot_break_into_a_poll(broker, verb):
+    """All it may call is `wakeup`."""
+    outcomes = []
+
+    def handle(*_):
+        with pytest.raises(errors.ConcurrentUseError, match=r"wakeup\(\)") as raised:
+            verb(consumer)
+        outcomes.append(raised.value)
+
+    with reader(broker, group_id="handled") as consumer:
+        consumer.seek_to_end(T0)
+        before = signal.signal(signal.SIGALRM, handle)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            while not outcomes:
+                assert consumer.poll(timeout_ms=200) == {}
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        consumer.seek(T0, 5)
+        assert offsets_of(poll_one(consumer)) == [5]
+
+
+def test_a_deserializer_cannot_call_back(broker):
+    def deserialize(_):
+        consumer.seek(T0, 0)
+
+    with (
+        reader(broker, value_deserializer=deserialize) as consumer,
+        pytest.raises(errors.DeserializationError) as raised,
+    ):
+        poll(consumer)
+    assert isinstance(raised.value.__cause__, errors.ConcurrentUseError)
+    assert consumer._engine.guard.inside == 0
+
+
+@pytest.mark.slow
+def test_a_member_of_a_group_goes_on_wherever_it_is_struck(broker):
+    """In polls that join, send heartbeats and commit; records may come again, none is left out."""
+    options = {"group_id": "struck", "heartbeat_interval_ms": 20, "auto_commit_interval_ms": 10}
+    with reader(broker, max_poll_records=50, assigned=False, **options) as consumer:
+        consumer.subscribe(["t"])
+        expected = 0
+        for at in [*range(1, 400), *range(400, 4_000, 9)]:
+            for more in (struck(poll, consumer, at), poll(consumer)):
+                if not more:
+                    continue
+                offsets = offsets_of(more)
+                assert offsets[0] <= expected, at
+                expected = offsets[-1] + 1
+                if expected > HELD - 2_000:
+                    consumer.seek(T0, 0)
+                    expected = 0
+            if at % 10 == 0:
+                consumer.commit(timeout_ms=5_000)
+                assert consumer.committed(T0) == expected, at

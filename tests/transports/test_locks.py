@@ -1,0 +1,226 @@
+"""Locks that a signal handler cannot leave behind closed."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+
+import gevent
+import pytest
+
+from kcore.locks import GreenletLock, Turnstile
+from kcore.transports.background import make_lock
+
+
+class RefusedError(Exception):
+    pass
+
+
+class Gate(Turnstile):
+    """Says how it was refused, and what ended calls."""
+
+    def __init__(self, lock):
+        super().__init__(lock)
+        self.noted = []
+
+    def note(self, error):
+        self.noted.append(error)
+
+    def refuse(self):
+        raise RefusedError("barred")
+
+    def refuse_busy(self):
+        raise RefusedError("busy")
+
+    def refuse_midway(self):
+        raise RefusedError("midway")
+
+    def refuse_late(self):
+        raise RefusedError("late")
+
+
+@pytest.fixture(params=["threads", "gevent"])
+def lock(request):
+    return make_lock(request.param)
+
+
+@pytest.fixture
+def gate(lock):
+    return Gate(lock)
+
+
+def refusal(gate):
+    with pytest.raises(RefusedError) as raised, gate:
+        pass
+    return str(raised.value)
+
+
+def in_a_thread(call):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(call()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_one_call_behind_another_and_none_inside_another(gate):
+    for _ in range(2):
+        with gate:
+            assert gate.inside == 1
+            assert refusal(gate) == "midway"
+            assert gate.inside == 1
+        assert gate.inside == 0
+
+
+def test_what_is_lent_lets_calls_in_and_those_lend_again(gate):
+    with gate:
+        with gate.lent():
+            with gate:
+                assert gate.inside == 2
+                assert refusal(gate) == "midway"
+                with gate.lent(), gate:
+                    assert gate.inside == 3
+                assert refusal(gate) == "midway"
+            with gate:  # it is lent as before
+                assert gate.inside == 2
+        assert refusal(gate) == "midway"
+
+
+def test_what_ends_a_call_is_noted_but_for_what_the_users_code_raises(gate):
+    ours, theirs = KeyboardInterrupt(), KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), gate, gate.lent(), gate, gate.lent():
+        raise theirs
+    assert gate.noted == []
+    with pytest.raises(KeyboardInterrupt), gate:
+        raise ours
+    with pytest.raises(KeyboardInterrupt), gate, gate.lent(), gate.even_barred(1):
+        raise theirs  # struck inside the inner call
+    assert gate.noted == [ours, theirs]
+    with gate:
+        assert refusal(gate) == "midway"  # nothing is lent any more
+
+
+def test_nobody_inside_has_nothing_to_lend(gate):
+    with gate.lent(), gate:
+        assert refusal(gate) == "midway"
+    with gate:
+        assert refusal(gate) == "midway"
+
+
+def test_barred_is_closed_but_for_who_may_come_nevertheless(gate):
+    gate.barred = True
+    assert refusal(gate) == "barred"
+    with gate.even_barred(1):
+        assert gate.inside == 1
+    with gate.visit() as let_in:
+        assert not let_in
+    assert gate.inside == 0
+
+
+def test_a_visitor_comes_only_while_nobody_is_inside(gate):
+    with gate, gate.lent(), gate.visit() as let_in:
+        assert not let_in
+    with gate.visit() as let_in:
+        assert let_in
+        with gate:  # the visitor's own, from code of the user's
+            assert gate.inside == 1
+
+
+def test_another_thread_is_refused_and_waits_for_a_visitor():
+    gate = Gate(threading.RLock())
+    with gate:
+        assert in_a_thread(lambda: refusal(gate)) == "busy"
+        assert in_a_thread(lambda: gate.visit().__enter__()) is False
+    come, go = threading.Event(), threading.Event()
+
+    def visit():
+        with gate.visit() as let_in:
+            assert let_in
+            come.set()
+            go.wait(10)
+
+    thread = threading.Thread(target=visit)
+    thread.start()
+    come.wait(10)
+    with pytest.raises(RefusedError, match="late"), gate.even_barred(0.05):
+        pass
+    timer = threading.Timer(0.05, go.set)
+    timer.start()
+    with gate:  # waits
+        assert go.is_set()
+    thread.join()
+
+
+def test_greenlets_exclude_each_other_and_wait():
+    lock = make_lock("gevent")
+    seen = []
+
+    def other():
+        seen.append(lock.acquire(False))
+        seen.append(lock.acquire(True, 0.005))
+        with lock:
+            seen.append("in")
+        with pytest.raises(RuntimeError, match="another greenlet"):
+            lock.release()
+
+    with lock:
+        with lock:  # it is re-entrant
+            greenlet = gevent.spawn(other)
+            gevent.sleep(0.02)
+            assert seen == [False, False]
+        gevent.sleep(0.01)
+        assert seen == [False, False]
+    greenlet.join()
+    greenlet.get()
+    assert seen == [False, False, "in"]
+
+
+class StruckError(Exception):
+    pass
+
+
+def test_whoever_is_struck_leaves_nobody_inside(gate, lock):
+    """An alarm that raises, at random moments of a loop that does nothing but come and go."""
+    rng = random.Random(1)
+    armed = False
+
+    def strike(*_):
+        if armed:
+            raise StruckError
+
+    before = signal.signal(signal.SIGALRM, strike)
+    struck = 0
+    try:
+        for _ in range(600):
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.0015))
+            try:
+                armed = True
+                while True:
+                    with gate, gate.lent(), gate:
+                        pass
+                    with lock:
+                        pass
+            except StruckError:
+                armed = False
+                struck += 1
+            assert gate.inside == 0
+            with gate.visit() as let_in:
+                assert let_in
+            assert in_a_thread(lambda: free(lock))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert struck == 600
+
+
+def free(lock):
+    """Whether a thread, or a greenlet, that never held it gets it."""
+    if not lock.acquire(False):
+        return False
+    lock.release()
+    return True
+
+
+def test_a_greenlets_lock_needs_no_gevent():
+    assert GreenletLock(lambda: 1, lambda _: None).acquire(False)
