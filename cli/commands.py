@@ -31,6 +31,10 @@ SETTING = click.option(
 )
 
 
+# Options of kcore.Consumer that have one here.
+_OWN = {"bootstrap_servers": "-b", "group_id": "-g (kcore consume)"}
+
+
 def _is_number(text: str) -> bool:
     """Whether `int` reads it: str.isdigit is true of superscripts, too."""
     return text.isascii() and text.isdigit()
@@ -41,6 +45,8 @@ def _setting(text: str) -> tuple[str, object]:
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    if name in _OWN:
+        raise click.BadParameter(f"{name} is given by {_OWN[name]}")
     words: dict[str, object] = {"true": True, "false": False, "none": None}
     if value.lower() in words:
         return name, words[value.lower()]

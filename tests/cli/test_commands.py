@@ -22,6 +22,8 @@ from kcore.cli.commands import kcore
         ("consume t -b h:1 -g g -p 0", "--partition is without it"),
         ("consume t -b h:1 -g g --from 7", "--from OFFSET is without it"),
         ("consume t -b h:1 -X nonsense", "is not NAME=VALUE"),
+        ("consume t -b h:1 -X bootstrap_servers=h:2", "bootstrap_servers is given by -b"),
+        ("consume t -b h:1 -X group_id=g", "group_id is given by -g"),
         ("consume t -b h:1 --max -1", "--max"),
         ("topics", "--bootstrap"),
         ("demo --topic t", "go together"),
