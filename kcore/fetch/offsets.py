@@ -193,11 +193,7 @@ class Lookups:
         self.due = min((_due(lookup) for lookup in self._all), default=NEVER)
 
     def _time_out(self, lookup: _Lookup) -> None:
-        names = ", ".join(
-            f"{tp.topic}-{tp.partition}"
-            + (" (no leader known)" if self._cluster.leader(tp) is None else "")
-            for tp in sorted(lookup.open)
-        )
+        names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(lookup.open))
         why = lookup.why or "no broker could be asked"
         for tp in sorted(lookup.under_way)[:1]:
             leader = self._cluster.leader(tp)

@@ -222,17 +222,6 @@ def test_p8_an_unknown_leader_is_waited_for() -> None:
     assert outcome.ended == [({T0: OffsetAndTimestamp(5, -1, -1)}, None)]
 
 
-def test_a_look_up_without_a_leader_says_so_at_its_end() -> None:
-    world = World(T0, T1, start=None)
-    world.cluster.leaders.pop(T0)
-    outcome = look_up(world, {T0: -2, T1: -2}, timeout_ms=1_000)
-    world.tick(1_000)
-    (_, error), *more = outcome.ended
-    assert not more
-    assert isinstance(error, KafkaTimeoutError)
-    assert str(error) == "no offset was found in time for t-0 (no leader known), t-1"
-
-
 def test_p8_close_ends_look_ups() -> None:
     world = World(T0, start=None)
     outcome = look_up(world, {T0: -1})
