@@ -207,7 +207,11 @@ class Consumer(Calls, Batches):
         taken = inside.taken
         try:
             with engine.guard:
-                if engine.pump.now_ms() != engine.polled_at or not self._is_at_hand:
+                if (
+                    engine.pump.now_ms() != engine.polled_at  # as below
+                    or self._batch is not None
+                    or engine.woken
+                ):
                     return None
                 one: dict[TopicPartition, list[ConsumerRecord]] | None = inside.take()
             return one
@@ -216,20 +220,15 @@ class Consumer(Calls, Batches):
                 self._take_back(engine.core.take_back_one)
             raise
 
-    @property
-    def _is_at_hand(self) -> bool:
-        """Whether a poll in the same millisecond as the one before has nothing to do but to hand
-        over.
-        """
-        return self._batch is None and not self._engine.woken
-
     def _poll_records(
         self, wait_ms: float, limit: int
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Inside the guard: what `poll` gives."""
         engine = self._engine
         core, now = engine.core, engine.pump.now_ms()
-        if now == engine.polled_at and self._is_at_hand:
+        if now == engine.polled_at and self._batch is None and not engine.woken:
+            # A poll in the same millisecond as the one before, with nothing between: there is
+            # nothing to be done but to hand over.
             more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
             if core.unsent:
                 engine.pump.drain()
