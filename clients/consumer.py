@@ -67,6 +67,7 @@ class Consumer(Calls, Batches):
         self._wish = None
         self._groupless = None
         self._inside = self._engine.core.inside
+        self._arrived = 0  # of what `_inside` has counted as taken: all, but in a call
         self._batch: Batch | None = None
         self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
         self._records: Iterator[Any] = iter(())
@@ -204,9 +205,10 @@ class Consumer(Calls, Batches):
     def _take_inside(self) -> dict[TopicPartition, list[ConsumerRecord]] | None:
         """One record, if a poll has nothing else to do."""
         engine, inside = self._engine, self._inside
-        taken = inside.taken
-        try:
+        let_in = False
+        try:  # as in `_hand_over`
             with engine.guard:
+                let_in = True
                 if (
                     engine.pump.now_ms() != engine.polled_at  # as below
                     or self._batch is not None
@@ -214,9 +216,11 @@ class Consumer(Calls, Batches):
                 ):
                     return None
                 one: dict[TopicPartition, list[ConsumerRecord]] | None = inside.take()
+                taken = inside.taken
+            self._arrived = taken
             return one
-        except BaseException:  # as in `_hand_over`
-            if inside.taken != taken:
+        except BaseException:
+            if let_in and inside.taken != self._arrived:
                 self._take_back(engine.core.take_back_one)
             raise
 
@@ -229,6 +233,7 @@ class Consumer(Calls, Batches):
         if now == engine.polled_at and self._batch is None and not engine.woken:
             # A poll in the same millisecond as the one before, with nothing between: there is
             # nothing to be done but to hand over.
+            core.hand_over()
             more: dict[TopicPartition, list[ConsumerRecord]] = core.take_records(limit, now)
             if core.unsent:
                 engine.pump.drain()
@@ -242,13 +247,16 @@ class Consumer(Calls, Batches):
         raises).
         """
         inside = self._inside
-        taken = inside.taken
+        let_in = False  # else what is being taken is another thread's
         try:
             with self._engine.guard:
-                self._engine.core.hand_over()
-                return take()
+                let_in = True
+                found = take()
+                taken = inside.taken
+            self._arrived = taken  # behind this nothing can strike
+            return found
         except BaseException:
-            if inside.taken != taken:
+            if let_in and inside.taken != self._arrived:
                 self._take_back(self._engine.core.take_back)
             raise
 
@@ -258,6 +266,7 @@ class Consumer(Calls, Batches):
             with guard:
                 self._batch, self._records = None, iter(())
                 take_back(self._engine.pump.now_ms())
+        self._arrived = self._inside.taken
 
     def _poll(self, wait_ms: float, take: Callable[[int], T], shape: Callable[[T | None], R]) -> R:
         """`shape` of what `take(now)` gives as soon as that is not empty; of None at the end of
@@ -300,6 +309,7 @@ class Consumer(Calls, Batches):
         if now - engine.stepped_at >= _READ_EVERY_MS:
             engine.step(0)
         engine.polled_at = now
+        engine.core.hand_over()  # now, as callbacks may have read meanwhile
         try:
             return take(now)
         finally:

@@ -11,6 +11,8 @@ import dis
 import random
 import signal
 import sys
+import threading
+import time
 from collections import Counter
 from functools import cache
 
@@ -209,6 +211,59 @@ def test_a_deserializer_cannot_call_back(broker):
         poll(consumer)
     assert isinstance(raised.value.__cause__, errors.ConcurrentUseError)
     assert consumer._engine.guard.inside == 0
+
+
+@pytest.mark.parametrize("read", WAYS)
+def test_what_a_callback_has_read_stays_read_though_it_raises(broker, read):
+    offsets = []
+
+    def tell(*_):
+        offsets.extend(offsets_of(read(consumer)))
+        offsets.extend(offsets_of(read(consumer)))
+        raise ZeroDivisionError
+
+    options = {"group_id": f"told of {read.__name__}", "enable_auto_commit": False}
+    with reader(broker, max_poll_records=5, **options) as consumer:
+        offsets.extend(offsets_of(poll(consumer)))
+        future = consumer.commit_async(callback=tell)
+        while not future.is_done:
+            consumer.end_offsets([T0])
+        with pytest.raises(ZeroDivisionError):
+            poll(consumer)
+        offsets.extend(offsets_of(poll(consumer)))
+    assert offsets == list(range(len(offsets)))
+
+
+def test_a_thread_that_is_refused_takes_nothing_back_of_the_one_inside(broker):
+    with reader(broker) as consumer:
+        guard = consumer._engine.guard
+        refuse = guard.refuse_busy
+        consumer.poll(timeout_ms=5_000, max_records=10)
+        consumer.seek_to_end(T0)
+        end = consumer.position(T0)
+        refused, done = [], threading.Event()
+
+        def refuse_later():
+            broker.produce("t", [(None, b"one more")])
+            assert done.wait(10)
+            refuse()
+
+        def disturb():
+            while not guard.inside:
+                time.sleep(0.001)
+            try:
+                consumer.poll()
+            except errors.ConcurrentUseError as error:
+                refused.append(error)
+
+        guard.refuse_busy = refuse_later
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        (record,) = consumer.poll(timeout_ms=10_000)[T0]
+        done.set()
+        thread.join()
+        assert len(refused) == 1
+        assert (record.offset, consumer.position(T0)) == (end, end + 1)
 
 
 @pytest.mark.slow
