@@ -59,6 +59,7 @@ class Calls(Questions):
         given = None if offsets is None else arguments.offsets_of(offsets)
         with self._engine.guard:
             engine = self._engine
+            engine.recover()
             wanted = (
                 (self._consumed() or engine.core.consumed_offsets()) if given is None else given
             )

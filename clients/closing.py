@@ -32,6 +32,7 @@ def close_engine(
     until = engine.pump.now_ms() + timeout_ms
     autocommit = autocommit and settings.enable_auto_commit
     try:
+        engine.recover()
         if bridge.inside:
             bridge.abandon()
         if autocommit and unfinished:

@@ -97,14 +97,20 @@ class Engine:
 
     def step(self, timeout_ms: float) -> Step:
         """One step of the pump, at most `timeout_ms` long, and what came of it."""
-        if self.guard.struck:
-            self.core.handle_interrupted(self.pump.now_ms())
-            self.guard.struck = False
+        self.recover()
         outcome = self.pump.step(ceil(min(max(timeout_ms, 0), STEP_MAX_MS)))
         self.stepped_at = self.pump.now_ms()
         self.collect()
         self.due_at = self.core.deadline()
         return outcome
+
+    def recover(self) -> None:
+        """Have the core begin anew what a call was struck in the middle of. Before anything is
+        asked: it ends the links, and with them what they were asked.
+        """
+        if self.guard.struck:
+            self.core.handle_interrupted(self.pump.now_ms())
+            self.guard.struck = False
 
     def collect(self) -> None:
         """Sort every event the core has."""
@@ -163,6 +169,7 @@ class Engine:
     def run(self, begin: Callable[[int], int], timeout_ms: float) -> Any:
         """Begin an operation and wait for its end: its result, or its error raised."""
         self.check_woken()
+        self.recover()
         now = self.pump.now_ms()
         operation = begin(now)
         self._expected.add(operation)

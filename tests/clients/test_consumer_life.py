@@ -117,6 +117,23 @@ def test_a_pump_that_fails_in_close_is_closed_all_the_same():
     consumer.close()
 
 
+@pytest.mark.parametrize("verb", ["close", "commit", "commit_async"])
+def test_what_follows_a_struck_call_is_asked_on_links_that_stay(verb):
+    """On those before it would be sent, and its answer thrown away with the link."""
+    consumer = assigned(group_id="g", enable_auto_commit=False)
+
+    def strike(_):
+        consumer.pump.on_step = None
+        raise KeyboardInterrupt
+
+    consumer.pump.on_step = strike
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll(timeout_ms=10_000)
+    getattr(consumer, verb)()
+    asked = consumer.core.verbs("handle_interrupted", "commit", "close")
+    assert [name for name, *_ in asked] == ["handle_interrupted", verb.removesuffix("_async")]
+
+
 # Keeper -----------------------------------------------------------------------------------------
 
 

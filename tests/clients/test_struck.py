@@ -147,9 +147,9 @@ def read_on(read, consumer, expected, places):
             offsets = [] if more is None else offsets_of(more)
             assert offsets == list(range(expected, expected + len(offsets))), at
             expected += len(offsets)
-            if expected > HELD - 2_000:
-                consumer.seek(T0, 0)
-                expected = 0
+        if expected > HELD - 2_000:
+            consumer.seek(T0, 0)
+            expected = 0
         assert consumer._engine.guard.inside == 0, at
     return outcomes
 
@@ -211,6 +211,26 @@ def test_a_deserializer_cannot_call_back(broker):
         poll(consumer)
     assert isinstance(raised.value.__cause__, errors.ConcurrentUseError)
     assert consumer._engine.guard.inside == 0
+
+
+def test_a_commit_behind_ctrl_c_comes_through(broker):
+    """Also one that is tried once."""
+    with reader(broker, group_id="behind", enable_auto_commit=False) as consumer:
+        read = offsets_of(poll(consumer))
+        consumer.commit({T0: (0, "")})  # from here on there is a link to the coordinator
+        consumer.seek_to_end(T0)
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                consumer.poll(timeout_ms=10_000)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        future = consumer.commit_async({T0: (len(read), "")})
+        while not future.is_done:
+            consumer.poll(timeout_ms=10)
+        assert future.exception is None
+        assert consumer.committed(T0) == len(read)
 
 
 @pytest.mark.parametrize("read", WAYS)
@@ -280,9 +300,9 @@ def test_a_member_of_a_group_goes_on_wherever_it_is_struck(broker):
                 offsets = offsets_of(more)
                 assert offsets[0] <= expected, at
                 expected = offsets[-1] + 1
-                if expected > HELD - 2_000:
-                    consumer.seek(T0, 0)
-                    expected = 0
+            if expected > HELD - 2_000:
+                consumer.seek(T0, 0)
+                expected = 0
             if at % 10 == 0:
                 consumer.commit(timeout_ms=5_000)
                 assert consumer.committed(T0) == expected, at
