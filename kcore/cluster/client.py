@@ -127,7 +127,8 @@ class ClientCore:
     def handle_interrupted(self, now_ms: int) -> None:
         """Something struck the program in the middle of a call of ours or of the driver (Ctrl-C):
         what of the actions was carried out nobody knows. Every link is ended, and what was asked
-        there is asked again.
+        there is asked again. So rooms ask first and then note that they wait for an answer: what
+        was noted and not asked would be waited for without end, what was asked twice is answered.
         """
         self._links.interrupt(now_ms)
         self._settle(now_ms)

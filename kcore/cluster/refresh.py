@@ -151,16 +151,17 @@ class Refresher:
         if self._answered_at is not None and not self._view.requested:
             self._equivalent = 0  # asked because of its age
         self._view.requested = False
-        self._in_flight = True
         if self._view.unnamed:
             ids, self._view.unnamed = self._view.unnamed, frozenset()
             self._links.send(
                 node, ApiKey.METADATA, lambda _: names_request(ids), self._named, now_ms
             )
+            self._in_flight = True  # behind it: see ClientCore.handle_interrupted
             return
         self._asked = self._wanted()
         self.requests += 1
         self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
+        self._in_flight = True
 
     def _named(self, answer: Answer, now_ms: int) -> None:
         """Names of ids were told, with all else about their topics. Whoever wants to keep them says

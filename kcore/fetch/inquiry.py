@@ -67,10 +67,10 @@ class Inquiry:
                 if node_id is not None:
                     by_node.setdefault(node_id, []).append(partition)
         for node_id, partitions in by_node.items():
-            for partition in partitions:
+            self._ask(node_id, partitions, now_ms)
+            for partition in partitions:  # behind it: see ClientCore.handle_interrupted
                 # Until its answer comes, or is given up.
                 partition.retry_at = now_ms + self._config.request_timeout_ms
-            self._ask(node_id, partitions, now_ms)
         self.due = min((partition.retry_at for partition in self._waiting), default=NEVER)
 
     def _leader(self, partition: Partition, now_ms: int) -> int | None:

@@ -239,14 +239,14 @@ class Lookups:
                 missing = True
                 # What was said when its link failed says more.
                 lookup.why = lookup.why or f"{_where(self._cluster, leader.node_id)} is not reached"
+        timeout_ms = min(self._config.request_timeout_ms, lookup.deadline_ms - now_ms)
+        for node_id, asked in by_node.items():
+            self._ask(lookup, node_id, asked, timeout_ms, now_ms)
+            lookup.under_way.update(asked)  # behind it: see ClientCore.handle_interrupted
         if missing:
             self._again(lookup, now_ms)
         else:
             lookup.retry_at = NEVER  # the answers say when
-        timeout_ms = min(self._config.request_timeout_ms, lookup.deadline_ms - now_ms)
-        for node_id, asked in by_node.items():
-            lookup.under_way.update(asked)
-            self._ask(lookup, node_id, asked, timeout_ms, now_ms)
 
     def _why_no_leader(self, tp: TopicPartition) -> str:
         numbers = self._cluster.partitions(tp.topic)

@@ -249,7 +249,6 @@ class Committer:
         sent = self._membership.generation if operation.stamps is not None else Generation()
         instance_id = None if operation.stamps is None else self._ctx.config.group_instance_id
         written = self._write(offsets)
-        operation.in_flight = True
 
         def build(version: int) -> Message:
             return OffsetCommitRequest(
@@ -285,6 +284,7 @@ class Committer:
             max_version=None if all(written.ids.values()) else TOPIC_ID_VERSION - 1,
             standing=repeated,
         )
+        operation.in_flight = True  # behind it: see ClientCore.handle_interrupted
 
     def _write(self, offsets: Offsets) -> _Written:
         """What to say of these offsets; kept for the next time."""

@@ -225,7 +225,6 @@ class ConsumerHeartbeats:
         config, count, sent = ctx.config, membership.count, membership.generation
         joining = membership.state is ConsumerState.JOINING
         fields = self._news()
-        ctx.timers.set(Timer.HEARTBEAT, now_ms + (self._interval_ms or config.request_timeout_ms))
 
         def build(version: int) -> Message:
             own = not joining or version >= _OWN_ID_VERSION
@@ -258,7 +257,6 @@ class ConsumerHeartbeats:
         # What says nothing is the same bytes every time, and mostly so is what it is answered with.
         repeats = not fields and membership.state is ConsumerState.STABLE
         repeated = self._repeated
-        self._busy = not repeats
         self._coordinator.ask(
             ApiKey.CONSUMER_GROUP_HEARTBEAT,
             repeated.ask(sent, build, taken) if repeats else build,
@@ -266,6 +264,9 @@ class ConsumerHeartbeats:
             now_ms,
             standing=repeated if repeats else None,
         )
+        # Behind it: see ClientCore.handle_interrupted.
+        self._busy = not repeats
+        ctx.timers.set(Timer.HEARTBEAT, now_ms + (self._interval_ms or config.request_timeout_ms))
         self.on_sent()
 
     def _news(self) -> dict[str, Any]:

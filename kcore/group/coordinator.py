@@ -161,8 +161,8 @@ class Coordinator:
         if node is None:
             self._failed(NodeNotReadyError("no broker can be asked for the coordinator"), now_ms)
             return
-        self._looking = True
         self._ctx.network.send(node, ApiKey.FIND_COORDINATOR, self._build, self._answered, now_ms)
+        self._looking = True  # behind it: see ClientCore.handle_interrupted
 
     def _build(self, version: int) -> Message:
         group_id = self._ctx.config.group_id

@@ -89,7 +89,6 @@ class CommittedFetcher:
             return
         ids = {tp.topic: self._ctx.cluster.topic_id(tp.topic) for tp in partitions}
         config, asker = self._ctx.config, self._membership.asker
-        operation.in_flight = True
 
         def build(version: int) -> Message:
             stable = config.require_stable and version >= _STABLE_VERSION
@@ -106,6 +105,7 @@ class CommittedFetcher:
             now_ms,
             max_version=None if all(ids.values()) else TOPIC_ID_VERSION - 1,
         )
+        operation.in_flight = True  # behind it: see ClientCore.handle_interrupted
 
     def _answered(
         self, operation: FetchOperation, ids: dict[str, bytes | None], answer: Answer, now_ms: int

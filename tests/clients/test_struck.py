@@ -14,12 +14,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 
 import pyarrow
 import pytest
 
 from kcore import Consumer, TopicPartition, errors
+from kcore.cluster.links import Links
 from kcore.embedded import EmbeddedBroker
 
 T0 = TopicPartition("t", 0)
@@ -231,6 +233,51 @@ def test_a_commit_behind_ctrl_c_comes_through(broker):
             consumer.poll(timeout_ms=10)
         assert future.exception is None
         assert consumer.committed(T0) == len(read)
+
+
+ASKED = ["METADATA", "FIND_COORDINATOR", "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "OFFSET_FETCH"]
+ASKED += ["CONSUMER_GROUP_HEARTBEAT", "LIST_OFFSETS", "FETCH", "OFFSET_COMMIT"]
+ONLY = {
+    "classic": ["JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT"],
+    "consumer": ["CONSUMER_GROUP_HEARTBEAT"],
+}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("api", ASKED)
+def test_what_was_about_to_be_asked_is_asked(broker, monkeypatch, protocol, api):
+    """Struck between a decision to ask and asking: nobody waits for the answer without end."""
+    options = {"group_id": f"{api} of {protocol}", "group_protocol": protocol}
+    options["api_version"] = (4, 0)  # or the constructor would ask some of it
+    made = set(ASKED) - set(ONLY["consumer" if protocol == "classic" else "classic"])
+    if protocol == "classic":
+        options["heartbeat_interval_ms"] = 20
+    send, left = Links.send, [api]
+
+    def strike(links, key, asked, *given, **how):
+        if asked.name in left:
+            left.remove(asked.name)
+            raise KeyboardInterrupt
+        send(links, key, asked, *given, **how)
+
+    with reader(broker, assigned=False, auto_commit_interval_ms=10, **options) as consumer:
+        monkeypatch.setattr(Links, "send", strike)
+        with suppress(KeyboardInterrupt):
+            consumer.subscribe(["t"])
+        consumer.subscribe(["t"])
+        found = []
+        for _ in range(30):
+            with suppress(KeyboardInterrupt):
+                found += offsets_of(consumer.poll(timeout_ms=100) or {T0: []})
+        assert found[:1] == [0]
+        consumer.seek_to_end(T0)
+        for _ in range(5):
+            with suppress(KeyboardInterrupt):
+                consumer.poll(timeout_ms=50)
+        assert left == ([] if api in made else [api])
+        begun = time.monotonic()
+        consumer.close(timeout_ms=8_000)
+        assert time.monotonic() - begun < 7  # of the 8 that it would take
 
 
 @pytest.mark.parametrize("read", WAYS)
