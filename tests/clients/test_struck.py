@@ -235,12 +235,9 @@ def test_a_commit_behind_ctrl_c_comes_through(broker):
         assert consumer.committed(T0) == len(read)
 
 
-ASKED = ["METADATA", "FIND_COORDINATOR", "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "OFFSET_FETCH"]
+ASKED = ["METADATA", "FIND_COORDINATOR", "JOIN_GROUP", "HEARTBEAT", "OFFSET_FETCH"]
 ASKED += ["CONSUMER_GROUP_HEARTBEAT", "LIST_OFFSETS", "FETCH", "OFFSET_COMMIT"]
-ONLY = {
-    "classic": ["JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT"],
-    "consumer": ["CONSUMER_GROUP_HEARTBEAT"],
-}
+ONLY = {"classic": ["JOIN_GROUP", "HEARTBEAT"], "consumer": ["CONSUMER_GROUP_HEARTBEAT"]}
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
