@@ -131,6 +131,13 @@ def create_topics(peer):
     twice = creating(peer.name("twice"))
     twice.topics *= 2
     peer.ask(twice, 4)
+    alike = creating(peer.name("al.ike"))
+    alike.topics += creating(peer.name("al_ike")).topics
+    peer.ask(alike, 4, note="names alike but for a dot, in one request")
+    for name in ("al.ike", "al_ike"):
+        peer.ask(creating(peer.name(name)), 4, note=f"{name} after both")
+    peer.ask(creating(peer.name("a_like")), 4)
+    peer.ask(creating(peer.name("a.like")), 4, note="alike to one that there is")
     peer.ask(m.CreateTopicsRequest(topics=[]), 4)
 
 
