@@ -1,7 +1,7 @@
 """`AsyncConsumer`: aiokafka's AIOKafkaConsumer over the sans-IO core, driven by the running loop.
 
 Everything happens in the loop's own thread: sockets are its readers and writers, deadlines its
-timers (`looping.py`). A call that asks the cluster begins an operation and awaits its end.
+timers (`turns.py`). A call that asks the cluster begins an operation and awaits its end.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS, Engine
 from kcore.clients.log import Log
-from kcore.clients.looping import READS_PER_TURN, LoopDriver, LoopGuard, running
+from kcore.clients.looping import LoopDriver, LoopGuard
 from kcore.clients.opening import open_tls, socket_options
 from kcore.clients.questions import EARLIEST, LATEST, Question
 from kcore.clients.reporting import Reporter
+from kcore.clients.turns import READS_PER_TURN, running
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     ConcurrentUseError,
@@ -132,7 +133,8 @@ class AsyncConsumer(AsyncReading):
             self._called_at = self._driver.now_ms()
             self._thread = threading.get_ident()
             self._guard.bind(loop)
-            self._driver.bind(loop, weakref.WeakMethod(self._attend))
+            self._driver.attended_by(weakref.WeakMethod(self._attend))
+            self._driver.bind(loop)
 
     async def _assigned(self, limit_ms: float) -> None:
         """Wait until there is an assignment and the listener knows it."""

@@ -15,9 +15,10 @@ from kcore.clients import arguments
 from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.batches import ArrowWish
 from kcore.clients.guard import CLOSED
-from kcore.clients.looping import RECORDS_PER_TURN, LoopDriver, LoopGuard
+from kcore.clients.looping import LoopDriver, LoopGuard
 from kcore.clients.questions import Questions
 from kcore.clients.rebalance import INSIDE
+from kcore.clients.turns import RECORDS_PER_TURN
 from kcore.errors import ConsumerStoppedError, IllegalStateError, KafkaError
 from kcore.structs import TopicPartition
 
@@ -86,7 +87,7 @@ class AsyncReading(Questions):
         def take(now_ms: int) -> dict[TopicPartition, list[ConsumerRecord]]:
             taken: dict[TopicPartition, list[ConsumerRecord]]
             taken = core.take_records(limit, now_ms, only)
-            self._driver.handed(sum(map(len, taken.values())))
+            self._driver.passed(sum(map(len, taken.values())))
             return taken
 
         return await self._read(take, wait_ms, only) or {}
@@ -119,7 +120,7 @@ class AsyncReading(Questions):
 
         def take(now_ms: int) -> Any:
             taken = wish.take(self._engine, now_ms, only)
-            self._driver.handed(RECORDS_PER_TURN if taken.rows else 0)
+            self._driver.passed(RECORDS_PER_TURN if taken.rows else 0)
             return taken
 
         return wish.batch(await self._read(take, wait_ms, only))
@@ -154,7 +155,7 @@ class AsyncReading(Questions):
         while True:
             found = await self._read(take, float("inf"), only)
             if found:
-                driver.handed(driver.grant())
+                driver.passed(driver.grant())
                 return found[0]
 
     # Reading ------------------------------------------------------------------------------------

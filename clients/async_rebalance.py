@@ -13,8 +13,9 @@ from inspect import isawaitable
 from typing import Any
 
 from kcore.clients.engine import Engine, Rebalance
-from kcore.clients.looping import LoopDriver, running
+from kcore.clients.looping import LoopDriver
 from kcore.clients.rebalance import call_listener, check_listener
+from kcore.clients.turns import running
 from kcore.errors import KafkaError
 
 

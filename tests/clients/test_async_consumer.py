@@ -12,7 +12,7 @@ from async_consumers import Seen, consumer, fill, options, run, ticking
 from leftovers import COLLECTED
 
 from kcore import AsyncConsumer, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition, errors
-from kcore.clients.looping import RECORDS_PER_TURN
+from kcore.clients.turns import RECORDS_PER_TURN
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = COLLECTED

@@ -1,0 +1,225 @@
+"""A pump that an asyncio loop turns when there is cause: what readers and writers have in common.
+
+A socket is ready, an alarm rings (the core's deadline), a verb has left something behind: each is a
+call of `turn`, which makes one step of the pump, sorts what came of it, and wakes the tasks that
+wait. Between turns nothing runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from kcore.errors import ConcurrentUseError
+from kcore.timers import NEVER
+from kcore.transports import Pump
+from kcore.transports.asyncio_driver import AsyncioTransport
+
+# Handed over without a turn of the loop between, at most; or for so long (5 ms are noticed).
+RECORDS_PER_TURN = 500
+TURN_MS = 4
+# Reads of one link in a turn: the loop comes back by itself while there is more.
+READS_PER_TURN = 2
+# A wait ends after so long, so that whoever waits looks at the clock.
+WAIT_MAX_MS = 1_000
+
+
+def running() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread, if one does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+class Place:
+    """Where a client lives: its loop, or the loop's thread while the loop does not run."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """There is no other one from here on."""
+        self._loop, self._thread = loop, threading.get_ident()
+
+    def check(self) -> None:
+        """ConcurrentUseError in another thread or loop."""
+        loop = self._loop
+        if loop is None or running() is loop:
+            return
+        if loop.is_closed():
+            raise ConcurrentUseError(
+                f"the event loop that the {self._what} was started on is closed"
+            )
+        if running() is not None or threading.get_ident() != self._thread or loop.is_running():
+            raise ConcurrentUseError(
+                f"the {self._what} belongs to the event loop that it was started on: call it from "
+                "there (asyncio.run_coroutine_threadsafe, loop.call_soon_threadsafe)"
+            )
+
+
+class LoopTurns:
+    """See the module's text. It does nothing before `bind`. loop: bound to it."""
+
+    def __init__(self, pump: Pump, transport: AsyncioTransport) -> None:
+        self._pump = pump
+        self._transport = transport
+        self.now_ms = pump.now_ms
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.closed = False
+        # Since the loop had its turn: records that passed, and when that began. The mark is what
+        # the next turn takes away; None: nothing has passed in this one.
+        self._mark: asyncio.Handle | None = None
+        self._passed = 0
+        self._began_at = 0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = NEVER
+        self._soon: asyncio.Handle | None = None
+        self._waiters: dict[asyncio.Future[None], None] = {}  # woken in the order they came
+
+    def _step(self) -> bool:
+        """One step of the pump, and what came of it. Whether anything did."""
+        raise NotImplementedError
+
+    def _attend(self) -> None:
+        """What is called behind each turn that brought anything."""
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin, in this loop."""
+        self.loop = loop
+        self._transport.bind(loop, self.turn)
+        self.obey()
+
+    # Turns --------------------------------------------------------------------------------------
+
+    def obey(self) -> None:
+        """Obey the core; what is left to be done is the next turn's."""
+        if self.loop is not None and not self.closed:
+            self._pump.drain()
+            self._settle()
+
+    def turn_soon(self) -> None:
+        """A turn when what runs now has let go of the loop."""
+        if self._soon is None and self.loop is not None and not self.closed:
+            self._soon = self.loop.call_soon(self.turn)
+
+    def turn(self) -> None:
+        """Feed the core what has come, and tell whoever waits."""
+        self._soon = None
+        if self.closed:
+            return
+        if self._step() and not self.closed:
+            self.wake()
+            self._attend()
+        if not self.closed:
+            self._settle()
+
+    def _settle(self) -> None:
+        """See to it that the next turn comes when it is due."""
+        loop = self.loop
+        assert loop is not None
+        if self._pump.restless:
+            self.turn_soon()
+        # An alarm that rings too early only sets the next one: most deadlines are put off.
+        due = self._pump.core.deadline()
+        if due < self._alarm_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            wait_s = max(due - self.now_ms(), 0) / 1000
+            self._alarm_at = due
+            self._alarm = loop.call_later(wait_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm, self._alarm_at = None, NEVER
+        self.turn()
+
+    # Waiting ------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Something has come: whoever waits looks again."""
+        if self._waiters:
+            for waiter in self._waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self._waiters.clear()
+
+    async def news(self, timeout_ms: float) -> None:
+        """Wait for the next turn that brings anything, at most so long."""
+        loop = self.loop
+        assert loop is not None
+        waiter: asyncio.Future[None] = loop.create_future()
+        self._waiters[waiter] = None
+        handle = loop.call_later(min(timeout_ms, WAIT_MAX_MS) / 1000, _end, waiter)
+        try:
+            await waiter
+        finally:
+            handle.cancel()
+            self._waiters.pop(waiter, None)
+
+    async def until(self, done: Callable[[], Any], timeout_ms: float) -> bool:
+        """Wait until `done()`; False if the time ends first, or all is closed."""
+        until = self.now_ms() + timeout_ms
+        while not done():
+            left = until - self.now_ms()
+            if left <= 0 or self.closed:
+                return False
+            await self.news(left)
+        return True
+
+    # The others' turn ---------------------------------------------------------------------------
+
+    def passed(self, records: int) -> None:
+        """So many records went by, or are as good as that."""
+        if self._mark is None and records and self.loop is not None:
+            self._mark = self.loop.call_soon(self._turned)
+            self._began_at = self.now_ms()
+        self._passed += records
+
+    def _turned(self) -> None:
+        """The loop has its turn, or is about to end."""
+        self._mark = None
+        self._passed = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether the rest of the program must have its turn before more goes by."""
+        return self._mark is not None and (
+            self._passed >= RECORDS_PER_TURN or self.now_ms() - self._began_at >= TURN_MS
+        )
+
+    @staticmethod
+    async def breathe() -> None:
+        """Let the loop make a turn: sockets are read, other tasks run."""
+        await asyncio.sleep(0)
+
+    # The end ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close all sockets, let go of the loop; who waits is woken."""
+        self.closed = True
+        for handle in (self._alarm, self._soon):
+            if handle is not None:
+                handle.cancel()
+        self._alarm = self._soon = None
+        self._pump.close()
+        self.wake()
+
+    def abandon(self) -> None:
+        """`close` from wherever the garbage was collected, which may be in the middle of a turn."""
+        loop = self.loop
+        if loop is None or loop.is_closed():
+            self.close()
+            return
+        try:
+            loop.call_soon_threadsafe(self.close)
+        except RuntimeError:  # closed in this moment
+            self.close()
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
