@@ -8,25 +8,17 @@ in the courier, without the lock.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from kcore import transports
-from kcore.clients.reporting import Reporter
-from kcore.errors import ForkedError, KafkaError, ProducerClosed
-from kcore.events import Closed, ErrorRaised, OperationCompleted
+from kcore.clients.dispatch import Dispatch
+from kcore.errors import KafkaError
 from kcore.limits import MAX_TIMEOUT_MS
-from kcore.produce.events import RecordsDelivered
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
 
 log = logging.getLogger("kcore.producer")
-
-_FORKED = (
-    "the producer was made before a fork: its connections belong to the parent process; "
-    "make another one in the child"
-)
 
 
 def _always() -> bool:
@@ -56,27 +48,19 @@ class YieldingTransport:
         return getattr(self._transport, name)
 
 
-class Courier:
+class Courier(Dispatch):
     """See the module's text. `lock` is re-entrant."""
 
     def __init__(self, core: Any, transport: Any, tls: Any, tokens: Any, name: str) -> None:
-        self.core = core
+        super().__init__(core, name)
         self.lock = make_lock(transport.name)
-        self.stopped = False  # `check` raises
-        self.lost = 0  # records held when that was so
-        self._failed = ""  # why the thread has ended, if nobody asked it to
         self._name = transport.name
         self._transport = YieldingTransport(transport, self.lock)
         self._pump = transports.Pump(core, self._transport, tls=tls, tokens=tokens)
-        self._reporter = Reporter(name)
-        self.errors_seen = 0
-        self._errors: deque[tuple[int, KafkaError]] = deque(maxlen=100)
-        self._results: dict[int, OperationCompleted] = {}
+        self.now_ms = self._pump.now_ms
         self._bells: dict[Any, Callable[[], bool]] = {}  # rung after each turn that may help
         self._waiting: dict[Any, None] = {}  # of everybody who waits, rung at the end
-        self._closed = False
         self._abandoned = False
-        self._forked = False
         self._inside: object = None  # the courier's thread or greenlet
         release_in_child(self)
         run_aside(transport.name, "kcore-producer", self._run)
@@ -112,11 +96,7 @@ class Courier:
         with self.lock:
             self._failed = why
             self.stopped = True
-            calls = []
-            for batch in self.core.give_up(KafkaError(why)):
-                self.lost += batch.record_count
-                for waiter in batch.waiters:
-                    calls += waiter.settle(batch)
+            calls = self.give_up(KafkaError(why))
         self._call(calls)
 
     def _turn(self, timeout_ms: int | None = None) -> list[Callable[[], object]]:
@@ -131,30 +111,18 @@ class Courier:
 
     def _collect(self) -> list[Callable[[], object]]:
         """Sort what the core has said; the calls that are to be made without the lock."""
-        calls: list[Callable[[], object]] = []
-        event = self.core.next_event()
-        if event is None:
-            return calls
-        while event is not None:
-            if type(event) is RecordsDelivered:
-                for waiter in event.batch.waiters:
-                    calls += waiter.settle(event.batch)
-            elif type(event) is OperationCompleted:
-                self._results[event.operation] = event
-            else:
-                if type(event) is ErrorRaised:
-                    self.errors_seen += 1
-                    self._errors.append((self.errors_seen, event.error))
-                elif type(event) is Closed:
-                    self._closed = self.stopped = True
-                    self._pump.drain()
-                    self._pump.close()
-                self._reporter.report(event, self._pump.now_ms())
-            event = self.core.next_event()
+        calls = self.sort()
+        if calls is None:
+            return []
         for bell, may_help in self._bells.items():
             if may_help():
                 bell.set()
         return calls
+
+    def _end(self) -> None:
+        self._closed = self.stopped = True
+        self._pump.drain()
+        self._pump.close()
 
     def _call(self, calls: list[Callable[[], object]]) -> None:
         for call in calls:
@@ -163,39 +131,12 @@ class Courier:
             except (Exception, SystemExit):  # whatever it is, other records go on
                 log.exception("a callback of a delivered record failed")
 
-    @property
-    def attempts(self) -> dict[str, str]:
-        """Why addresses could not be reached, as last seen."""
-        return self._reporter.attempts
-
     # Others ----------------------------------------------------------------------------------
-
-    def now_ms(self) -> int:
-        """The clock of the core."""
-        return self._pump.now_ms()
-
-    def check(self) -> None:
-        """ProducerClosed, ForkedError, or what ended the courier."""
-        self.check_process()
-        if self._failed:
-            raise KafkaError(self._failed)  # a new one: a traceback keeps its callers alive
-        if self._closed:
-            raise ProducerClosed("the producer is closed")
-
-    def check_process(self) -> None:
-        """ForkedError: this is the child of a fork, where nobody hears what becomes of records."""
-        if self._forked:
-            raise ForkedError(_FORKED)
 
     @property
     def inside(self) -> bool:
         """Whether the caller is a callback, which the courier runs."""
         return current(self._name) == self._inside
-
-    @property
-    def over(self) -> bool:
-        """Whether everything is closed."""
-        return self._closed
 
     def nudge(self) -> None:
         """With the lock held: if something was begun, do not wait for the network meanwhile."""
@@ -210,16 +151,6 @@ class Courier:
         """
         self._abandoned = True
         self._pump.wakeup()
-
-    def raise_errors(self, seen: int) -> None:
-        """Raise what the cluster has said against us since `errors_seen` was so much."""
-        for number, error in self._errors:
-            if number > seen:
-                raise error
-
-    def result(self, operation: int) -> OperationCompleted | None:
-        """The end of an operation, if it is there; given once."""
-        return self._results.pop(operation, None)
 
     def wait(
         self,
@@ -277,6 +208,5 @@ class Courier:
 
     def forked(self) -> None:
         """In the child of a fork: there is no thread here, and the lock may be held for ever."""
-        self._forked = not self._closed  # what is over may be looked at here, too
-        self._closed = self.stopped = True
+        super().forked()
         self.lock = make_lock(self._name)

@@ -7,7 +7,6 @@ rest. Every method may be called from any thread.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import time_ns
 from types import TracebackType
@@ -18,8 +17,8 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
 from kcore.clients.farewell import see_off
-from kcore.clients.opening import nobody_answered, open_tls, open_tokens, open_transport
-from kcore.clients.partitioners import chooser
+from kcore.clients.opening import open_tls, open_tokens, open_transport
+from kcore.clients.packing import Headers, Packing, Record, why_held_up
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
@@ -36,9 +35,6 @@ _CLOSE_S_MAX = 9_223_372.0
 _GRACE_S = 2.0
 _now_ms = transports.monotonic_ms
 
-_Field = bytes | bytearray | memoryview | None
-Headers = Sequence[tuple[str, bytes | None]]
-
 
 class Producer(Transactions):
     """Writes records to topics of a Kafka cluster.
@@ -53,20 +49,15 @@ class Producer(Transactions):
 
     def __init__(self, **options: Any) -> None:
         self._settings = ProducerConfig.from_options(options)
-        self._serialize_key = _normal_form(self._settings.key_serializer)
-        self._serialize_value = _normal_form(self._settings.value_serializer)
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
         self._farewell = see_off(self, self._courier, self._settings.client_id)
         self._door = Door(self._core.intake, self._courier.lock, RecordFuture, self._courier)
         self._take = self._door.send
-        self._legal_topics: set[str] = set()
-        self._choose = None
-        if self._settings.partitioner is not None:
-            self._choose = chooser(
-                self._settings.partitioner, self.partitions_for, self._core.available_partitions
-            )
-        self._is_plain = not (self._serialize_key or self._serialize_value or self._choose)
+        self._packing = Packing(
+            self._settings, self.partitions_for, self._core.available_partitions
+        )
+        self._is_plain = self._packing.is_plain
         self.config: dict[str, object] = self._settings.as_mapping()
         if self._settings.api_version is None:
             try:
@@ -100,13 +91,8 @@ class Producer(Transactions):
             return bool(ended)
 
         courier.wait(done, timeout_ms / 1000 + _GRACE_S)
-        error = ended[0].error if ended else None
-        if isinstance(error, KafkaTimeoutError) or not ended:
-            raise nobody_answered(
-                self._settings.bootstrap_servers, courier.attempts, timeout_ms
-            ) from error
-        if error is not None:
-            raise error
+        servers = self._settings.bootstrap_servers
+        courier.check_answered(ended[0] if ended else None, servers, timeout_ms)
         release = core.broker_api_version()
         if release is not None:
             self.config["api_version"] = release
@@ -155,30 +141,14 @@ class Producer(Transactions):
         timestamp_ms: int,
     ) -> RecordFuture:
         """Check and serialize a record, then take it, at once or when that can be done."""
-        if topic not in self._legal_topics:
-            self._legal_topics.add(arguments.topic_name(topic))
-        timestamp_ms = arguments.record_time(timestamp_ms)
-        if partition is not None:
-            partition = arguments.partition_number(partition)
-        given = headers if type(headers) is list else list(headers or ())
-        raw_key, raw_value = key, value
-        if self._serialize_key is not None:
-            key = self._serialize_key(topic, given, key)
-        if self._serialize_value is not None:
-            value = self._serialize_value(topic, given, value)
-        if type(key) is not bytes and key is not None:
-            key = _bytes("key", key)
-        if type(value) is not bytes and value is not None:
-            value = _bytes("value", value)
-        if partition is None and self._choose is not None:
-            partition = self._choose(topic, raw_key, key, raw_value, value)
-        future = self._take(topic, key, value, given, partition, timestamp_ms)
+        record = self._packing.pack(topic, key, value, headers, partition, timestamp_ms)
+        future = self._take(*record)
         if future is None:
-            taken = self._append((topic, key, value, given, partition, timestamp_ms))
-            future = self._door.ticket(*taken, key, value, given, timestamp_ms)
+            _, key, value, given, _, timestamp_ms = record
+            future = self._door.ticket(*self._append(record), key, value, given, timestamp_ms)
         return future
 
-    def _append(self, record: tuple[Any, ...]) -> tuple[Any, int]:
+    def _append(self, record: Record) -> tuple[Any, int]:
         """Take what is no more than one of many: its batch and its number there."""
         courier, core = self._courier, self._core
         with courier.lock:
@@ -186,41 +156,28 @@ class Producer(Transactions):
             courier.nudge()
         return self._append_later(record) if taken is None else taken
 
-    def _append_later(self, record: tuple[Any, ...]) -> tuple[Any, int]:
+    def _append_later(self, record: Record) -> tuple[Any, int]:
         """The record could not be taken: wait until it can be."""
         courier, core = self._courier, self._core
         taken: list[tuple[Any, int]] = []
-        seen = courier.errors_seen
+        seen, held_up = courier.errors_seen, ""
 
         def attempt() -> bool:
+            nonlocal held_up
             courier.check()
             courier.raise_errors(seen)
             found = core.append(*record, _now_ms())
             courier.nudge()
+            held_up = core.held_up
             if found is not None:
                 taken.append(found)
             return bool(taken)
 
         limit_ms = self._settings.max_block_ms
         if not courier.wait(attempt, limit_ms / 1000):
-            why = self._why_held_up(record[0], limit_ms, record[4])
+            why = why_held_up(core, self._settings, held_up, record[0], record[4])
             raise KafkaTimeoutError(why, timeout_ms=limit_ms)
         return taken[0]
-
-    def _why_held_up(self, topic: str, limit_ms: int, partition: int | None = None) -> str:
-        if self._core.held_up == "memory":
-            held, limit = self._core.held_bytes, self._settings.buffer_memory
-            return (
-                f"no room for a record within max_block_ms={limit_ms}: {held} of "
-                f"buffer_memory={limit} bytes wait to be delivered"
-            )
-        reason = "no broker can be reached"
-        if self._core.connected:
-            reason = "the cluster does not have it (and does not make it)"
-        what = f"topic {topic}"
-        if self._core.held_up == "partition":
-            what = f"partition {'of a row' if partition is None else partition} of topic {topic}"
-        return f"{what} is not known within max_block_ms={limit_ms}: {reason}"
 
     def send_arrow(self, data: object, topic: str | None = None) -> TableFuture:
         """Take every row of a table, to be delivered soon, without an object a row.
@@ -234,7 +191,7 @@ class Producer(Transactions):
         not such a table. RecordTooLargeError, IllegalArgumentError: a row that cannot be sent, by
         its number. The rest is told by the future.
         """
-        return send_table(self._courier, self._settings, self._why_held_up, data, topic)
+        return send_table(self._courier, self._settings, data, topic)
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now, and wait (at most `timeout` seconds) until all of it is over.
@@ -247,6 +204,8 @@ class Producer(Transactions):
             operation = core.flush(courier.now_ms())
             courier.nudge()
         if not courier.wait(lambda: courier.result(operation) is not None, timeout):
+            with courier.lock:
+                courier.forget(operation)
             raise KafkaTimeoutError(f"not everything was delivered within {timeout} s")
 
     def partitions_for(self, topic: str) -> set[int]:
@@ -264,7 +223,7 @@ class Producer(Transactions):
             return bool(found)
 
         if not courier.wait(attempt, self._settings.max_block_ms / 1000):
-            raise KafkaTimeoutError(self._why_held_up(name, self._settings.max_block_ms))
+            raise KafkaTimeoutError(why_held_up(core, self._settings, "metadata", name))
         return set(found)
 
     def bootstrap_connected(self) -> bool:
@@ -302,10 +261,8 @@ class Producer(Transactions):
             raise
         except ProducerClosed:
             return
-        except KafkaError as error:
-            lost, courier.lost = courier.lost, 0
-            if lost:
-                raise KafkaError(f"{lost} records were not delivered: {error}") from None
+        except KafkaError:
+            courier.check_nothing_lost()
             return
         limit = _CLOSE_S_MAX if timeout is None else max(0.0, timeout)
         with courier.lock:
@@ -313,10 +270,7 @@ class Producer(Transactions):
             courier.nudge()
         if not courier.inside:
             courier.wait(lambda: courier.over, limit + _GRACE_S)
-        for serializer in (self._settings.key_serializer, self._settings.value_serializer):
-            close = getattr(serializer, "close", None)
-            if callable(close):
-                close()
+        self._packing.close()
 
     def __enter__(self) -> Self:
         return self
@@ -334,21 +288,3 @@ class Producer(Transactions):
         raise TypeError(
             "a Producer cannot be pickled: it holds connections; pickle its options instead"
         )
-
-
-def _normal_form(serializer: Any) -> Callable[[str, Any, Any], Any] | None:
-    """One call for both kinds; None stays None."""
-    if serializer is None:
-        return None
-    method: Callable[[str, Any, Any], Any] | None = getattr(serializer, "serialize", None)
-    if method is not None:
-        return method
-    return lambda _topic, _headers, data: serializer(data)
-
-
-def _bytes(name: str, data: Any) -> bytes:
-    if isinstance(data, (bytes, bytearray, memoryview)):
-        return bytes(data)
-    raise TypeError(
-        f"{name}: bytes or None, not {type(data).__name__}: give a {name}_serializer, or encode it"
-    )

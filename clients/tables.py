@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kcore.clients import arguments
+from kcore.clients.packing import why_held_up
 from kcore.errors import (
     IllegalArgumentError,
     KafkaTimeoutError,
@@ -20,6 +21,7 @@ from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kcore.clients.courier import Courier
+    from kcore.clients.dispatch import Dispatch
     from kcore.producer.config import ProducerConfig
 
 
@@ -63,34 +65,99 @@ class TableFuture:
         return self._delivery.partitions
 
 
-def send_table(
-    courier: Courier,
+class Pour:
+    """Rows of one topic that go into batches, as there is room for them.
+
+    span: the first row, and the one behind the last. rows_max: of one attempt; None: no matter.
+    held_up: why the last one took nothing.
+    """
+
+    def __init__(
+        self,
+        courier: Dispatch,
+        rows: Rows,
+        topic: str,
+        span: tuple[int, int],
+        delivery: RowsDelivery,
+        rows_max: int | None,
+    ) -> None:
+        self.topic = topic
+        self._courier = courier
+        self._rows = rows
+        self._row, self._end = span
+        self._delivery = delivery
+        self._rows_max = rows_max
+        self._seen = courier.errors_seen
+        self.held_up = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether every row was taken."""
+        return self._row == self._end
+
+    def attempt(self) -> bool:
+        """Take what there is room for; False: nothing. What cannot be sent is raised."""
+        courier, row, end = self._courier, self._row, self._end
+        courier.check()
+        courier.raise_errors(self._seen)
+        if self._rows_max is not None:
+            end = min(end, row + self._rows_max)
+        wall_ms = time.time_ns() // 1_000_000
+        self._row = courier.core.append_rows(
+            self._rows, self.topic, row, end, self._delivery, courier.now_ms(), wall_ms=wall_ms
+        )
+        courier.nudge()
+        self.held_up = courier.core.held_up
+        return self._row > row or self.done
+
+    def may_help(self) -> bool:
+        """Whether another attempt may come to more than the last."""
+        return bool(self._courier.core.takes_rows) or self._courier.errors_seen > self._seen
+
+
+def pours(
+    courier: Dispatch,
     settings: ProducerConfig,
-    why_held_up: Callable[[str, int], str],
     data: object,
     topic: str | None,
-) -> TableFuture:
-    """Take every row of `data`; see Producer.send_arrow."""
+    delivery: RowsDelivery,
+    rows_max: int | None = None,
+) -> Iterator[Pour]:
+    """The rows of `data`, topic by topic; each is to be done before the next is asked for. Errors
+    are those of Producer.send_arrow.
+    """
     if settings.partitioner is not None:
         raise UsageError(
             "send_arrow chooses partitions as Java's default: with a partitioner of your own, "
             "give a column `partition`"
         )
     name = None if topic is None else arguments.topic_name(topic)
-    delivery = RowsDelivery()
     before = 0
+    for rows in read_rows(data):
+        _check(rows, settings, name, before)
+        begin = 0
+        while begin < rows.length:
+            target, end = (name, rows.length) if name is not None else rows.topic_run(begin)
+            if target is None:
+                raise IllegalArgumentError(f"row {before + begin} has no topic")
+            target = arguments.topic_name(target)
+            yield Pour(courier, rows, target, (begin, end), delivery, rows_max)
+            begin = end
+        before += rows.length
+
+
+def send_table(
+    courier: Courier, settings: ProducerConfig, data: object, topic: str | None
+) -> TableFuture:
+    """Take every row of `data`, waiting for room as often as it needs; see Producer.send_arrow."""
+    delivery = RowsDelivery()
+    limit_ms = settings.max_block_ms
     try:
-        for rows in read_rows(data):
-            _check(rows, settings, name, before)
-            begin = 0
-            while begin < rows.length:
-                target, end = (name, rows.length) if name is not None else rows.topic_run(begin)
-                if target is None:
-                    raise IllegalArgumentError(f"row {before + begin} has no topic")
-                target = arguments.topic_name(target)
-                _pour(courier, settings, why_held_up, rows, target, (begin, end), delivery)
-                begin = end
-            before += rows.length
+        for pour in pours(courier, settings, data, topic, delivery):
+            while not pour.done:
+                if not courier.wait(pour.attempt, limit_ms / 1000, may_help=pour.may_help):
+                    why = why_held_up(courier.core, settings, pour.held_up, pour.topic)
+                    raise KafkaTimeoutError(why, timeout_ms=limit_ms)
     finally:
         with courier.lock:
             delivery.complete = True
@@ -111,37 +178,3 @@ def _check(rows: Rows, settings: ProducerConfig, topic: str | None, before: int)
             f"max_request_size={settings.max_request_size} or "
             f"buffer_memory={settings.buffer_memory}"
         )
-
-
-def _pour(
-    courier: Courier,
-    settings: ProducerConfig,
-    why_held_up: Callable[[str, int], str],
-    rows: Rows,
-    topic: str,
-    span: tuple[int, int],
-    delivery: RowsDelivery,
-) -> None:
-    """Take rows of one topic, waiting for room as often as it needs."""
-    core = courier.core
-    row, end = span
-    seen = courier.errors_seen
-
-    def attempt() -> bool:
-        nonlocal row
-        courier.check()
-        courier.raise_errors(seen)
-        before = row
-        row = core.append_rows(
-            rows, topic, row, end, delivery, courier.now_ms(), wall_ms=time.time_ns() // 1_000_000
-        )
-        courier.nudge()
-        return bool(row == end or row > before)
-
-    def may_help() -> bool:
-        return core.takes_rows or courier.errors_seen > seen
-
-    limit_ms = settings.max_block_ms
-    while row < end:
-        if not courier.wait(attempt, limit_ms / 1000, may_help=may_help):
-            raise KafkaTimeoutError(why_held_up(topic, limit_ms), timeout_ms=limit_ms)

@@ -39,11 +39,13 @@ class Outcome(NamedTuple):
 
     offset: -1 if the broker did not say it (acks=0, or a duplicate it no longer remembers).
     timestamp_ms: of the log append, where the topic has it so; else -1: the record's own counts.
+    log_start_offset: where the log began then; -1 if the broker did not say it.
     """
 
     offset: int
     timestamp_ms: int
     error: KafkaError | None
+    log_start_offset: int = -1
 
 
 class Batch(Filling):
@@ -68,7 +70,8 @@ class Batch(Filling):
         "held_bytes",
         "hurried",
         "log_append_time_ms",
-        "origin",
+        "log_start_offset",
+        "part_of",
         "parts",
         "place",
         "producer_epoch",
@@ -106,9 +109,10 @@ class Batch(Filling):
         self.trouble = ""  # why the last attempt failed
         self.base_offset = -1
         self.log_append_time_ms = -1
+        self.log_start_offset = -1
         self.error: KafkaError | None = None
         self.record_errors: dict[int, KafkaError] = {}
-        self.origin = self  # of a part: the batch that was split first
+        self.part_of: Batch | None = None  # the batch that was split first
         self.parts: list[tuple[int, Batch]] = []
         # The application's, told when it is done; the parts of a split batch share them.
         self.waiters: list[Any] = []
@@ -156,6 +160,11 @@ class Batch(Filling):
             self._raw_bytes = self.held_bytes = self.raw_bytes
             self.builder = None
         return builder
+
+    @property
+    def origin(self) -> Batch:
+        """The batch that its records were appended to: of a part, the one that was split first."""
+        return self if self.part_of is None else self.part_of
 
     # Sending -------------------------------------------------------------------------------------
 
@@ -220,7 +229,7 @@ class Batch(Filling):
         if error is not None:
             return Outcome(-1, -1, error)
         offset = batch.base_offset + number if batch.base_offset >= 0 else -1
-        return Outcome(offset, batch.log_append_time_ms, None)
+        return Outcome(offset, batch.log_append_time_ms, None, batch.log_start_offset)
 
     def __repr__(self) -> str:
         return (

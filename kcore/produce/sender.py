@@ -270,7 +270,7 @@ class Sender:
         if answer.body is None:
             for batch in batches:
                 if answer.error is None:  # acks=0: written is all there is to know
-                    self._deliver(batch, -1, -1)
+                    self._deliver(batch)
                 else:
                     self._suffer(batch, None, answer.error, now_ms)
             return
@@ -284,14 +284,16 @@ class Sender:
             if part is None:
                 self._suffer(batch, None, errors.Unexpected("left out of the answer"), now_ms)
             elif part.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-                self._deliver(batch, part.base_offset, part.log_append_time_ms)
+                batch.base_offset = part.base_offset
+                batch.log_append_time_ms = part.log_append_time_ms
+                batch.log_start_offset = part.log_start_offset
+                self._deliver(batch)
             else:
                 self._judge(batch, part, node_id, endpoints, now_ms)
 
-    def _deliver(self, batch: Batch, base_offset: int, log_append_time_ms: int) -> None:
+    def _deliver(self, batch: Batch) -> None:
         lane = self._accumulator.lanes[batch.tp]
         lane.failures = 0
-        batch.base_offset, batch.log_append_time_ms = base_offset, log_append_time_ms
         lane.acknowledge(batch)
         self._end(batch)
         self._resolve(lane)

@@ -36,7 +36,7 @@ def split(batch: Batch, config: ProduceConfig) -> list[Batch]:
             part = Batch(batch.tp, config, batch.created_at, (*batch.serial, number))
             part.attempts = batch.attempts - 1
             part.waiters = batch.waiters
-            part.origin = batch.origin
+            part.part_of = batch.origin
             part.place = batch.place
             parts.append((number, part))
         part.append(record.timestamp, record.key, record.value, record.headers)

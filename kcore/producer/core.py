@@ -46,7 +46,8 @@ class ProducerCore(ClientCore):
 
     held_up: why the last `append` gave None: "metadata", "partition" (not known yet) or "memory".
     stirred: something was begun that the driver should know of, though no input was fed; the driver
-    sets it back. intake: the quick way in.
+    sets it back. patient: `append` leaves the sending to the `handle_deadline` that the driver then
+    makes soon, so that what is appended until then goes together. intake: the quick way in.
     """
 
     def __init__(self, config: ProducerConfig, rng: Rng, now_ms: int) -> None:
@@ -54,6 +55,7 @@ class ProducerCore(ClientCore):
         self.config = config
         self.held_up = ""
         self.stirred = False
+        self.patient = False
         options = config.produce()
         self._accumulator = Accumulator(options)
         self._partitioning = Partitioning(options, self._view, self._accumulator, rng)
@@ -143,11 +145,16 @@ class ProducerCore(ClientCore):
             sticky = self._partitioning.sticky(topic, route.numbers)
             sticky.take(size, full=taken[0].data is not None)
         if len(accumulator.due) != due:
-            self._settle(now_ms)
-            self.stirred = True
+            self._go_on(now_ms)
         elif taken[1] == 0:
             self.stirred = True  # a batch was begun, and lingers from now on
         return taken
+
+    def _go_on(self, now_ms: int) -> None:
+        """There is something to send."""
+        if not self.patient:
+            self._settle(now_ms)
+        self.stirred = True
 
     def _find_route(self, topic: str, now_ms: int) -> Route | None:
         routes = self.intake.routes

@@ -50,7 +50,7 @@ def test_acks_0_is_over_when_written():
     _, cluster, client = produce_world(acks=0)
     send_all(client, values(100))
     client.flush()
-    assert client.outcomes() == [(-1, -1, None)] * 100
+    assert client.outcomes() == [(-1, -1, None, -1)] * 100
     client.world.run(10)
     assert cluster.log().values == values(100)
 

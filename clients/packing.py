@@ -1,0 +1,118 @@
+"""What becomes of a record before it goes into a batch: its parts are checked and serialized, and
+the user's partitioner is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kcore.clients import arguments
+from kcore.clients.partitioners import chooser
+from kcore.producer.config import ProducerConfig
+
+Headers = Sequence[tuple[str, bytes | None]]
+# topic, key, value, headers, partition (None: by the key, or drawn), timestamp_ms
+Record = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes | None]], int | None, int]
+
+
+class Packing:
+    """Serializers and partitioner of one producer.
+
+    known: all partitions of a topic; available: those with a leader. Both for the partitioner.
+    chooses: there is one. is_plain: neither that nor serializers, so `pack` would only check.
+    """
+
+    def __init__(
+        self,
+        settings: ProducerConfig,
+        known: Callable[[str], set[int]],
+        available: Callable[[str], list[int]],
+    ) -> None:
+        self._users = [settings.key_serializer, settings.value_serializer]
+        self._serialize_key = _normal_form(settings.key_serializer)
+        self._serialize_value = _normal_form(settings.value_serializer)
+        self._legal_topics: set[str] = set()
+        self._choose = None
+        if settings.partitioner is not None:
+            self._choose = chooser(settings.partitioner, known, available)
+        self.chooses = self._choose is not None
+        self.is_plain = not (self._serialize_key or self._serialize_value or self._choose)
+
+    def pack(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int,
+    ) -> Record:
+        """A record as the core takes it. TypeError; ValueError; InvalidTopicError; and whatever
+        serializers and partitioner raise.
+        """
+        if topic not in self._legal_topics:
+            self._legal_topics.add(arguments.topic_name(topic))
+        timestamp_ms = arguments.record_time(timestamp_ms)
+        if partition is not None:
+            partition = arguments.partition_number(partition)
+        given = headers if type(headers) is list else list(headers or ())
+        raw_key, raw_value = key, value
+        if self._serialize_key is not None:
+            key = self._serialize_key(topic, given, key)
+        if self._serialize_value is not None:
+            value = self._serialize_value(topic, given, value)
+        if type(key) is not bytes and key is not None:
+            key = _bytes("key", key)
+        if type(value) is not bytes and value is not None:
+            value = _bytes("value", value)
+        if partition is None and self._choose is not None:
+            partition = self._choose(topic, raw_key, key, raw_value, value)
+        return topic, key, value, given, partition, timestamp_ms
+
+    def close(self) -> None:
+        """Close the serializers that can be; once."""
+        users, self._users = self._users, []
+        for serializer in users:
+            close = getattr(serializer, "close", None)
+            if callable(close):
+                close()
+
+
+def why_held_up(
+    core: Any, settings: ProducerConfig, held_up: str, topic: str, partition: int | None = None
+) -> str:
+    """Why a record, or rows, for this topic could not be taken within max_block_ms. held_up: what
+    the core said of it; by now it may have said something else of others.
+    """
+    limit_ms = settings.max_block_ms
+    if held_up == "memory":
+        return (
+            f"no room for a record within max_block_ms={limit_ms}: {core.held_bytes} of "
+            f"buffer_memory={settings.buffer_memory} bytes wait to be delivered"
+        )
+    reason = "no broker can be reached"
+    if core.connected:
+        reason = "the cluster does not have it (and does not make it)"
+    what = f"topic {topic}"
+    if held_up == "partition":
+        what = f"partition {'of a row' if partition is None else partition} of topic {topic}"
+    return f"{what} is not known within max_block_ms={limit_ms}: {reason}"
+
+
+def _normal_form(serializer: Any) -> Callable[[str, Any, Any], Any] | None:
+    """One call for both kinds; None stays None."""
+    if serializer is None:
+        return None
+    method: Callable[[str, Any, Any], Any] | None = getattr(serializer, "serialize", None)
+    if method is not None:
+        return method
+    return lambda _topic, _headers, data: serializer(data)
+
+
+def _bytes(name: str, data: Any) -> bytes:
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data)
+    raise TypeError(
+        f"{name}: bytes or None, not {type(data).__name__}: give a {name}_serializer, or encode it"
+    )
