@@ -20,7 +20,7 @@ from kcore.settings.client import ClientConfig
 from kcore.transports.tokens import TokenTaker
 
 if TYPE_CHECKING:
-    from kcore.clients.looping import LoopDriver
+    from kcore.clients.turns import LoopTurns
 
 log = Log("kcore.clients")
 
@@ -48,7 +48,8 @@ class Tokens:
         if inspect.iscoroutinefunction(provider.token):
             option = "sasl_oauth_token_provider"
             raise KafkaConfigurationError(
-                f"{option}: its token() is a coroutine, which AsyncConsumer alone can wait for",
+                f"{option}: its token() is a coroutine, which only AsyncConsumer and AsyncProducer "
+                "can wait for",
                 option=option,
             )
         self._provider = provider
@@ -74,7 +75,7 @@ class LoopTokens:
     def __init__(self, provider: Any) -> None:
         self._provider = provider
         self._tasks: set[asyncio.Task[None]] = set()
-        self.driver: LoopDriver
+        self.driver: LoopTurns
 
     def ask(self, take: TokenTaker) -> None:
         """Begin to ask."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kcore.clients.async_consumer import AsyncConsumer as AsyncConsumer
+    from kcore.clients.async_producer import AsyncProducer as AsyncProducer
     from kcore.clients.consumer import Consumer as Consumer
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ArrowBatch": "kcore.records.arrow",
     "AsyncConsumer": "kcore.clients.async_consumer",
+    "AsyncProducer": "kcore.clients.async_producer",
     "Consumer": "kcore.clients.consumer",
     "ConsumerConfig": "kcore.consumer.config",
     "ConsumerCore": "kcore.consumer.core",
@@ -52,6 +54,7 @@ _HOMES = {
 __all__ = [
     "ArrowBatch",
     "AsyncConsumer",
+    "AsyncProducer",
     "Consumer",
     "ConsumerConfig",
     "ConsumerCore",

@@ -6,7 +6,7 @@ import types
 import pytest
 from token_endpoint import TokenEndpoint
 
-from kcore import AsyncConsumer, Consumer
+from kcore import AsyncConsumer, AsyncProducer, Consumer
 from kcore.clients import oidc
 from kcore.clients.oidc import ClientCredentials
 from kcore.clients.tokens import LoopTokens, Tokens
@@ -196,4 +196,5 @@ def test_a_coroutine_is_for_event_loops_alone():
     }
     with pytest.raises(KafkaConfigurationError, match="AsyncConsumer"):
         Consumer(**options)
-    assert AsyncConsumer(**options).config["sasl_mechanism"] == "OAUTHBEARER"
+    for kind in (AsyncConsumer, AsyncProducer):
+        assert kind(**options).config["sasl_mechanism"] == "OAUTHBEARER"

@@ -10,7 +10,7 @@ from certificates import missing
 from secure_kafka import unsigned_token
 from token_endpoint import TokenEndpoint
 
-from kcore import AsyncConsumer, Consumer, Producer, TopicPartition
+from kcore import AsyncConsumer, AsyncProducer, Consumer, Producer, TopicPartition
 from kcore.errors import NoBrokersAvailable, SaslAuthenticationFailedError
 from kcore.events import LinkClosed, LinkOpened
 from kcore.transports import NAMES
@@ -104,9 +104,15 @@ def test_on_an_event_loop(kafka, kind):
     assert asyncio.run(main(), debug=True) == ALL
 
 
-def test_a_producer(kafka):
+def test_producers(kafka):
     with Producer(**bearer(kafka, Provider())) as producer:
         assert producer.send("written", b"x").get(20).offset == 0
+
+    async def main():
+        async with AsyncProducer(**bearer(kafka, LoopProvider())) as producer:
+            assert (await producer.send_and_wait("written", b"y")).offset == 1
+
+    asyncio.run(main())
 
 
 def test_sessions_end_with_their_tokens_and_are_renewed(kafka):

@@ -1,0 +1,98 @@
+"""What becomes of a record that was sent from an event loop: aiokafka's metadata, and who tells
+the future of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kcore.produce.feeding import PartitionDelivery, RowsDelivery
+from kcore.produce.intake import Ticket
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.produce.batch import Batch, Outcome
+
+CREATE_TIME, LOG_APPEND_TIME = 0, 1
+
+RowsFuture = asyncio.Future[dict[TopicPartition, PartitionDelivery]]
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is; aiokafka's fields.
+
+    offset: -1 if the broker did not say (acks=0). timestamp: ms; timestamp_type: 0, the record's
+    own, 1, of the log append. log_start_offset: where the log began then, -1 if nobody said.
+    """
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    log_start_offset: int
+
+
+class LoopTicket(Ticket):
+    """One record on its way, for the loop's future in `calls`. Used in that loop alone."""
+
+    __slots__ = ()
+
+    def settle(self, batch: Batch) -> tuple[()]:
+        """Tell the future, if the record is over and nobody has cancelled it; nothing is left to be
+        called.
+        """
+        future: asyncio.Future[RecordMetadata] | None = self.calls
+        outcome = None if future is None else self.batch.outcome(self.number)
+        if future is None or outcome is None:
+            return ()
+        self.calls = None
+        if future.done():
+            return ()
+        if outcome.error is None:
+            future.set_result(self._metadata(outcome))
+        else:
+            future.set_exception(outcome.error)
+            # asyncio says of futures that nobody has looked at that they failed: once a batch is
+            # enough.
+            if self.courier.told_of is batch:
+                future.exception()
+            self.courier.told_of = batch
+        return ()
+
+    def _metadata(self, outcome: Outcome) -> RecordMetadata:
+        tp = self.batch.tp
+        kind, timestamp_ms = LOG_APPEND_TIME, outcome.timestamp_ms
+        if timestamp_ms < 0:
+            kind, timestamp_ms = CREATE_TIME, self.timestamp_ms
+        return RecordMetadata(
+            tp.topic,
+            tp.partition,
+            tp,
+            outcome.offset,
+            timestamp_ms,
+            kind,
+            outcome.log_start_offset,
+        )
+
+
+def rows_future(loop: asyncio.AbstractEventLoop, delivery: RowsDelivery) -> RowsFuture:
+    """A future of a table that was taken to its last row: what each partition has got, or the first
+    error there was.
+    """
+    future: RowsFuture = loop.create_future()
+
+    def tell() -> Any:
+        if future.done():
+            return
+        if delivery.error is None:
+            future.set_result(delivery.partitions)
+        else:
+            future.set_exception(delivery.error)
+
+    delivery.calls.append(tell)
+    for call in delivery.finished():
+        call()
+    return future

@@ -1,0 +1,422 @@
+"""`AsyncProducer`: aiokafka's AIOKafkaProducer over the sans-IO core, driven by the running loop.
+
+Everything happens in the loop's own thread (`turns.py`). `send` puts a record into a batch and
+returns; the next turn sends what has come together, and ends the futures of what was answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import warnings
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from time import time_ns
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from kcore.clients import arguments
+from kcore.clients.async_deliveries import LoopTicket, RecordMetadata, RowsFuture, rows_future
+from kcore.clients.loop_courier import LoopCourier
+from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.packing import Headers, Packing, Record, why_held_up
+from kcore.clients.tables import Pour, pours
+from kcore.clients.transactions import Transactions
+from kcore.clients.turns import RECORDS_PER_TURN, Place, running
+from kcore.errors import (
+    ConcurrentUseError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaTimeoutError,
+    ProducerClosed,
+)
+from kcore.events import OperationCompleted
+from kcore.produce.feeding import RowsDelivery
+from kcore.produce.intake import Door
+from kcore.producer.config import ProducerConfig
+from kcore.settings.security import needs_tokens
+from kcore.transports import monotonic_ms
+from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.background import make_lock
+
+_GRACE_MS = 2_000
+# Of a table, without a turn of the loop between.
+_ROWS_PER_TURN = 8_192
+
+
+class AsyncProducer(Transactions):
+    """Writes records to topics of a Kafka cluster, in an asyncio program.
+
+    Options are keywords, those of `Producer` (kafka-python's names, Java's dotted ones in a
+    mapping) and under aiokafka's names where these differ. It may be made anywhere, and does
+    nothing before `start`; it belongs to the loop that runs that. Idempotent by default, as
+    `Producer`.
+
+    Several tasks may call it. A call from another loop or thread is a ConcurrentUseError.
+    KafkaConfigurationError: options.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._wanted_loop: asyncio.AbstractEventLoop | None = options.pop("loop", None)
+        self._settings = ProducerConfig.from_options(_ours(options))
+        self._courier = self._connect(self._settings)
+        self._core = self._courier.core
+        self._packing = Packing(
+            self._settings, _known(self._courier), self._core.available_partitions
+        )
+        self._is_plain = self._packing.is_plain
+        self._door = Door(self._core.intake, make_lock("asyncio"), LoopTicket, self._courier)
+        self._take = self._door.send
+        self._place = Place("producer")
+        self._started = False
+        self._line = asyncio.Lock()  # held by the first of those who wait for room
+        self._in_line = 0
+        self.config: dict[str, object] = self._settings.as_mapping()
+
+    def _connect(self, settings: ProducerConfig) -> LoopCourier:
+        from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
+
+        tokens = None
+        if needs_tokens(settings):
+            from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
+
+            tokens = LoopTokens(provider_of(settings))
+        core = ProducerCore(settings, random.SystemRandom(), monotonic_ms())
+        transport = AsyncioTransport(socket_options(settings))
+        courier = LoopCourier(core, transport, open_tls(settings), tokens, settings.client_id)
+        if tokens is not None:
+            tokens.driver = courier
+        return courier
+
+    # Life ---------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect. NoBrokersAvailable, a KafkaConnectionError: nobody answered within
+        bootstrap_timeout_ms. After an error, or cancelled, it can be tried again.
+
+        IllegalStateError: started already, or about to be. ProducerClosed: stopped.
+        """
+        self._courier.check()
+        self._place.check()
+        if self._started:
+            raise IllegalStateError("the producer is started already, or about to be")
+        self._started = True
+        try:
+            await self._begin()
+        except BaseException:
+            self._started = False
+            raise
+
+    async def _begin(self) -> None:
+        courier, settings, loop = self._courier, self._settings, asyncio.get_running_loop()
+        if self._wanted_loop not in (None, loop):
+            raise ConcurrentUseError("the producer was given another event loop than the running")
+        if courier.loop is None:
+            self._place.bind(loop)
+            courier.bind(loop)
+        limit_ms = settings.bootstrap_timeout_ms
+        operation = self._core.fetch_metadata((), courier.now_ms(), limit_ms)
+        ended = await self._ended(operation, limit_ms + _GRACE_MS)
+        if ended is None:
+            courier.check()
+        courier.check_answered(ended, settings.bootstrap_servers, limit_ms)
+        release = self._core.broker_api_version()
+        if release is not None and settings.api_version is None:
+            self.config["api_version"] = release
+
+    async def stop(self, timeout: float | None = None) -> None:
+        """Deliver what was sent, for at most `timeout` seconds (None: for `delivery_timeout_ms`,
+        when all of it is over), fail the rest with ProducerClosed, and disconnect.
+
+        Twice is harmless; cancelled, it closes at once. Tasks that wait in `send` get a
+        ProducerClosed. KafkaError: a turn of the loop has failed meanwhile, with records that were
+        not delivered.
+        """
+        courier = self._courier
+        if courier.over:
+            return
+        loop = courier.loop
+        if loop is not None and not loop.is_closed():
+            self._place.check()
+        limit_ms = self._settings.delivery_timeout_ms
+        if timeout is not None:
+            limit_ms = max(0, int(timeout * 1000))
+        try:
+            if loop is not None and loop is running() and not courier.stopped:
+                self._core.close(courier.now_ms(), limit_ms)
+                courier.turn()
+                courier.wake()  # whoever waits for room has nothing to wait for
+                await courier.until(lambda: courier.over, limit_ms + _GRACE_MS)
+        finally:
+            courier.close()
+            self._packing.close()
+        courier.check_nothing_lost()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop(0)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def __del__(self) -> None:
+        courier = getattr(self, "_courier", None)
+        if courier is None or courier.closed:
+            return
+        if courier.loop is not None:
+            warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
+        courier.abandon()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an AsyncProducer cannot be pickled: it holds connections; pickle its options instead"
+        )
+
+    def _enter(self) -> None:
+        if self._courier.stopped:
+            self._courier.check()
+        self._place.check()
+        if not self._started:
+            raise IllegalStateError(
+                "the producer was not started: await start() first, or use `async with`"
+            )
+
+    # Records ------------------------------------------------------------------------------------
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> asyncio.Future[RecordMetadata]:
+        """Take a record, to be delivered soon; a future of its metadata. The order of the arguments
+        is aiokafka's.
+
+        value, key: bytes or None, or what the serializers make that of. headers: (str, bytes or
+        None) pairs. partition: None: by the key, or where the partitioner wants it.
+        timestamp_ms: wall time, default now.
+
+        Waits, at most `max_block_ms`, while the topic is not known or `buffer_memory` is in use:
+        KafkaTimeoutError then. Who waits for room is served in turn. Cancelled, it has taken
+        nothing; a future that is cancelled calls nothing back: the record goes out.
+
+        RecordTooLargeError. IllegalArgumentError (a ValueError): no such partition, nor when
+        brokers are asked anew. TypeError. TopicAuthorizationFailedError, InvalidTopicError.
+        ProducerClosed. Everything else is told by the future.
+        """
+        self._enter()
+        courier = self._courier
+        if courier.spent:
+            await courier.breathe()
+        if timestamp_ms is None:
+            timestamp_ms = time_ns() // 1_000_000
+        if self._is_plain and not self._in_line:
+            # What is not ready to go into a batch comes back as None, untouched.
+            ticket = self._take(topic, key, value, headers, partition, timestamp_ms)
+            if ticket is not None:
+                return courier.follow(ticket)
+        if self._packing.chooses and partition is None:
+            await self.partitions_for(topic)  # the partitioner asks, and cannot wait
+        record = self._packing.pack(topic, key, value, headers, partition, timestamp_ms)
+        _, packed_key, packed_value, given, _, timestamp_ms = record
+        batch, number = await self._append(record)
+        return courier.follow(
+            self._door.ticket(batch, number, packed_key, packed_value, given, timestamp_ms)
+        )
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordMetadata:
+        """`send`, and wait until the record is delivered, or raise why it is not.
+
+        Cancelled, the record may still be delivered.
+        """
+        return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
+
+    async def _append(self, record: Record) -> tuple[Any, int]:
+        """Take a record, as soon as that can be done: its batch and its number there. Nothing is
+        awaited behind that.
+        """
+        courier, core = self._courier, self._core
+        taken: list[tuple[Any, int]] = []
+        seen, held_up = courier.errors_seen, "memory"
+
+        def attempt() -> bool:
+            nonlocal held_up
+            courier.check()
+            courier.raise_errors(seen)
+            found = core.append(*record, courier.now_ms())
+            if found is not None:
+                courier.nudge()
+                taken.append(found)
+                return True
+            held_up = core.held_up
+            courier.turn_soon()  # it may have moved a deadline
+            return False
+
+        if not self._in_line and attempt():
+            return taken[0]
+        limit_ms = self._settings.max_block_ms
+        try:
+            async with asyncio.timeout(limit_ms / 1000) as limit:
+                while not taken:
+                    if held_up == "memory":
+                        async with self._standing_in_line():
+                            await self._until(lambda: attempt() or held_up != "memory")
+                    else:
+                        await self._until(lambda: attempt() or held_up == "memory")
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            why = why_held_up(core, self._settings, held_up, record[0], record[4])
+            raise KafkaTimeoutError(why, timeout_ms=limit_ms) from None
+        return taken[0]
+
+    @asynccontextmanager
+    async def _standing_in_line(self) -> AsyncIterator[None]:
+        """Be the first of those who wait for room: nobody who comes later is served before."""
+        self._in_line += 1
+        try:
+            async with self._line:
+                yield
+        finally:
+            self._in_line -= 1
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        """Wait until `done()`. ProducerClosed, or what else ended the courier."""
+        if not await self._courier.until(done, float("inf")):
+            self._courier.check()
+            raise ProducerClosed("the producer is closed")
+
+    async def send_arrow(self, data: object, topic: str | None = None) -> RowsFuture:
+        """Take every row of a table, to be delivered soon, without an object a row; a future of
+        what each partition has got, or of the first error.
+
+        See `Producer.send_arrow` for `data`, `topic` and errors. Waits like `send` for each part
+        that finds no room; cancelled, the rows taken before are delivered nevertheless.
+        """
+        self._enter()
+        courier, settings, delivery = self._courier, self._settings, RowsDelivery()
+        limit_ms = settings.max_block_ms
+        try:
+            for pour in pours(courier, settings, data, topic, delivery, _ROWS_PER_TURN):
+                while not pour.done:
+                    if courier.spent:
+                        await courier.breathe()
+                    if not await courier.until(partial(self._pour, pour), limit_ms):
+                        courier.check()
+                        why = why_held_up(self._core, settings, pour.held_up, pour.topic)
+                        raise KafkaTimeoutError(why, timeout_ms=limit_ms)
+                    courier.passed(RECORDS_PER_TURN)
+        finally:
+            delivery.complete = True
+        assert courier.loop is not None
+        return rows_future(courier.loop, delivery)
+
+    def _pour(self, pour: Pour) -> bool:
+        taken = pour.attempt()
+        if not taken:
+            self._courier.turn_soon()  # it may have moved a deadline
+        return taken
+
+    async def flush(self) -> None:
+        """Send everything now, and wait until all that was sent before is over.
+
+        Whether it was delivered is told by the futures. It takes at most `delivery_timeout_ms`.
+        """
+        self._enter()
+        courier = self._courier
+        operation = self._core.flush(courier.now_ms())
+        if await self._ended(operation, float("inf")) is None:
+            courier.check()
+
+    async def partitions_for(self, topic: str) -> set[int]:
+        """The partition numbers of a topic. KafkaTimeoutError after `max_block_ms`."""
+        self._enter()
+        name = arguments.topic_name(topic)
+        courier, core = self._courier, self._core
+        found: list[int] = []
+        seen = courier.errors_seen
+
+        def attempt() -> bool:
+            courier.check()
+            courier.raise_errors(seen)
+            found[:] = core.partitions_for(name, courier.now_ms()) or ()
+            if not found:
+                courier.turn_soon()  # it may have moved a deadline
+            return bool(found)
+
+        if not await courier.until(attempt, self._settings.max_block_ms):
+            courier.check()
+            raise KafkaTimeoutError(why_held_up(core, self._settings, "metadata", name))
+        return set(found)
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """What the producer measures of itself: see `Producer.metrics`. ForkedError."""
+        self._courier.check_process()
+        self._place.check()
+        found: dict[str, dict[str, float]] = self._core.metrics(self._courier.now_ms())
+        return found
+
+    async def _ended(self, operation: int, limit_ms: float) -> OperationCompleted | None:
+        """The end of an operation that was begun just now; None: there was none in time."""
+        courier = self._courier
+        ended: list[OperationCompleted] = []
+
+        def done() -> bool:
+            found = courier.result(operation)
+            if found is not None:
+                ended.append(found)
+            return bool(ended)
+
+        courier.turn_soon()
+        try:
+            await courier.until(done, limit_ms)
+        finally:
+            if not ended:
+                courier.forget(operation)
+        return ended[0] if ended else None
+
+
+def _known(courier: LoopCourier) -> Callable[[str], set[int]]:
+    """Partitions of a topic, as far as is known now. It does not hold the producer."""
+
+    def known(topic: str) -> set[int]:
+        return set(courier.core.partitions_for(topic, courier.now_ms()) or ())
+
+    return known
+
+
+def _ours(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of aiokafka as ProducerConfig knows them. KafkaConfigurationError."""
+    ours = dict(options)
+    if ours.pop("transport", None) is not None:
+        raise KafkaConfigurationError(
+            "transport: an AsyncProducer is driven by the running event loop", option="transport"
+        )
+    if "max_batch_size" in ours:
+        if "batch_size" in ours:
+            raise KafkaConfigurationError(
+                "max_batch_size is aiokafka's name of batch_size: give one", option="max_batch_size"
+            )
+        ours["batch_size"] = ours.pop("max_batch_size")
+    return ours

@@ -1,0 +1,110 @@
+"""Drives a producer's core by turns of an asyncio loop (`turns.py`).
+
+The loop holds the courier, which does not hold the producer: one that is dropped without `stop`
+can be collected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from kcore.clients.async_deliveries import LoopTicket, RecordMetadata
+from kcore.clients.dispatch import Dispatch
+from kcore.clients.log import Log
+from kcore.clients.turns import READS_PER_TURN, LoopTurns
+from kcore.errors import KafkaError, ProducerClosed
+from kcore.transports import Pump, Step
+from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.forking import release_in_child
+
+log = Log("kcore.producer")
+
+
+class LoopCourier(LoopTurns, Dispatch):
+    """See the module's text. told_of: the batch whose failure was last left to a future to tell."""
+
+    def __init__(
+        self, core: Any, transport: AsyncioTransport, tls: Any, tokens: Any, name: str
+    ) -> None:
+        pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
+        LoopTurns.__init__(self, pump, transport)
+        Dispatch.__init__(self, core, name)
+        core.patient = True
+        self.told_of: object = None
+        release_in_child(self)
+
+    # Records ------------------------------------------------------------------------------------
+
+    def follow(self, ticket: LoopTicket) -> asyncio.Future[RecordMetadata]:
+        """The future of a record that was taken just now."""
+        loop = self.loop
+        assert loop is not None
+        future: asyncio.Future[RecordMetadata] = loop.create_future()
+        ticket.calls = future
+        ticket.batch.waiters.append(ticket)
+        self.passed(1)
+        return future
+
+    def nudge(self) -> None:
+        """If something was begun, make a turn when what runs now has let go of the loop: what it
+        appends until then goes together.
+        """
+        if self.core.stirred:
+            self.turn_soon()
+
+    # Turns --------------------------------------------------------------------------------------
+
+    def _step(self) -> bool:
+        core = self.core
+        try:
+            if core.stirred:
+                core.stirred = False
+                core.handle_deadline(self.now_ms())
+            fed = self._pump.step(0) is not Step.IDLE
+            calls = self.sort()
+        except Exception as error:
+            log.exception("a turn of the event loop failed")
+            self._fail(f"a turn of the event loop failed: {error!r}")
+            return True
+        _call(calls or [])
+        return fed or calls is not None
+
+    def _fail(self, why: str) -> None:
+        """Nobody delivers any more."""
+        self._failed = why
+        self.stopped = True
+        self._abandon_records(KafkaError(why))  # before the sockets: who waits is told why
+        super().close()
+
+    def _abandon_records(self, error: KafkaError) -> None:
+        loop = self.loop
+        if loop is not None and not loop.is_closed():  # else nobody can wait
+            _call(self.give_up(error))
+
+    # The end ------------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        self._closed = self.stopped = True
+        self._pump.drain()
+        super().close()
+
+    def close(self) -> None:
+        """Close all sockets and let go of the loop; whatever is not over has failed."""
+        if not self._closed:
+            self._closed = self.stopped = True
+            if not self._failed:
+                why = "the producer was closed before the records were delivered"
+                self._abandon_records(ProducerClosed(why))
+        super().close()
+
+    def forked(self) -> None:
+        """In the child of a fork: the loop is the parent's."""
+        super().forked()
+        self.closed = True
+
+
+def _call(calls: list[Callable[[], object]]) -> None:
+    for call in calls:
+        call()

@@ -1,0 +1,513 @@
+"""AsyncProducer's life: beginning and end, other loops and processes, garbage, threads."""
+
+import asyncio
+import gc
+import os
+import pickle
+import socket
+import threading
+import time
+import warnings
+
+import pytest
+from async_consumers import run
+from async_producers import producer as make
+
+from kcore import AsyncConsumer, AsyncProducer
+from kcore.clients.turns import RECORDS_PER_TURN
+from kcore.embedded import EmbeddedBroker
+from kcore.errors import (
+    ConcurrentUseError,
+    ForkedError,
+    IllegalStateError,
+    KafkaError,
+    NoBrokersAvailable,
+    ProducerClosed,
+)
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as embedded:
+        embedded.create_topic("t", 1)
+        yield embedded
+        assert embedded.faults == []
+
+
+def descriptors():
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+def wait_for_descriptors(before):
+    """The broker, of this process too, closes its ends a moment later."""
+    end = time.monotonic() + 5
+    while descriptors() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert descriptors() <= before
+
+
+CALLS = [
+    lambda producer: producer.send("t", b"v"),
+    lambda producer: producer.send_and_wait("t", b"v"),
+    lambda producer: producer.send_arrow(None, "t"),
+    lambda producer: producer.flush(),
+    lambda producer: producer.partitions_for("t"),
+]
+
+
+# Beginning ----------------------------------------------------------------------------------------
+
+
+def test_before_the_start(broker):
+    async def main():
+        producer = make(broker)
+        for call in CALLS:
+            with pytest.raises(IllegalStateError, match="not started"):
+                await call(producer)
+        await producer.start()
+        with pytest.raises(IllegalStateError, match="already"):
+            await producer.start()
+        assert producer.config["api_version"] >= (4, 0)
+        assert (await producer.send_and_wait("t", b"v")).offset >= 0
+        await producer.stop()
+
+    run(main())
+
+
+def test_nothing_is_done_before_the_start(monkeypatch):
+    def connect(*_):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", connect)
+    before = descriptors()
+    producer = AsyncProducer(bootstrap_servers="127.0.0.1:1")
+    asyncio.run(producer.stop())
+    wait_for_descriptors(before)
+    producer = AsyncProducer(bootstrap_servers="127.0.0.1:1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del producer
+        gc.collect()
+    wait_for_descriptors(before)
+
+
+def test_nobody_there_and_then_somebody():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+
+        async def main():
+            broker.kill(1)
+            producer = make(broker, bootstrap_timeout_ms=300, reconnect_backoff_max_ms=100)
+            with pytest.raises(NoBrokersAvailable, match="no broker answered within 300 ms"):
+                await producer.start()
+            with pytest.raises(IllegalStateError, match="not started"):
+                await producer.send("t", b"v")
+            broker.revive(1)
+            while True:
+                try:
+                    await producer.start()
+                    break
+                except NoBrokersAvailable:
+                    pass
+            assert (await producer.send_and_wait("t", b"v")).offset == 0
+            await producer.stop()
+
+        run(main())
+
+
+def test_a_start_that_fails_in_a_with_leaves_nothing():
+    before = descriptors()
+
+    async def main():
+        with pytest.raises(NoBrokersAvailable):
+            async with AsyncProducer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=100):
+                pass
+
+    run(main())
+    wait_for_descriptors(before)
+
+
+def test_a_start_that_is_cancelled_anywhere(broker):
+    before = descriptors()
+
+    async def main():
+        started = 0
+        for turns in range(40):
+            producer = make(broker)
+            task = asyncio.create_task(producer.start())
+            await asyncio.sleep(turns % 10 / 3_000)
+            for _ in range(turns % 4):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            if task.cancelled():
+                await producer.start()
+            else:
+                started += 1
+            assert (await producer.send_and_wait("t", b"v")).offset >= 0
+            courier = producer._courier
+            await producer.stop()
+            assert courier._results == {}
+        assert started < 40
+
+    run(main())
+    wait_for_descriptors(before)
+
+
+def test_of_two_starts_at_once_the_second_is_refused(broker):
+    async def main():
+        producer = make(broker)
+        first, second = await asyncio.gather(
+            producer.start(), producer.start(), return_exceptions=True
+        )
+        assert first is None
+        assert isinstance(second, IllegalStateError)
+        await producer.stop()
+
+    run(main())
+
+
+def test_a_start_is_told_of_a_stop(broker):
+    async def main():
+        broker.delay("Metadata", 60_000)
+        producer = make(broker)
+        starting = asyncio.create_task(producer.start())
+        while broker.mishaps_to_come:
+            await asyncio.sleep(0.005)
+        await producer.stop()
+        with pytest.raises(ProducerClosed):
+            await starting
+        broker.no_mishaps()
+
+    run(main())
+
+
+# The end ------------------------------------------------------------------------------------------
+
+
+def test_stop_delivers(broker):
+    before, (at,) = descriptors(), broker.end_offsets("t")
+
+    async def main():
+        producer = make(broker, linger_ms=60_000, delivery_timeout_ms=120_000)
+        await producer.start()
+        futures = [await producer.send("t", b"v") for _ in range(10)]
+        await producer.stop()
+        assert [future.result().offset for future in futures] == [*range(at, at + 10)]
+        await producer.stop()
+        for call in [*CALLS, lambda producer: producer.start()]:
+            with pytest.raises(ProducerClosed):
+                await call(producer)
+
+    run(main())
+    wait_for_descriptors(before)
+
+
+def test_stop_without_time_fails_what_is_left(broker):
+    async def main():
+        producer = make(broker)
+        await producer.start()
+        await producer.send_and_wait("t", b"v")
+        broker.delay("Produce", 1_000)
+        future = await producer.send("t", b"v")
+        await producer.stop(0)
+        with pytest.raises(ProducerClosed):
+            await future
+        broker.no_mishaps()
+
+    run(main())
+
+
+def test_a_stop_that_is_cancelled_closes_at_once(broker):
+    before = descriptors()
+
+    async def main():
+        producer = make(broker)
+        await producer.start()
+        await producer.send_and_wait("t", b"v")
+        broker.delay("Produce", 60_000)
+        future = await producer.send("t", b"v")
+        stopping = asyncio.create_task(producer.stop())
+        another = asyncio.create_task(producer.stop())
+        await asyncio.sleep(0.05)
+        assert not stopping.done()
+        stopping.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stopping
+        await another
+        with pytest.raises(ProducerClosed):
+            await future
+        broker.no_mishaps()
+
+    run(main())
+    wait_for_descriptors(before)
+
+
+def test_a_send_that_lets_others_have_their_turn_is_told_of_the_end(broker):
+    """Closed at once, in that very turn, and not by the core: nobody would deliver the record."""
+
+    async def main():
+        producer = make(broker)
+        await producer.start()
+        await producer.send_and_wait("t", b"v")
+        courier = producer._courier
+
+        async def send_after_many():
+            await producer.send("t", b"v")
+            courier.passed(RECORDS_PER_TURN)
+            await producer.send("t", b"v")
+
+        sending = asyncio.create_task(send_after_many())
+        await asyncio.sleep(0)
+        courier.close()
+        with pytest.raises(ProducerClosed):
+            await sending
+
+    run(main())
+
+
+def test_stop_ends_whoever_waits(broker):
+    async def main():
+        producer = make(broker, buffer_memory=2_000, allow_auto_create_topics=False)
+        await producer.start()
+        await producer.send_and_wait("t", b"v")
+        broker.delay("Produce", 500)
+        last = await producer.send("t", bytes(1_800))
+        waits = [
+            asyncio.create_task(call)
+            for call in (
+                producer.send("t", bytes(1_800)),
+                producer.send_and_wait("t", bytes(1_800)),
+                producer.send("nowhere", b"v"),
+                producer.partitions_for("nowhere"),
+            )
+        ]
+        flushing = asyncio.create_task(producer.flush())
+        await asyncio.sleep(0.05)
+        await producer.stop()
+        assert (await last).offset > 0
+        assert await flushing is None
+        for error in await asyncio.gather(*waits, return_exceptions=True):
+            assert isinstance(error, ProducerClosed)
+
+    run(main())
+
+
+def test_an_exception_in_the_with_delivers_all_the_same(broker):
+    (at,) = broker.end_offsets("t")
+
+    async def main():
+        async with make(broker, linger_ms=60_000, delivery_timeout_ms=120_000) as producer:
+            await producer.send("t", b"v")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(main())
+    assert broker.end_offsets("t") == [at + 1]
+
+
+def test_a_turn_that_fails_is_told_to_everybody(broker):
+    before = descriptors()
+
+    async def main():
+        producer = make(broker, linger_ms=60_000, delivery_timeout_ms=120_000)
+        await producer.start()
+        await producer.partitions_for("t")
+        future = await producer.send("t", b"v")
+        flushing = asyncio.create_task(producer.flush())
+        producer._courier._pump.step = lambda *_: 1 / 0
+        for waiting in (future, flushing):
+            with pytest.raises(KafkaError, match="a turn of the event loop failed"):
+                await waiting
+        with pytest.raises(KafkaError, match="a turn of the event loop failed"):
+            await producer.send("t", b"v")
+        with pytest.raises(KafkaError, match="1 records were not delivered"):
+            await producer.stop()
+        await producer.stop()
+
+    run(main())
+    wait_for_descriptors(before)
+
+
+# Other places -------------------------------------------------------------------------------------
+
+
+def test_another_loop_or_thread_is_refused(broker):
+    producer = make(broker)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(producer.start())
+    for call in [*CALLS, lambda producer: producer.stop()]:
+        with pytest.raises(ConcurrentUseError, match="the producer belongs to the event loop"):
+            asyncio.run(call(producer))
+    assert producer.metrics()  # between two runs of its loop, in the same thread
+    refused = []
+
+    def elsewhere():
+        for call in (producer.metrics, lambda: asyncio.run(producer.send("t", b"v"))):
+            try:
+                call()
+            except ConcurrentUseError as error:
+                refused.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert len(refused) == 2
+    assert loop.run_until_complete(producer.send_and_wait("t", b"v")).offset >= 0
+    loop.run_until_complete(producer.stop())
+    loop.close()
+
+
+def test_its_loop_is_closed(broker):
+    before = descriptors()
+    producer = make(broker, linger_ms=60_000, delivery_timeout_ms=120_000)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(producer.start())
+    future = loop.run_until_complete(producer.send("t", b"v"))
+    future.add_done_callback(lambda _: None)
+    loop.close()
+    with pytest.raises(ConcurrentUseError, match="closed"):
+        asyncio.run(producer.send("t", b"v"))
+    asyncio.run(producer.stop())
+    wait_for_descriptors(before)
+
+
+def test_another_loop_than_the_one_given(broker):
+    other = asyncio.new_event_loop()
+
+    async def main():
+        producer = make(broker, loop=other)
+        with pytest.raises(ConcurrentUseError):
+            await producer.start()
+        await producer.stop()
+
+    run(main())
+    other.close()
+
+
+def test_no_thread_is_made(broker):
+    async def main():
+        before = {thread.ident for thread in threading.enumerate()}
+        async with make(broker, compression_type="gzip") as producer:
+            for _ in range(10):
+                await producer.send_and_wait("t", b"v")
+            assert {thread.ident for thread in threading.enumerate()} <= before
+
+    run(main())
+
+
+def test_in_the_child_of_a_fork(broker):
+    async def main():
+        async with make(broker) as producer:
+            await producer.send_and_wait("t", b"v")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of threads: those of the broker
+                child = os.fork()
+            if not child:
+                status = 1
+                try:
+                    producer.metrics()
+                except ForkedError:
+                    try:
+                        producer.send("t", b"v").send(None)
+                    except ForkedError:
+                        status = 0
+                finally:
+                    os._exit(status)
+            assert os.waitpid(child, 0)[1] == 0
+            assert (await producer.send_and_wait("t", b"v")).offset > 0
+
+    run(main())
+
+
+def test_a_producer_cannot_be_pickled(broker):
+    producer = make(broker)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(producer)
+
+
+# Garbage ------------------------------------------------------------------------------------------
+
+
+def test_dropped_without_stop_it_warns_and_frees_its_sockets(broker):
+    before = descriptors()
+
+    async def main():
+        producer = make(broker, linger_ms=60_000, delivery_timeout_ms=120_000)
+        await producer.start()
+        future = await producer.send("t", b"v")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            del producer
+            gc.collect()
+        assert [str(one.message)[-17:] for one in said] == ["was never stopped"]
+        with pytest.raises(ProducerClosed):
+            await future
+        await asyncio.sleep(0)
+        selector = asyncio.get_running_loop()._selector
+        assert len(selector.get_map()) == 1  # the loop's own
+
+    run(main())
+    wait_for_descriptors(before)
+
+
+def test_dropped_in_another_thread(broker):
+    async def main():
+        producers = [make(broker)]
+        await producers[0].start()
+        future = await producers[0].send("t", b"v")
+        fds = descriptors()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            await asyncio.to_thread(producers.clear)
+            gc.collect()
+        assert [one.category for one in said] == [ResourceWarning]
+        await asyncio.wait([future])
+        await asyncio.sleep(0.05)
+        assert descriptors() < fds
+        future.exception()
+
+    run(main())
+
+
+def test_delivered_batches_leave_nothing_to_the_collector(broker):
+    """What waits for a batch holds it, and the other way round, until it is over."""
+
+    async def main():
+        async with make(broker) as producer:
+            await producer.send_and_wait("t", b"v")
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(100):
+                    futures = [await producer.send("t", b"v") for _ in range(10)]
+                    await asyncio.gather(*futures)
+                kinds = [type(one).__name__ for one in gc.get_objects()]
+                assert kinds.count("LoopTicket") < 50
+                assert kinds.count("Batch") < 50
+            finally:
+                gc.enable()
+
+    run(main())
+
+
+# Beside a consumer --------------------------------------------------------------------------------
+
+
+def test_with_a_consumer_on_one_loop(broker):
+    broker.create_topic("round", 2)
+
+    async def main():
+        async with (
+            AsyncConsumer(
+                "round", bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest"
+            ) as reader,
+            make(broker) as producer,
+        ):
+            for number in range(50):
+                await producer.send_and_wait("round", b"%d" % number)
+                assert (await reader.getone()).value == b"%d" % number
+
+    run(main())
