@@ -199,10 +199,12 @@ class AsyncConsumer(AsyncReading):
             log.warning("while stopping: %s", error)
 
     async def __aenter__(self) -> Self:
+        was_started = self._started
         try:
             await self.start()
         except BaseException:
-            await self._stop(autocommit=False)
+            if not was_started:  # else it is somebody else's
+                await self._stop(autocommit=False)
             raise
         return self
 

@@ -56,6 +56,8 @@ class Calls(Questions):
         committed, or the error. Without one, default_offset_commit_callback is called.
         """
         self._need_group("commit_async")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback: a function of offsets and outcome, not {callback!r}")
         given = None if offsets is None else arguments.offsets_of(offsets)
         with self._engine.guard:
             engine = self._engine

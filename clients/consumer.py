@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -24,7 +25,12 @@ from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import IllegalStateError
+from kcore.errors import (
+    ConcurrentUseError,
+    ConsumerStoppedError,
+    ForkedError,
+    IllegalStateError,
+)
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports import Step
 from kcore.transports.forking import release_in_child
@@ -34,6 +40,8 @@ if TYPE_CHECKING:
 
 # With records at hand a poll only looks at the sockets when they have waited this long.
 _READ_EVERY_MS = 5
+# What `close` grants the keeper at least to come out: as a rule it is a matter of a moment.
+_KEEPER_MS = 1_000
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -128,7 +136,7 @@ class Consumer(Calls, Batches):
             return
         limit = min(limit, self._settings.request_timeout_ms)
         until = self._engine.pump.now_ms() + limit
-        with guard.even_barred(limit / 1000):
+        with guard.even_barred(max(limit, _KEEPER_MS) / 1000):
             if guard.usable:
                 batch, self._batch, self._records = self._batch, None, iter(())
                 unfinished = None if batch is None else batch.positions(finished=False)
@@ -262,10 +270,10 @@ class Consumer(Calls, Batches):
 
     def _take_back(self, take_back: Callable[[int], None]) -> None:
         guard = self._engine.guard
-        if guard.usable:
-            with guard:
-                self._batch, self._records = None, iter(())
-                take_back(self._engine.pump.now_ms())
+        # Another thread that has come meanwhile goes on behind it; what struck is to be raised.
+        with suppress(ConcurrentUseError, ConsumerStoppedError, ForkedError), guard:
+            self._batch, self._records = None, iter(())
+            take_back(self._engine.pump.now_ms())
         self._arrived = self._inside.taken
 
     def _poll(self, wait_ms: float, take: Callable[[int], T], shape: Callable[[T | None], R]) -> R:

@@ -9,7 +9,7 @@ place; a signal handler that does so while the consumer is in the middle of some
 from __future__ import annotations
 
 import threading
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kcore.errors import (
     ConcurrentUseError,
@@ -33,12 +33,15 @@ class Guard(Turnstile):
 
     ConsumerStoppedError after `bar`, ForkedError in a forked child, ConcurrentUseError while
     another thread is inside a call, or this one is in the middle of one. barred: closed, or left
-    behind by a fork. struck: a call was ended from outside (Ctrl-C, a signal handler that raises).
+    behind by a fork. struck: a call was ended from outside (Ctrl-C, a signal handler that raises):
+    what ends one by itself is a KafkaError, and none of a call that came midway.
     """
 
-    struck = False
     _closed = False
     _forked = False
+
+    def __init__(self, lock: Any) -> None:
+        super().__init__(lock, KafkaError, ConcurrentUseError)
 
     @classmethod
     def for_transport(cls, name: str) -> Guard:
@@ -63,11 +66,6 @@ class Guard(Turnstile):
         """In the child of a fork: the lock may be held by a thread that does not exist here."""
         self._forked = self.barred = True
         self.hold(threading.RLock())
-
-    def note(self, error: BaseException) -> None:
-        """What ends a call by itself is a KafkaError, and none of a call that came midway."""
-        if not isinstance(error, KafkaError) or isinstance(error, ConcurrentUseError):
-            self.struck = True
 
     def refuse(self) -> NoReturn:
         """Raise why calls are refused."""

@@ -72,9 +72,9 @@ cdef class Turnstile:
 
     lock: a re-entrant one with `acquire(blocking, timeout)` and `release()`. barred: nobody is let
     in any more. A subclass says why: `refuse` (barred), `refuse_busy` (another caller is inside),
-    `refuse_midway` (this very caller is), `refuse_late` (a visitor stays); they raise. `note` is
-    told, when all is free again, of every exception that ends a call, save for those of the user's
-    code.
+    `refuse_midway` (this very caller is), `refuse_late` (a visitor stays); they raise.
+    struck: a call was ended by an exception that was neither of the user's code nor one of `own`,
+    save for those of `foreign`. It is for others to reset.
     """
 
     cdef public bint barred
@@ -83,8 +83,13 @@ cdef class Turnstile:
     cdef int depth
     cdef int lent_at
     cdef object excused
+    cdef object own
+    cdef object foreign
+    cdef public bint struck
 
-    def __init__(self, lock) -> None:
+    def __init__(self, lock, own, foreign) -> None:
+        self.own = own
+        self.foreign = foreign
         self.hold(lock)
 
     def hold(self, lock) -> None:
@@ -121,9 +126,10 @@ cdef class Turnstile:
         self.lent_at = self.depth  # who is outside now has lent its place, or nobody is
         if not self.depth:
             self.excused = None
-        self.release()
         if error is not None and error is not excused:
-            self.note(error)
+            if not isinstance(error, self.own) or isinstance(error, self.foreign):
+                self.struck = True
+        self.release()
         return 0
 
     def __enter__(self):

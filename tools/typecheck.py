@@ -35,7 +35,8 @@ def link_view(beside: dict[str, str]) -> None:
             stale.unlink()
     for name, target in wanted.items():
         link = package / name
-        if not link.is_symlink():
+        if not link.is_symlink() or link.readlink() != target:  # the cache may be another tree's
+            link.unlink(missing_ok=True)
             link.symlink_to(target)
 
 

@@ -131,7 +131,12 @@ class ClientCore:
         was noted and not asked would be waited for without end, what was asked twice is answered.
         """
         self._links.interrupt(now_ms)
+        self._run_answers(now_ms)
+        self._recover(now_ms)
         self._settle(now_ms)
+
+    def _recover(self, now_ms: int) -> None:
+        """All that was asked is answered: whoever still waits for an answer was forgotten."""
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
@@ -196,16 +201,21 @@ class ClientCore:
         completed = links.completed
         self._seen_changes = links.changes
         for _ in range(_ROUNDS_MAX):
-            while completed:
-                call, answer = links.current = completed[0]
-                completed.popleft()
-                call.done(answer, now_ms)
-            links.current = None
+            self._run_answers(now_ms)
             if self._closed:
                 return
             self._turn(now_ms)
             if not completed:
                 return
+
+    def _run_answers(self, now_ms: int) -> None:
+        links = self._links
+        completed = links.completed
+        while completed:
+            call, answer = links.current = completed[0]
+            completed.popleft()
+            call.done(answer, now_ms)
+        links.current = None
 
     def _end(self, now_ms: int) -> None:
         """Everything is closed: the last event."""

@@ -82,10 +82,10 @@ class ConsumerCore(ClientCore):
         self._due_elsewhere = first = min(super().deadline(), self._fetcher.deadline())
         return first if self._group is None else min(first, self._group.deadline())
 
-    def handle_interrupted(self, now_ms: int) -> None:
-        super().handle_interrupted(now_ms)
+    def _recover(self, now_ms: int) -> None:
         self._fetcher.recover(now_ms)
-        self._settle(now_ms)
+        if self._group is not None:
+            self._group.recover(now_ms)
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""

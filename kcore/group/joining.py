@@ -15,7 +15,7 @@ from typing import Any
 
 from kcore.assignors import MemberSubscription, RebalanceProtocol, blobs
 from kcore.connection.calls import Answer, Message
-from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
+from kcore.errors import DisconnectedError, KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined
 from kcore.group.classic_membership import ClassicMembership
 from kcore.group.config import MAX_REASON_CHARS
@@ -91,6 +91,11 @@ class Joining:
         self._awaits_metadata = False
         self._accepted = None
         self._ctx.timers.cancel(Timer.METADATA)
+
+    def recover(self, now_ms: int) -> None:
+        """End an exchange in which nobody is being asked (see ClientCore.handle_interrupted)."""
+        if self._open and not self._awaits_metadata:
+            self._unanswered(DisconnectedError("interrupted"), now_ms)
 
     def handle_tick(self, now_ms: int) -> None:
         """The leader's wait for metadata."""

@@ -118,6 +118,11 @@ class GroupMember:
         self._calm_until = due
         return False
 
+    def recover(self, now_ms: int) -> None:
+        """A turn was broken off in the middle (Ctrl-C), and every question is answered."""
+        self._calm_until = 0
+        self._rebalance.recover(now_ms)
+
     def handle_tick(self, now_ms: int) -> None:
         """Fire what is due and go on with what is possible."""
         self._calm_until = 0

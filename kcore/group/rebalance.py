@@ -260,6 +260,10 @@ class Rebalance(Steps):
 
     # -- the round -----------------------------------------------------------------------------
 
+    def recover(self, now_ms: int) -> None:
+        """See Steps."""
+        self.joining.recover(now_ms)
+
     def handle_tick(self, now_ms: int) -> None:
         """Go on with the round, send JoinGroup when it may be sent."""
         self.joining.handle_tick(now_ms)

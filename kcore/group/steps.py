@@ -47,6 +47,9 @@ class Steps:
         """Whether a request is out that the coordinator may hold for long."""
         raise NotImplementedError
 
+    def recover(self, now_ms: int) -> None:
+        """Every question has been answered: what waits for an answer still was never asked."""
+
     def handle_poll(self, now_ms: int) -> None:
         """The application is in poll: go on with what waits for it."""
         raise NotImplementedError

@@ -172,7 +172,7 @@ def test_every_place_of_a_call(broker, read):
     with reader(broker, max_poll_records=5) as consumer:
         first = read(consumer)
         outcomes = read_on(read, consumer, len(offsets_of(first)), [*range(1, 300)] * 5)
-    assert outcomes[True] >= 70
+    assert outcomes[True] >= 50
 
 
 VERBS = [Consumer.close, Consumer.commit, Consumer.poll, Consumer.unsubscribe, next]
@@ -235,9 +235,12 @@ def test_a_commit_behind_ctrl_c_comes_through(broker):
         assert consumer.committed(T0) == len(read)
 
 
-ASKED = ["METADATA", "FIND_COORDINATOR", "JOIN_GROUP", "HEARTBEAT", "OFFSET_FETCH"]
+ASKED = ["METADATA", "FIND_COORDINATOR", "JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "OFFSET_FETCH"]
 ASKED += ["CONSUMER_GROUP_HEARTBEAT", "LIST_OFFSETS", "FETCH", "OFFSET_COMMIT"]
-ONLY = {"classic": ["JOIN_GROUP", "HEARTBEAT"], "consumer": ["CONSUMER_GROUP_HEARTBEAT"]}
+ONLY = {
+    "classic": ["JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT"],
+    "consumer": ["CONSUMER_GROUP_HEARTBEAT"],
+}
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

@@ -18,14 +18,10 @@ class RefusedError(Exception):
 
 
 class Gate(Turnstile):
-    """Says how it was refused, and what ended calls."""
+    """Says how it was refused."""
 
     def __init__(self, lock):
-        super().__init__(lock)
-        self.noted = []
-
-    def note(self, error):
-        self.noted.append(error)
+        super().__init__(lock, OSError, BlockingIOError)
 
     def refuse(self):
         raise RefusedError("barred")
@@ -87,16 +83,22 @@ def test_what_is_lent_lets_calls_in_and_those_lend_again(gate):
         assert refusal(gate) == "midway"
 
 
-def test_what_ends_a_call_is_noted_but_for_what_the_users_code_raises(gate):
-    ours, theirs = KeyboardInterrupt(), KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt), gate, gate.lent(), gate, gate.lent():
-        raise theirs
-    assert gate.noted == []
-    with pytest.raises(KeyboardInterrupt), gate:
-        raise ours
-    with pytest.raises(KeyboardInterrupt), gate, gate.lent(), gate.even_barred(1):
-        raise theirs  # struck inside the inner call
-    assert gate.noted == [ours, theirs]
+@pytest.mark.parametrize(
+    ("error", "struck"), [(KeyboardInterrupt, True), (OSError, False), (BlockingIOError, True)]
+)
+def test_what_ends_a_call_strikes_but_for_its_own_and_what_the_users_code_raises(
+    gate, error, struck
+):
+    with pytest.raises(error), gate, gate.lent(), gate, gate.lent():
+        raise error
+    assert not gate.struck
+    with pytest.raises(error), gate:
+        raise error
+    assert gate.struck is struck
+    gate.struck = False
+    with pytest.raises(error), gate, gate.lent(), gate.even_barred(1):
+        raise error  # inside the inner call
+    assert gate.struck is struck
     with gate:
         assert refusal(gate) == "midway"  # nothing is lent any more
 
