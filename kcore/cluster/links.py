@@ -421,7 +421,7 @@ class Links:
         """End every link; what is asked later fails."""
         self._closed = True
         for entry in list(self._nodes.values()):
-            self._end(entry, DisconnectedError("the consumer is closed"), now_ms)
+            self._end(entry, DisconnectedError("the client is closed"), now_ms)
 
     # -- how it goes -------------------------------------------------------------------------------
 

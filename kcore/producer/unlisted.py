@@ -11,7 +11,7 @@ from kcore.cluster.refresh import Refresher
 from kcore.structs import TopicPartition
 
 # Of requests that were made after the record came. The first goes out at once if none was lately,
-# each of the others after its backoff: 300 ms in all.
+# each of the others after its backoff: 300 ms in all, or seconds if brokers said the same lately.
 ANSWERS = 3
 
 

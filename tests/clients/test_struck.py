@@ -24,6 +24,11 @@ from kcore import Consumer, TopicPartition, errors
 from kcore.cluster.links import Links
 from kcore.embedded import EmbeddedBroker
 
+# What is struck while it is being made, a socket or a generator, is closed by the collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+
 T0 = TopicPartition("t", 0)
 HELD = 40_000
 _CALLS = {dis.opmap[name] for name in ("CALL", "CALL_FUNCTION_EX", "CALL_KW") if name in dis.opmap}
