@@ -21,6 +21,13 @@ pytestmark = [
 ]
 
 
+WRITTEN = {b"%d" % number for number in range(20)}  # to `t`; the job on a cluster adds to it
+
+
+def values(frame):
+    return {row.value for row in frame.collect()}
+
+
 @pytest.fixture(scope="module")
 def kafka(spark):
     with SecureKafka() as kafka:
@@ -123,7 +130,7 @@ def test_tokens_of_an_endpoint(spark, kafka):
         address = kafka.address("BEARER")
         save(spark.sql("select 'x' as value"), address, topic="by-token", **secure)
         assert [value for *_, value in words(load(spark, address, subscribe="by-token", **secure))]
-        assert len(load(spark, address, subscribe="t", **secure).collect()) == 20
+        assert values(load(spark, address, subscribe="t", **secure)) >= WRITTEN
         assert {who for who, _ in endpoint.asked} == {"Basic bWU6dmVyeS1zZWNyZXQ="}
         endpoint.answer = (401, {"error": "invalid_client"}, {})
         with pytest.raises(PySparkException, match="401") as caught:
@@ -141,4 +148,4 @@ def test_certificates_as_texts(spark, kafka):
         "kafka.ssl.keystore.certificate.chain": certificates.client.read_text(),
         "kafka.ssl.keystore.key": certificates.key("client").read_text(),
     }
-    assert len(load(spark, kafka.address("MTLS"), subscribe="t", **secure).collect()) == 20
+    assert values(load(spark, kafka.address("MTLS"), subscribe="t", **secure)) >= WRITTEN
