@@ -188,14 +188,17 @@ def test_whoever_is_struck_leaves_nobody_inside(gate, lock):
     armed = False
 
     def strike(*_):
+        nonlocal armed
         if armed:
+            armed = False
             raise StruckError
 
     before = signal.signal(signal.SIGALRM, strike)
     struck = 0
     try:
         for _ in range(600):
-            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.0015))
+            # Again and again: the first may come before this is armed.
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.0015), 0.0015)
             try:
                 armed = True
                 while True:
@@ -204,7 +207,6 @@ def test_whoever_is_struck_leaves_nobody_inside(gate, lock):
                     with lock:
                         pass
             except StruckError:
-                armed = False
                 struck += 1
             assert gate.inside == 0
             with gate.visit() as let_in:
