@@ -31,7 +31,6 @@ from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     ConcurrentUseError,
     ConsumerStoppedError,
-    IllegalStateError,
     KafkaConfigurationError,
     KafkaError,
     KafkaTimeoutError,
@@ -70,7 +69,6 @@ class AsyncConsumer(AsyncReading):
         self._wanted_loop: asyncio.AbstractEventLoop | None = loop
         self._wish = None
         self._groupless = None
-        self._started = False
         release_in_child(self)
         if names:
             self.subscribe(names)
@@ -106,14 +104,8 @@ class AsyncConsumer(AsyncReading):
         ConsumerStoppedError: stopped meanwhile.
         """
         self._guard.enter()
-        if self._started:
-            raise IllegalStateError("the consumer is started already, or about to be")
-        self._started = True
-        try:
+        with self._guard.place.starting():
             await self._begin()
-        except BaseException:
-            self._started = False
-            raise
 
     async def _begin(self) -> None:
         self._bind(asyncio.get_running_loop())
@@ -199,7 +191,7 @@ class AsyncConsumer(AsyncReading):
             log.warning("while stopping: %s", error)
 
     async def __aenter__(self) -> Self:
-        was_started = self._started
+        was_started = self._guard.place.started
         try:
             await self.start()
         except BaseException:

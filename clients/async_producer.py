@@ -69,7 +69,6 @@ class AsyncProducer(Transactions):
         self._door = Door(self._core.intake, make_lock("asyncio"), LoopTicket, self._courier)
         self._take = self._door.send
         self._place = Place("producer")
-        self._started = False
         self._line = asyncio.Lock()  # held by the first of those who wait for room
         self._in_line = 0
         self.config: dict[str, object] = self._settings.as_mapping()
@@ -99,14 +98,8 @@ class AsyncProducer(Transactions):
         """
         self._courier.check()
         self._place.check()
-        if self._started:
-            raise IllegalStateError("the producer is started already, or about to be")
-        self._started = True
-        try:
+        with self._place.starting():
             await self._begin()
-        except BaseException:
-            self._started = False
-            raise
 
     async def _begin(self) -> None:
         courier, settings, loop = self._courier, self._settings, asyncio.get_running_loop()
@@ -154,10 +147,12 @@ class AsyncProducer(Transactions):
         courier.check_nothing_lost()
 
     async def __aenter__(self) -> Self:
+        was_started = self._place.started
         try:
             await self.start()
         except BaseException:
-            await self.stop(0)
+            if not was_started:  # else it is somebody else's
+                await self.stop(0)
             raise
         return self
 
@@ -186,7 +181,7 @@ class AsyncProducer(Transactions):
         if self._courier.stopped:
             self._courier.check()
         self._place.check()
-        if not self._started:
+        if not self._place.started:
             raise IllegalStateError(
                 "the producer was not started: await start() first, or use `async with`"
             )

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from kcore.clients.futures import OperationFuture
 from kcore.clients.guard import Guard
+from kcore.clients.log import Log
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError, KafkaTimeoutError, WakeupError
 from kcore.events import (
@@ -37,6 +38,8 @@ GRACE_MS = 2_000
 STEP_MAX_MS = 1_000
 # Errors that nobody fetched by polling; more would all say the same.
 _ERRORS_MAX = 100
+
+log = Log("kcore.consumer")
 
 Rebalance = PartitionsAssigned | PartitionsRevoked | PartitionsLost
 CommitCallback = Callable[[Any, Any], object]
@@ -241,3 +244,13 @@ class Engine:
         """Have the next poll raise this."""
         self.polled_at = -1
         self._errors.append(error)
+
+    def keep_failure(self, error: Exception, where: str) -> None:
+        """`keep` of what is being handled: it was raised in a turn that no user has called."""
+        if isinstance(error, KafkaError):
+            self.keep(error)
+            return
+        log.exception("%s failed", where)
+        wrapped = KafkaError(f"{where} failed: {error!r}")
+        wrapped.__cause__ = error
+        self.keep(wrapped)

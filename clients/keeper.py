@@ -10,8 +10,6 @@ from __future__ import annotations
 import weakref
 
 from kcore.clients.engine import Engine
-from kcore.clients.log import Log
-from kcore.errors import KafkaError
 from kcore.transports import Step
 from kcore.transports.background import Stop, run_aside
 
@@ -20,8 +18,6 @@ _STEPS_PER_TURN = 4
 _TICK_MAX_MS = 100
 # While the user comes back all the time, ticks grow up to this.
 _REST_MAX_MS = 1_000
-
-log = Log("kcore.consumer")
 
 
 class Pace:
@@ -106,11 +102,6 @@ def turn(engine: Engine, tick: int) -> bool:
                 if engine.step(0) is not Step.FED:
                     break
             engine.pump.drain()
-        except KafkaError as error:
-            engine.keep(error)
-        except Exception as error:
-            log.exception("the keeper failed")
-            wrapped = KafkaError(f"the background turn failed: {error!r}")
-            wrapped.__cause__ = error
-            engine.keep(wrapped)
+        except Exception as error:  # noqa: BLE001 - the next poll raises it
+            engine.keep_failure(error, "the background turn")
     return True

@@ -12,17 +12,13 @@ from collections.abc import Callable
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import next_size
-from kcore.clients.log import Log
 from kcore.clients.turns import TURN_MS, LoopTurns, Place
-from kcore.errors import KafkaError
 from kcore.transports import Pump, Step
 from kcore.transports.asyncio_driver import AsyncioTransport
 
 # Records one by one, from one look at everything else to the next: as many as take a moment.
 BURST_MAX = 250
 BURST_QUICK_MS = 1
-
-log = Log("kcore.consumer")
 
 
 class LoopGuard(Guard):
@@ -33,9 +29,9 @@ class LoopGuard(Guard):
 
     def __init__(self) -> None:
         super().__init__(threading.RLock())
-        place = Place("consumer")
-        self.bind = place.bind
-        self.check_place = place.check
+        self.place = Place("consumer")
+        self.bind = self.place.bind
+        self.check_place = self.place.check
 
     def enter(self) -> None:
         """Begin a call. ConsumerStoppedError, ForkedError; ConcurrentUseError: not in its loop."""
@@ -96,13 +92,8 @@ class LoopDriver(LoopTurns):
         try:
             fed = engine.step(0) is not Step.IDLE
             engine.run_callbacks()
-        except KafkaError as error:
-            engine.keep(error)
-        except Exception as error:
-            log.exception("a turn of the event loop failed")
-            wrapped = KafkaError(f"a turn of the event loop failed: {error!r}")
-            wrapped.__cause__ = error
-            engine.keep(wrapped)
+        except Exception as error:  # noqa: BLE001 - the next read raises it
+            engine.keep_failure(error, "a turn of the event loop")
         return fed
 
     def _attend(self) -> None:

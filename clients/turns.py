@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from kcore.errors import ConcurrentUseError
+from kcore.errors import ConcurrentUseError, IllegalStateError
 from kcore.timers import NEVER
 from kcore.transports import Pump
 from kcore.transports.asyncio_driver import AsyncioTransport
@@ -35,12 +36,30 @@ def running() -> asyncio.AbstractEventLoop | None:
 
 
 class Place:
-    """Where a client lives: its loop, or the loop's thread while the loop does not run."""
+    """Where a client lives: its loop, or the loop's thread while the loop does not run.
+
+    started: it is, or is about to be.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
+        self.started = False
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Around all of a `start`: one at a time, and another one if it has failed or was
+        cancelled. IllegalStateError.
+        """
+        if self.started:
+            raise IllegalStateError(f"the {self._what} is started already, or about to be")
+        self.started = True
+        try:
+            yield
+        except BaseException:
+            self.started = False
+            raise
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
         """There is no other one from here on."""

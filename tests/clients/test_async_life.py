@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import random
 import threading
 import time
@@ -10,6 +9,7 @@ import warnings
 
 import pytest
 from async_consumers import Seen, consumer, fill, run, ticking
+from descriptors import descriptors, wait_for_descriptors
 
 from kcore import AsyncConsumer, TopicPartition, errors
 from kcore.embedded import EmbeddedBroker
@@ -25,19 +25,6 @@ def broker():
     with EmbeddedBroker() as embedded:
         fill(embedded, "t", PARTITIONS, EACH)
         yield embedded
-
-
-def descriptors():
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
-
-
-def wait_for_descriptors(before):
-    """The broker, of this process too, closes its ends a moment later."""
-    end = time.monotonic() + 5
-    while descriptors() > before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert descriptors() <= before
 
 
 # Beginning and end --------------------------------------------------------------------------------
@@ -57,6 +44,17 @@ def test_before_the_start(broker):
         assert reader.assignment() == {T0, T1}
         await reader.stop()
         await reader.stop()
+
+    run(main())
+
+
+def test_a_block_leaves_alone_what_somebody_else_has_started(broker):
+    async def main():
+        async with consumer(broker, "t") as reader:
+            with pytest.raises(errors.IllegalStateError, match="already"):
+                async with reader:
+                    pass
+            assert await reader.getone()
 
     run(main())
 

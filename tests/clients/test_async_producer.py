@@ -7,7 +7,7 @@ import pytest
 from aiokafka.partitioner import DefaultPartitioner
 from async_consumers import run, ticking
 from async_producers import producer as make
-from async_producers import read
+from async_producers import read, topic_of
 from leftovers import COLLECTED
 
 from kcore import TopicPartition
@@ -37,10 +37,7 @@ def broker():
 
 @pytest.fixture
 def topic(broker, request):
-    """A topic of one partition that nobody else writes to."""
-    name = request.node.name.replace("[", "-").replace("]", "")[:200]
-    broker.create_topic(name, 1)
-    return name
+    return topic_of(broker, request)
 
 
 def requests(producer):

@@ -6,12 +6,12 @@ import os
 import pickle
 import socket
 import threading
-import time
 import warnings
 
 import pytest
 from async_consumers import run
 from async_producers import producer as make
+from descriptors import descriptors, wait_for_descriptors
 
 from kcore import AsyncConsumer, AsyncProducer
 from kcore.clients.turns import RECORDS_PER_TURN
@@ -34,19 +34,6 @@ def broker():
         assert embedded.faults == []
 
 
-def descriptors():
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
-
-
-def wait_for_descriptors(before):
-    """The broker, of this process too, closes its ends a moment later."""
-    end = time.monotonic() + 5
-    while descriptors() > before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert descriptors() <= before
-
-
 CALLS = [
     lambda producer: producer.send("t", b"v"),
     lambda producer: producer.send_and_wait("t", b"v"),
@@ -57,6 +44,17 @@ CALLS = [
 
 
 # Beginning ----------------------------------------------------------------------------------------
+
+
+def test_a_block_leaves_alone_what_somebody_else_has_started(broker):
+    async def main():
+        async with make(broker) as producer:
+            with pytest.raises(IllegalStateError, match="already"):
+                async with producer:
+                    pass
+            assert (await producer.send_and_wait("t", b"v")).offset >= 0
+
+    run(main())
 
 
 def test_before_the_start(broker):

@@ -8,7 +8,7 @@ import random
 import pytest
 from async_consumers import run, ticking
 from async_producers import producer as make
-from async_producers import read
+from async_producers import read, topic_of
 from leftovers import COLLECTED
 
 from kcore import TopicPartition
@@ -32,10 +32,7 @@ def broker():
 
 @pytest.fixture
 def topic(broker, request):
-    """A topic of one partition that nobody else writes to."""
-    name = request.node.name
-    broker.create_topic(name, 1)
-    return name
+    return topic_of(broker, request)
 
 
 # Mishaps ------------------------------------------------------------------------------------------

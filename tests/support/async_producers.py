@@ -9,6 +9,13 @@ def producer(broker, **more):
     return AsyncProducer(**{"bootstrap_servers": broker.bootstrap, "linger_ms": 0} | more)
 
 
+def topic_of(broker, request):
+    """A topic of one partition that no other test writes to."""
+    name = request.node.name.replace("[", "-").replace("]", "")[:200]
+    broker.create_topic(name, 1)
+    return name
+
+
 async def read(broker, topic):
     """Every record of a topic, by partition."""
     async with AsyncConsumer(bootstrap_servers=broker.bootstrap) as reader:
