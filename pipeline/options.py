@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _STRATEGIES: Final = ("subscribe", "subscribePattern", "assign")
 _FORBIDDEN: Final[Mapping[str, str]] = {
     "auto.offset.reset": "the source never resets: say where to begin with startingOffsets",
+    "out.of.range.reset": "the source never resets: see failOnDataLoss",
     "key.deserializer": "keys are binary: cast or decode the column",
     "value.deserializer": "values are binary: cast or decode the column",
     "enable.auto.commit": "offsets are kept in the checkpoint, not committed",
@@ -306,7 +307,8 @@ def _consumer(kafka: Mapping[str, str]) -> dict[str, Any]:
     client = client_options(kafka)
     # To ask for a topic that is gone must not make an empty one of its name.
     client.setdefault("allow_auto_create_topics", False)
-    client |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
+    client |= {"enable_auto_commit": False}
+    client |= {"auto_offset_reset": "none", "out_of_range_reset": "none"}
     _try(lambda: ConsumerConfig.from_options(client))
     # No group is joined and no offset committed, so there is no need to say whose they would be.
     client.pop("group_id", None)

@@ -56,6 +56,9 @@ class ConsumerConfig(ClientConfig):
     max_buffered_bytes: the most undecoded record bytes kept at once, whatever the partition count.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     include_control_records: ControlRecordsPassed events tell of transaction markers and the like.
+    auto_offset_reset: where a partition begins of which nothing is committed, as in Java.
+    out_of_range_reset: where to go on when the log does not hold the position (any more), or was
+        truncated below it: a jump over records, or back. None: as auto_offset_reset says.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
     await_acknowledgement: a rebalance waits for `acknowledge_rebalance()` (set by the clients).
@@ -79,6 +82,7 @@ class ConsumerConfig(ClientConfig):
     isolation_level: str = "read_uncommitted"
     enable_incremental_fetch_sessions: bool = True
     auto_offset_reset: str = "latest"
+    out_of_range_reset: str | None = None
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
     default_offset_commit_callback: Callable[..., object] | None = None

@@ -47,7 +47,7 @@ class ConsumerCore(ClientCore):
         self.config = config
         emit = self._outbox.emit
         self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
-        self._positions = Positions(config.auto_offset_reset)
+        self._positions = Positions(config.auto_offset_reset, config.out_of_range_reset)
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
         self._refresher.refused = self._fetcher.refuse_lookups
         self.take_inside = self._fetcher.take_inside

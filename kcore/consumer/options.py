@@ -47,6 +47,7 @@ def assignors(option: str, value: object) -> tuple[str, ...]:
 
 _ms = integer(0)
 _size = integer(0)
+_reset = choice("earliest", "latest", "none", aliases={"smallest": "earliest", "largest": "latest"})
 
 PARSERS: Final[Mapping[str, Parser]] = {
     **names.PARSERS,
@@ -67,9 +68,8 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "include_control_records": truth,
     "isolation_level": choice("read_uncommitted", "read_committed"),
     "enable_incremental_fetch_sessions": truth,
-    "auto_offset_reset": choice(
-        "earliest", "latest", "none", aliases={"smallest": "earliest", "largest": "latest"}
-    ),
+    "auto_offset_reset": _reset,
+    "out_of_range_reset": optional(_reset),
     "enable_auto_commit": truth,
     "auto_commit_interval_ms": _ms,
     "default_offset_commit_callback": optional(callback),

@@ -284,7 +284,7 @@ class NoOffsetForPartitionError(KafkaError):
 
 
 class LogTruncationError(KafkaError):
-    """The log was cut off below the position, and `auto_offset_reset` is "none" (KIP-320).
+    """The log was cut off below the position, and `out_of_range_reset` is "none" (KIP-320).
 
     divergent_offsets: {TopicPartition: where the logs part (OffsetAndMetadata), None if unknown}.
     """

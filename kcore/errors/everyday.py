@@ -62,8 +62,9 @@ class FencedInstanceIdError(BrokerResponseError, code=82, name="FENCED_INSTANCE_
 
 
 class OffsetOutOfRangeError(BrokerResponseError, code=1, name="OFFSET_OUT_OF_RANGE"):
-    """The position is outside what the partition's log holds, and `auto_offset_reset` is "none".
+    """The position is outside what the partition's log holds; `out_of_range_reset` is "none".
 
+    That option is what `auto_offset_reset` is, unless it is given.
     partition: the TopicPartition. offset: the position asked for.
     log_start, high_watermark: what the log holds, as far as the broker said.
     offsets: {TopicPartition: offset} of every partition concerned, also the first argument,

@@ -275,7 +275,7 @@ class Answers:
             partition.preferred = -1
             planner.back_off(partition, now_ms, _name(code))
         elif self._may_reset(partition):
-            self._positions.reset_partition(partition, self._positions.policy)
+            self._positions.reset_partition(partition, self._positions.out_of_range)
         else:
             self._shelve(taken, partition, code)
 
@@ -288,7 +288,7 @@ class Answers:
 
     def _may_reset(self, partition: Partition) -> bool:
         # With records buffered the application is not there yet: the error waits behind them.
-        return not partition.entries and self._positions.policy is not ResetStrategy.NONE
+        return not partition.entries and self._positions.out_of_range is not ResetStrategy.NONE
 
     def _learn_leader(
         self, partition: Partition, data: FetchResponse.PartitionData, body: FetchResponse
@@ -357,7 +357,7 @@ def _error(partition: Partition, code: int) -> KafkaError:
         return OffsetOutOfRangeError(
             {tp: offset},
             f"{where}: offset {offset} is out of range{holds}; seek to one that there is, or set"
-            " auto_offset_reset",
+            " auto_offset_reset or out_of_range_reset",
             partition=tp,
             offset=offset,
             log_start=low,

@@ -45,7 +45,7 @@ STALE_ANSWERS_MAX: Final = 5
 
 
 class ResetStrategy(Enum):
-    """Where to go when there is no position, or it is out of range."""
+    """Where to go when there is no position, or when it is out of range."""
 
     EARLIEST = "earliest"
     LATEST = "latest"

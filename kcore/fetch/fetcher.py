@@ -326,7 +326,7 @@ class Fetcher:
         if entry.standing:
             self._shelf.pass_turn(partition)
             raise error
-        policy = self._positions.policy
+        policy = self._positions.out_of_range
         if isinstance(error, OffsetOutOfRangeError) and policy is not ResetStrategy.NONE:
             self._positions.reset_partition(partition, policy)
             return

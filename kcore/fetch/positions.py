@@ -39,11 +39,17 @@ class _Nobody:
 class Positions:
     """See the module's text.
 
-    `policy`: what becomes of a partition with no committed offset, or with an offset out of range.
+    `policy`: what becomes of a partition with no committed offset. `out_of_range`: of one whose
+    offset its log does not hold (any more), or that was truncated below it; None: the same.
     """
 
-    def __init__(self, policy: ResetStrategy | str = ResetStrategy.LATEST) -> None:
+    def __init__(
+        self,
+        policy: ResetStrategy | str = ResetStrategy.LATEST,
+        out_of_range: ResetStrategy | str | None = None,
+    ) -> None:
         self.policy = ResetStrategy(policy)
+        self.out_of_range = ResetStrategy(policy if out_of_range is None else out_of_range)
         self.watcher: Watcher = _Nobody()
         self._all: dict[TopicPartition, Partition] = {}
         # Looked at after every input, so kept instead of searched.

@@ -117,7 +117,7 @@ class Validation:
         if not unknown and end_offset >= partition.offset:
             self._positions.validated(partition)
             return
-        policy = self._positions.policy
+        policy = self._positions.out_of_range
         if policy is ResetStrategy.NONE:
             self.inquiry.again(partition, now_ms, "the log was truncated")
             divergent = None if unknown else OffsetAndMetadata(end_offset, "", epoch)

@@ -6,6 +6,7 @@ from scripted import CUT, SILENT, ScriptedCluster, World
 from kcore.errors import (
     KafkaError,
     NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
 )
 from kcore.events import (
@@ -82,9 +83,9 @@ def world_of(partitions=2, nodes=1, **more):
     return World(cluster), cluster, total
 
 
-def reader(world):
+def reader(world, **options):
     """Of both partitions from their beginning, without a group."""
-    client = world.client(auto_offset_reset="earliest")
+    client = world.client(auto_offset_reset="earliest", **options)
     client.core.assign([T0, T1], world.now)
     client.drain()
     return client
@@ -116,6 +117,18 @@ def test_policy_none_without_an_offset_is_an_error_naming_the_partitions():
     world.run(1_000, polls_ms=100)
     with pytest.raises(NoOffsetForPartitionError, match="t-0"):
         client.take()
+
+
+def test_where_it_goes_out_of_range_is_an_option_of_its_own():
+    world, _, total = world_of()
+    client = reader(world, out_of_range_reset="none")
+    assert sum(map(len, drain(world, [client], total).values())) == total
+    client.core.seek(T0, 99, world.now)
+    client.drain()
+    world.run(1_000, polls_ms=100)
+    with pytest.raises(OffsetOutOfRangeError, match="offset 99 is out of range"):
+        client.take()
+    assert client.core.position(T0) == 99
 
 
 def test_a_group_of_one_joins_reads_commits_and_leaves():

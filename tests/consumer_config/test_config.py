@@ -200,6 +200,7 @@ BAD_VALUES = [
     ("enable_auto_commit", "perhaps"),
     ("auto_offset_reset", "newest"),
     ("auto_offset_reset", None),
+    ("out_of_range_reset", "newest"),
     ("isolation_level", "committed"),
     ("client_id", 7),
     ("group_id", ""),
@@ -257,6 +258,8 @@ class Level(enum.IntEnum):
     [
         ("auto_offset_reset", "smallest", "earliest"),
         ("auto_offset_reset", "largest", "latest"),
+        ("out_of_range_reset", None, None),
+        ("out_of_range_reset", "Smallest", "earliest"),
         ("isolation_level", Level.READ_COMMITTED, "read_committed"),
         ("fetch_max_wait_ms", 100.0, 100),
         ("consumer_timeout_ms", -1, float("inf")),

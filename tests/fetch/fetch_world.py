@@ -195,6 +195,7 @@ class World:
         self,
         *partitions: TopicPartition,
         policy: str = "latest",
+        out_of_range: str | None = None,
         start: int | None = 0,
         leader: Callable[[TopicPartition], int] = lambda _tp: 1,
         seed: int = 1,
@@ -205,7 +206,7 @@ class World:
         self.events: list[Event] = []
         self.network = FakeNetwork()
         self.cluster = FakeCluster()
-        self.positions = Positions(policy)
+        self.positions = Positions(policy, out_of_range)
         self.config = FetchConfig(**options)
         for where in partitions:
             self.cluster.lead(where, leader(where))

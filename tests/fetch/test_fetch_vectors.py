@@ -254,10 +254,12 @@ def test_f20_one_fetch_in_flight_per_node() -> None:
     assert asked(world.only(node=2)) == {T1: 1}
 
 
-def in_doubt(offset: int, epoch: int, policy: str = "latest", leader_epoch: int = 2) -> World:
+def in_doubt(
+    offset: int, epoch: int, policy: str = "latest", out_of_range: str | None = None
+) -> World:
     """A position with an epoch, under a leader of a newer one."""
-    world = World(T0, start=None, policy=policy)
-    world.cluster.lead(T0, 1, leader_epoch)
+    world = World(T0, start=None, policy=policy, out_of_range=out_of_range)
+    world.cluster.lead(T0, 1, 2)
     world.positions.apply_committed({T0: OffsetAndMetadata(offset, "", epoch)})
     world.tick()
     return world
@@ -290,6 +292,17 @@ def test_f22_the_log_was_cut_off() -> None:
     world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
     assert world.positions.position(T0) == (1, 1, Leader(1, 2))
     assert asked(world.only()) == {T0: 1}
+
+
+def test_a_log_that_was_cut_off_is_a_position_out_of_range() -> None:
+    world = in_doubt(5, 1, "earliest", "none")
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
+    world.take_error(LogTruncationError)
+    assert world.at(T0) == 5
+
+    world = in_doubt(5, 1, "none", "earliest")
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
+    assert world.at(T0) == 1
 
 
 @pytest.mark.parametrize(("epoch", "end"), [(-1, 3), (1, -1), (-1, -1)])

@@ -278,8 +278,8 @@ def test_unknown_names(name, said):
 
 @pytest.mark.parametrize(
     "name",
-    ["auto.offset.reset", "key.deserializer", "value.deserializer", "enable.auto.commit",
-     "interceptor.classes"],
+    ["auto.offset.reset", "out.of.range.reset", "key.deserializer", "value.deserializer",
+     "enable.auto.commit", "interceptor.classes"],
 )  # fmt: skip
 def test_what_is_ours_to_decide_is_refused_by_name(name):
     with pytest.raises(OptionError, match=f"option 'kafka.{name}': cannot be set: "):
@@ -300,10 +300,12 @@ def test_client_options_pass_on_and_nothing_is_ever_reset_or_committed():
         kafka__group__id="g",
         kafka__group__instance__id="i",
         kafka__request__timeout__ms="9000",
+        kafka__out_of_range_reset="latest",  # in our own spelling, which is not Spark's
     ).client
     assert found["isolation_level"] == "read_committed"
     assert found["fetch_max_bytes"] == "1000000"
     assert (found["auto_offset_reset"], found["enable_auto_commit"]) == ("none", False)
+    assert found["out_of_range_reset"] == "none"
     assert "group_id" not in found  # none is used
     assert "group_instance_id" not in found
 
