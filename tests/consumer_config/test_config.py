@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import pickle
 import re
 from pathlib import Path
 
@@ -412,6 +413,13 @@ def test_without_a_group_there_is_no_group_part():
 def test_config_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         make().group_id = "x"
+
+
+def test_config_travels_to_other_processes():
+    config = make(group_id="g", auto_offset_reset="earliest", api_version="4.0")
+    again = pickle.loads(pickle.dumps(config))
+    assert again == config
+    assert again.as_mapping() == config.as_mapping()
 
 
 def test_the_module_says_where_defaults_differ():

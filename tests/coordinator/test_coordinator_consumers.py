@@ -99,7 +99,9 @@ def test_k03_to_k06_a_rebalance_of_three(two_at_ten):
     assert len(w.journal) == length
     assert w.beat("m3", 11) == (11, {"bar": [1]})
     assert w.state_of("m3")[0] == "UNRELEASED_PARTITIONS"
+    length = len(w.journal)
     assert w.beat("m3", 11) == (11, None)
+    assert len(w.journal) == length
     # K06
     assert w.beat("m2", 10, owned=parts(foo=[3], bar=[2])) == (11, {"foo": [2, 3], "bar": [2]})
     assert w.beat("m3", 11) == (11, {"foo": [4, 5], "bar": [1]})

@@ -198,6 +198,7 @@ def test_b44_an_id_handed_out_does_not_touch_a_stable_group():
     w = World(group_min_session_timeout_ms=1)
     (a,) = w.form(1, instances="A", st=5_000)
     w.join(version=4, st=5_000)
+    assert len(w.group.pending_join) == 1
     for _ in range(2):
         w.after(2_500)
         assert w.heartbeat(a, 1, "A") == E.NONE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from fetch_world import World, asked, batch, data, failed, forgotten, listed, tp
 
@@ -517,10 +519,19 @@ def test_pause_and_resume_fetch_nothing_again() -> None:
     world.tick()
     world.fetched(data(T0, batch(0, 3)), session_id=SESSION)
     held = world.fetcher.buffered_bytes
-    for _ in range(1000):
-        world.positions.pause([T0])
-        world.positions.resume([T0])
-    world.tick()
+
+    def toggle(times: int) -> None:
+        for _ in range(times):
+            world.positions.pause([T0])
+            world.positions.resume([T0])
+            world.tick()
+
+    toggle(2_500)  # Python keeps two thousand tuples for the next ones
+    tracemalloc.start()
+    toggle(2_000)
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown < 10_000
     assert world.fetcher.buffered_bytes == held
     assert asked(world.only()) == {T0: 3}
     assert world.take() == {T0: [0, 1, 2]}

@@ -92,7 +92,11 @@ def test_c18_racks_count_if_we_have_one() -> None:
 
 
 def test_c19_skip_assignment() -> None:
-    world = start("t1", group_instance_id="i")
+    class Unasked(RangeAssignor):
+        def assign(self, members, partitions, racks=None):
+            raise AssertionError("the group has an assignment")
+
+    world = start("t1", group_instance_id="i", assignors=(Unasked(),))
     lead(world, skip_assignment=True)
     assert world.request(ApiKey.SYNC_GROUP).body.assignments == []
     world.answer(ApiKey.SYNC_GROUP, assigned="t1-0")
