@@ -97,7 +97,7 @@ def test_so_it_does_in_an_event_loop(ends_in_markers, isolation, count):
 # Memory -------------------------------------------------------------------------------------------
 
 SLOW_READER = """
-import re, sys
+import re, sys, time
 from kcore import Consumer
 
 def resident():
@@ -112,8 +112,9 @@ with Consumer(
     before = resident()
     consumer.unsubscribe()
     consumer.subscribe(["backlog"])
-    for _ in range(40):
+    for _ in range(100):
         assert consumer.poll(timeout_ms=5_000, max_records=1)
+        time.sleep(0.005)  # so that each poll finds what has come
     print(resident() - before)
 """
 
