@@ -11,8 +11,6 @@ from kcore.errors import (
     CorruptRecordError,
     DeserializationError,
     KafkaError,
-    NoOffsetForPartitionError,
-    OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
     Unexpected,
     UnsupportedVersionError,
@@ -389,38 +387,6 @@ def test_9_4_out_of_range_resets_by_the_policy() -> None:
     world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 70)))
     assert world.events == [OffsetReset(T0, 70, "earliest")]
     assert asked(world.only()) == {T0: 70}
-
-
-@pytest.mark.parametrize("buffered", [False, True])
-def test_where_to_begin_is_not_where_to_go_when_records_are_gone(buffered: bool) -> None:
-    """PAINS 12: who begins at an end need not jump there from the middle."""
-    world = World(T0, policy="latest", out_of_range="none", start=None)
-    world.positions.reset_initializing([T0])
-    world.tick()
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 50)))
-    assert (world.at(T0), world.events) == (50, [OffsetReset(T0, 50, "latest")])
-    if buffered:
-        world.fetched(data(T0, batch(50, 3)))
-    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
-    if buffered:
-        assert world.take() == {T0: [50, 51, 52]}
-    error = world.take_error(OffsetOutOfRangeError)
-    assert error.offset == world.at(T0) == (53 if buffered else 50)
-    assert "out_of_range_reset" in str(error)
-    assert len(world.events) == 1 + buffered
-    assert not world.pending(ApiKey.LIST_OFFSETS)
-
-
-def test_without_a_place_to_begin_there_may_be_one_to_go_to() -> None:
-    world = World(T0, policy="none", out_of_range="earliest", start=50)
-    world.tick()
-    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 70)))
-    assert world.at(T0) == 70
-    world.positions.assign([T1])
-    world.positions.reset_initializing([T1])
-    world.tick()
-    assert world.take_error(NoOffsetForPartitionError).partitions == {T1}
 
 
 def test_9_4_out_of_range_ahead_of_the_application_waits_for_it() -> None:
