@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.group import Group
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
@@ -65,7 +66,10 @@ class Attendance:
         # A group of both protocols that becomes a classic one lets all sessions begin anew, and
         # tells its members that their generation is over: they have lost what they had, and are no
         # members in their own eyes until they poll (Kafka 4.3 and its client do the same).
-        self._judged = plan.consumer_share in {0.0, 1.0}
+        self._both = 0 < plan.consumer_share < 1
+        self._over_ms = plan.settle_within_ms
+        self._by_epochs: dict[str, bool] = {}  # groups of both: which kind they were
+        self._turned_ms: dict[str, int] = {}  # when they last became classic ones
         self._max_poll_ms = plan.max_poll_interval_ms
         self._leave_ms = _LEAVE_MS + _TRIPS * plan.latency_ms[1]
         self._ids: dict[Member, set[str]] = {}  # those that it has used
@@ -112,13 +116,14 @@ class Attendance:
         self._judge_stays(member, f"steps out of {member.group_id}")
 
     def _judge_stays(self, member: Member, why: str) -> None:
-        if self._judged and self.well(member):
+        if self._steady(member) and self.well(member):
             raise ViolationError(Rule.STAYS, f"{member.name} {why}")
 
     def asked(self, wire: Wire, asked: Asked) -> None:
         """A request is sent: whoever names itself knows who it is."""
         member: Any = wire.client
         request: Any = asked.message
+        self._turn(request.group_id)
         if request.member_id and member in self._polled_ms:
             self._ids[member].add(request.member_id)
 
@@ -126,6 +131,7 @@ class Attendance:
         """A member may be told that it is none; who has joined has time from then on."""
         request: Any = asked.message
         member: Any = wire.client
+        self._turn(request.group_id)
         joins = isinstance(answer, JoinGroupResponse)
         if isinstance(answer, ConsumerGroupHeartbeatResponse):
             joins = not request.member_epoch
@@ -146,6 +152,8 @@ class Attendance:
     def look(self, living: Iterable[Member]) -> None:
         """Whoever is to be out of its group by now is."""
         now_ms = self._now()
+        for group_id in self._by_epochs:
+            self._turn(group_id)
         for member in living:
             away_ms = now_ms - self._polled_ms[member]
             able = not member.closing and not member.paused and self._says_goodbye(member)
@@ -158,7 +166,23 @@ class Attendance:
 
     def _says_goodbye(self, member: Member) -> bool:
         """Static members of the classic protocol do not (KIP-345): their sessions end."""
-        return self._judged and (member.habits.by_epochs or member.habits.instance_id is None)
+        return self._steady(member) and (
+            member.habits.by_epochs or member.habits.instance_id is None
+        )
+
+    def _turn(self, group_id: str) -> None:
+        """A group may have become another kind of group."""
+        group = self._group_of(group_id) if self._both else None
+        if group is not None:
+            by_epochs = isinstance(group, ConsumerGroup)
+            if self._by_epochs.get(group_id, False) and not by_epochs:
+                self._turned_ms[group_id] = self._now()
+            self._by_epochs[group_id] = by_epochs
+
+    def _steady(self, member: Member) -> bool:
+        """Its group has not become a classic one, or is over that."""
+        turned_ms = self._turned_ms.get(member.group_id)
+        return turned_ms is None or self._now() - turned_ms > self._over_ms
 
     def _judge_out(self, member: Member, why: str) -> None:
         group = self._group_of(member.group_id)

@@ -17,6 +17,7 @@ from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Logs, Offsets
 from kcore.sim.peace import Peace
 from kcore.sim.promises import Promises
+from kcore.sim.revocations import Revocations
 from kcore.sim.shares import Shares
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
@@ -91,9 +92,22 @@ class Judge:
         self.peace = Peace(plan)
         self.attendance = Attendance(plan, self.peace, now, group_of)
         self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
+        self.revocations = Revocations(
+            self.attendance, self.hands, self.offsets, self._topic_names, now, plan.latency_ms[1]
+        )
         shares = Shares()
-        ledger.asked_watchers += [self._asked, self.attendance.asked, shares.asked]
-        ledger.answered_watchers += [self._answered, self.attendance.answered, shares.answered]
+        ledger.asked_watchers += [
+            self._asked,
+            self.attendance.asked,
+            self.revocations.asked,
+            shares.asked,
+        ]
+        ledger.answered_watchers += [
+            self._answered,
+            self.attendance.answered,
+            self.revocations.answered,
+            shares.answered,
+        ]
 
     # Members -------------------------------------------------------------------------------------
 
@@ -103,11 +117,13 @@ class Judge:
         self.groups.setdefault(member.group_id, GroupBook())
         self.attendance.started(member)
         self.promises.started(member)
+        self.revocations.started(member)
 
     def member_ended(self, member: Member, *, left: bool) -> None:
         """It is gone; what it has sent may still arrive. left: it has closed."""
         self.attendance.ended(member, left=left)
         self.promises.ended(member)
+        self.revocations.ended(member, left=left)
 
     def look(self, living: Iterable[Member]) -> None:
         """From time to time: what should have happened by now has."""
@@ -117,6 +133,7 @@ class Judge:
     def polled(self, member: Member) -> None:
         """The application is done with everything it was handed."""
         self.attendance.polled(member)
+        self.revocations.polled(member)
         hands = self.hands[member]
         hands.done.update(hands.position)
 
@@ -147,6 +164,7 @@ class Judge:
         """A member owns partitions in a generation: nobody else does."""
         hands = self.hands[member]
         self.promises.assigned(member, event.added)
+        self.revocations.assigned(member, event)
         for tp in event.added:
             hands.position.pop(tp, None)
             hands.done.pop(tp, None)
@@ -230,11 +248,13 @@ class Judge:
     def revoked(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
         """A member gives partitions up."""
         self.promises.revoked(member, partitions, self.hands[member])
+        self.revocations.revoked(member, partitions)
         self._gone(member, partitions)
 
     def lost(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
         """A member hears that it has lost partitions."""
         self.attendance.lost(member, partitions)
+        self.revocations.lost(member, partitions)
         self._gone(member, partitions)
 
     def _gone(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
@@ -242,6 +262,10 @@ class Judge:
         for tp in partitions:
             hands.position.pop(tp, None)
             hands.owned.pop(tp, None)
+
+    def handled(self, member: Member) -> None:
+        """An application has handled a step of a rebalance."""
+        self.revocations.handled(member)
 
     def complained(self, member: Member) -> None:
         """An application was told of an error."""
@@ -305,6 +329,7 @@ class Judge:
         if isinstance(request, OffsetCommitRequest):
             hands = self._hands_of(wire)
             offsets = self._offsets_of(request, asked.version)
+            self.revocations.asks(self._member_of(wire), offsets)
             self.offsets.asked(wire.client.name, request.group_id, hands, offsets)
 
     def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
@@ -315,6 +340,12 @@ class Judge:
         elif isinstance(answer, SyncGroupResponse) and not answer.error_code:
             assert isinstance(request, SyncGroupRequest)
             book = self.groups[request.group_id]
+            if request.generation_id < book.generation and not self._by_epochs:
+                raise ViolationError(
+                    Rule.COHERENT,
+                    f"{wire.client.name} has synced generation {request.generation_id} of"
+                    f" {request.group_id}, which is in generation {book.generation}",
+                )
             book.kept_generation = max(book.kept_generation, request.generation_id)
             book.generation = max(book.generation, request.generation_id)
         elif isinstance(answer, ConsumerGroupHeartbeatResponse) and not answer.error_code:

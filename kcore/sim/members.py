@@ -338,6 +338,7 @@ class Member:
         self._steps_to_acknowledge -= 1
         if self.habits.commit is not Commit.AUTO and not self.closing:
             self.commit()
+        self.stage.judge.handled(self)
         self.core.acknowledge_rebalance(self.local_ms)
         self.drain()
 
@@ -414,7 +415,8 @@ class Member:
         """Leave in peace."""
         if not self.ended and not self.closing:
             self.closing = True
-            self.stage.judge.polled(self)  # it is done with everything
+            self.stage.judge.polled(self)  # it is done with everything,
+            self.stage.judge.handled(self)  # whatever it is told of still
             self.core.close(self.local_ms, _CLOSE_MS)
             self.drain()
 

@@ -14,6 +14,7 @@ class Rule(Enum):
     NEVER_SKIPS = "positions never skip, records are what was written"
     COMMIT_BEHIND = "nothing is committed beyond what was handed to the application"
     COMMIT_FENCED = "a commit counts only from a member of the generation that is"
+    COMMIT_OWN = "a member commits only what it has"
     COMMIT_FORWARD = "committed offsets never go back within a generation"
     DELIVERED = "every record is delivered at least once"
     PROGRESS = "assigned, unpaused and lagging implies a record or a typed error in time"
@@ -24,7 +25,10 @@ class Rule(Enum):
     LEAVES = "who polls too late, or closes, is out of its group in time"
     HANDED_ON = "what auto commit has to commit is committed before others get its partition"
     TOLD = "an application is told of a commit what its coordinator has said"
+    GIVES_UP = "what a member is to have no more it gives up in its next polls"
+    HANDLED = "nothing is given on before its owner's application has handled that it goes"
     STICKY = "sticky assignors take nothing away that balance leaves"
+    ROUNDS = "a rebalance waits for everybody it knows of, and no longer than it may"
     COHERENT = "the coordinator's books agree with each other"
 
 

@@ -9,6 +9,7 @@ from kcore.coordinator import GroupState
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.member import ConsumerMember, TopicIdPartition
 from kcore.coordinator.group import Group
+from kcore.sim.rounds import Rounds
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 
@@ -38,6 +39,7 @@ class Watch:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._rounds = Rounds(world.plan)
         self._calm_since_ms: int | None = None if world.plan.faults else 0
         self._lagging: dict[Member, dict[TopicPartition, int]] = {}  # since when
         self._requests: Counter[str] = Counter()
@@ -76,9 +78,18 @@ class Watch:
         self._judge_rates()
         self._judge_links()
         world.judge.look(world.living())
+        self.look_at_rounds()
         if self._calm_since_ms is not None:
             for member in world.living():
                 self._judge_progress(member)
+
+    def look_at_rounds(self) -> None:
+        """Look at all groups, wherever they are kept."""
+        world = self._world
+        for peer in world.brokers.peers.values():
+            for group_id in world.judge.groups:
+                group = peer.group(group_id)
+                self._rounds.look(peer.name, group_id, group, world.now_ms, still=peer.paused)
 
     def _judge_rates(self) -> None:
         for counts, most, what in (

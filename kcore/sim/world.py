@@ -110,6 +110,7 @@ class World:
                 if judge.touches > patience:
                     judge.touches = 0
                     judge_groups(self)
+                    self.watch.look_at_rounds()
             except ViolationError:
                 raise
             except Exception as error:

@@ -40,7 +40,7 @@ class Court:
         self.judge = Judge(plan, self.ledger, trace, lambda _group_id: self.group, lambda: 0)
         client = Client()
         self.judge.member_started(client)
-        self.judge.hands[client] = Hands(done={T0: 3})
+        self.judge.hands[client] = Hands(done={T0: 3}, owned={T0: 1})
         self.wire = SimpleNamespace(
             client=client, node=SimpleNamespace(name="node1"), asked=deque(), hole=False,
             excused=False, turn_ms=0, client_open=True,

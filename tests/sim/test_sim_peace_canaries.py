@@ -24,6 +24,7 @@ SEEDS = 12
 COOPERATIVE = {"assignors": (("cooperative-sticky",),)}
 STICKY = {"assignors": (("sticky",),)}
 BY_EPOCHS = {"consumer_share": 1.0}
+BOTH = {"consumer_share": 0.5}
 RESTLESS = BY_EPOCHS | {"topics": 3, "members": 5, "faults": {Fault.RESUBSCRIBE: 500}}
 IDLE = {
     "append_every_ms": 60_000,
@@ -188,11 +189,15 @@ BUGS = [
     (heartbeats_are_not_noted, Rule.STAYS, (), IDLE),
     (consumer_heartbeats_are_not_noted, Rule.STAYS, (), BY_EPOCHS),
     (say_once_what_is_to_be_said_again, Rule.STAYS, (), RESTLESS),
+    (consumer_heartbeats_are_not_noted, Rule.STAYS, (), BOTH),
     (lose_heart, Rule.STAYS, (), {}),
+    (lose_heart, Rule.STAYS, (), BOTH),
     (go_without_a_word, Rule.LEAVES, (Fault.LEAVE,), {}),
     (go_without_a_word, Rule.LEAVES, (Fault.LEAVE,), BY_EPOCHS),
+    (go_without_a_word, Rule.LEAVES, (Fault.LEAVE,), BOTH),
     (stay_without_polling, Rule.LEAVES, (Fault.SLOW,), {}),
     (stay_in_a_consumer_group_without_polling, Rule.LEAVES, (Fault.SLOW,), BY_EPOCHS),
+    (stay_in_a_consumer_group_without_polling, Rule.LEAVES, (Fault.SLOW,), BOTH),
     (rebalance_without_a_commit, Rule.HANDED_ON, (Fault.REJOIN,), {}),
     (give_up_without_a_commit, Rule.HANDED_ON, (Fault.JOIN, Fault.LEAVE), COOPERATIVE),
     (give_up_in_a_consumer_group_without_a_commit, Rule.HANDED_ON, HEALTHY, BY_EPOCHS),
@@ -209,8 +214,8 @@ BUGS = [
 
 @pytest.mark.parametrize(
     "more",
-    [{}, COOPERATIVE, STICKY, BY_EPOCHS],
-    ids=["range", "cooperative-sticky", "sticky", "consumer"],
+    [{}, COOPERATIVE, STICKY, BY_EPOCHS, BOTH],
+    ids=["range", "cooperative-sticky", "sticky", "consumer", "both"],
 )
 def test_without_one_all_is_well(more):
     for seed in range(1, 6):
@@ -220,7 +225,10 @@ def test_without_one_all_is_well(more):
 @pytest.mark.parametrize(
     ("bug", "rule", "kinds", "more"),
     BUGS,
-    ids=[f"{bug.__name__}-{'-'.join(more) or 'classic'}" for bug, _, _, more in BUGS],
+    ids=[
+        f"{bug.__name__}-{'both' if more is BOTH else '-'.join(more) or 'classic'}"
+        for bug, _, _, more in BUGS
+    ],
 )
 def test_a_planted_bug_is_found_by_its_rule(bug, rule, kinds, more, monkeypatch):
     bug(monkeypatch)
