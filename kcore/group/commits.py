@@ -117,6 +117,16 @@ class CommitOperation(Operation):
         """See Operation.send."""
         self._committer.send(self, now_ms)
 
+    def follow(self, later: Offsets, *, managed: bool) -> None:
+        """Another commit is asked for. If this one is tried again, it goes with that: it would come
+        behind it, and take the offsets of the same partitions back.
+        """
+        if self.deadline_ms is None or managed != (self.stamps is not None):
+            return
+        both = self.offsets.keys() & later.keys()
+        if both:
+            self.offsets = self.offsets | {tp: later[tp] for tp in both}
+
     def fail(self, error: KafkaError) -> None:
         """See Operation.fail."""
         self.ended = True
@@ -175,9 +185,10 @@ class Committer:
                 )
             if offset.leader_epoch >= 0:
                 self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
-        operation = CommitOperation(
-            self, dict(offsets), done, deadline_ms, self._stamps(), renew=renew
-        )
+        stamps = self._stamps()
+        for earlier in self.operations:
+            earlier.follow(offsets, managed=stamps is not None)
+        operation = CommitOperation(self, dict(offsets), done, deadline_ms, stamps, renew=renew)
         self.operations.add(operation)
 
     def _stamps(self) -> Mapping[TopicPartition, int] | None:

@@ -6,6 +6,7 @@ An operation ends exactly once, never inside the call that made it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from kcore.errors import KafkaError, KafkaTimeoutError, RetriableCommitFailedError
@@ -87,6 +88,10 @@ class Operations(Generic[O]):
     def add(self, operation: O) -> None:
         """Take an operation; the next tick sends it."""
         self._open.append(operation)
+
+    def __iter__(self) -> Iterator[O]:
+        """Those that are open, in their order."""
+        return iter(self._open)
 
     @property
     def idle(self) -> bool:

@@ -283,6 +283,32 @@ def test_c29_async_before_sync() -> None:
     assert order == ["async", "sync"]
 
 
+@pytest.mark.parametrize("later_ms", [None, 5_000], ids=["one-try", "retried"])
+def test_a_commit_that_is_tried_again_takes_nothing_back_of_a_later_one(later_ms) -> None:
+    world = stable()
+    first = commit(world, {T10: OffsetAndMetadata(5), T11: OffsetAndMetadata(7)}, 5_000)
+    world.answer(ApiKey.OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
+    later = commit(world, {T10: OffsetAndMetadata(6)}, later_ms)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert later.result == {T10: OffsetAndMetadata(6)}
+    world.run(200)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert first.result == {T10: OffsetAndMetadata(6), T11: OffsetAndMetadata(7)}
+    assert world.committed == first.result
+
+
+def test_an_offset_taken_back_on_purpose_stays_so_while_another_commit_is_tried_again() -> None:
+    world = stable()
+    first = commit(world, {T10: OffsetAndMetadata(5)}, 5_000)
+    world.answer(ApiKey.OFFSET_COMMIT, E.COORDINATOR_LOAD_IN_PROGRESS)
+    back = commit(world, {T10: OffsetAndMetadata(2)})
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert back.result == {T10: OffsetAndMetadata(2)}
+    world.run(200)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert first.result == world.committed == {T10: OffsetAndMetadata(2)}
+
+
 def test_c6_one_lookup_for_a_commit_with_one_try() -> None:
     world = manual()
     outcome = commit(world)
