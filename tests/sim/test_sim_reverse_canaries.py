@@ -232,6 +232,13 @@ def test_without_one_all_is_well(more):
         assert healthy(seed, *HEALTHY, Fault.CRASH, **more).violation is None
 
 
+def test_with_commits_tried_again_all_is_well(monkeypatch):
+    """Seed 1 found one that took back what a later one had committed."""
+    refuse_two_commits_of_three(monkeypatch)
+    for seed in range(1, 4):
+        assert healthy(seed, **RESTLESS | AWAITED | BY_EPOCHS).violation is None
+
+
 @pytest.mark.parametrize(
     ("bug", "rule", "kinds", "more"),
     BUGS,
