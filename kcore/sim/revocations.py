@@ -216,6 +216,10 @@ class Revocations:
         unsaid = going.union(self._hands[member].owned) - named
         if unsaid:
             self._raise_early(member, "says that it has nothing of it", unsaid)
+        if isinstance(request, JoinGroupRequest) or not request.member_epoch:
+            # What it was told is over; a plan that it had no use for any more it has not looked at.
+            taken.is_to_have = None
+            taken.since.clear()
 
     def _by_name(self, topics: Iterable[Any]) -> _Partitions:
         return frozenset(

@@ -137,10 +137,12 @@ class Rounds:
     ) -> None:
         before, found = self._unrevoked.get(at, {}), {}
         for member in group.members.values():
-            if member.state is not MemberState.UNREVOKED_PARTITIONS or member.classic is not None:
+            away = member.epoch < 0  # a static one, whose partitions wait for it
+            unrevoked = member.state is MemberState.UNREVOKED_PARTITIONS
+            if away or not unrevoked or member.classic is not None:
                 continue
             known, since_ms = before.get(member.member_id, (None, now_ms))
-            if still or known is None or known.epoch != member.epoch or known != member:
+            if still or known != member:
                 since_ms = now_ms
             found[member.member_id] = (member, since_ms)
             if now_ms - since_ms > self._bound_ms:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kcore.assignors import MemberSubscription, blobs
 from kcore.coordinator import GroupState
 from kcore.coordinator.consumer.group import ConsumerGroup
-from kcore.coordinator.consumer.member import ConsumerMember
+from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
 from kcore.coordinator.consumer.states import MemberState as ConsumerState
 from kcore.coordinator.group import Group
 from kcore.sim import Fault, Plan, Rule, ViolationError, faults_of, overruled, plan_of
@@ -372,3 +372,5 @@ def test_a_member_of_a_consumer_group_gives_up_what_it_is_to_as_soon():
     rounds = looks((0, group), (7_000, group))
     group.members["a"] = replace(group.members["a"], epoch=2)  # a step on
     looks((8_000, group), (15_000, group), rounds=rounds)
+    group.members["a"] = replace(group.members["a"], epoch=LEAVING_STATIC)  # away, and kept
+    looks((16_000, group), (60_000, group), rounds=rounds)

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from kcore.assignors import blobs
+from kcore.assignors import MemberSubscription, blobs
 from kcore.events import PartitionsAssigned
 from kcore.sim import Rule, ViolationError
 from kcore.sim.offsets import Hands, Logs, Offsets
 from kcore.sim.revocations import Revocations
 from kcore.structs import TopicPartition
-from kcore.wire.messages import SyncGroupRequest, SyncGroupResponse
+from kcore.wire.messages import JoinGroupRequest, SyncGroupRequest, SyncGroupResponse
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -48,6 +48,17 @@ class Court:
             SimpleNamespace(client=member),
             SimpleNamespace(message=SyncGroupRequest(generation_id=generation)),
             SyncGroupResponse(assignment=blobs.encode_assignment(partitions)),
+        )
+
+    def join(self, member, *owned):
+        """A member joins, and says what it has."""
+        metadata = blobs.encode_subscription(MemberSubscription(("t",), owned))
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(
+            name="cooperative-sticky", metadata=metadata
+        )
+        self.judge.asked(
+            SimpleNamespace(client=member),
+            SimpleNamespace(message=JoinGroupRequest(protocols=[protocol])),
         )
 
     def assign(self, member, generation, *partitions):
@@ -106,6 +117,17 @@ def test_what_is_given_back_meanwhile_is_not_to_go():
     court.tell(court.one, 2)
     court.poll(6)
     court.tell(court.one, 3, T0)
+    court.poll(9)
+
+
+def test_a_plan_that_a_member_has_no_use_for_is_over_when_it_joins_again():
+    """It has subscribed to something else meanwhile."""
+    court = Court()
+    court.tell(court.one, 1, T0)
+    court.assign(court.one, 1, T0)
+    court.tell(court.one, 2)
+    court.poll(6)
+    court.join(court.one, T0)
     court.poll(9)
 
 
