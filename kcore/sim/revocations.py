@@ -49,7 +49,7 @@ _Partitions = frozenset[TopicPartition]
 class _Taken:
     """What a member was told last, and what it still has beyond that: since when."""
 
-    __slots__ = ("done", "going", "is_to_have", "polls", "since", "told")
+    __slots__ = ("going", "is_to_have", "known", "polls", "since", "told")
 
     def __init__(self) -> None:
         self.polls = 0
@@ -57,7 +57,7 @@ class _Taken:
         self.is_to_have: _Partitions | None = None
         self.since: dict[TopicPartition, tuple[int, int]] = {}  # polls, ms
         self.going: set[TopicPartition] = set()  # told to be revoked, not acknowledged
-        self.done: set[TopicPartition] = set()  # the same, of the last poll
+        self.known: set[TopicPartition] = set()  # what its coordinator was told that it has
 
 
 class Revocations:
@@ -140,6 +140,7 @@ class Revocations:
             )
         self._judge_handled(member, event.added)
         self._note(taken, event.added)
+        taken.known.update(event.partitions)
 
     def revoked(self, member: Member, partitions: Iterable[TopicPartition]) -> None:
         """An application hears what goes."""
@@ -169,7 +170,7 @@ class Revocations:
         taken = self._taken[member]
         taken.polls += 1
         if not member.habits.awaits:
-            taken.done, taken.going = taken.going, set()
+            taken.going.clear()
         late = [
             tp
             for tp, (polls, since_ms) in taken.since.items()
@@ -212,6 +213,7 @@ class Revocations:
             named = self._by_name(request.topic_partitions)
         else:
             return
+        taken.known = set(named)
         going = taken.going if member.habits.awaits else set()
         unsaid = going.union(self._hands[member].owned) - named
         if unsaid:
@@ -237,12 +239,14 @@ class Revocations:
     # Commits -------------------------------------------------------------------------------------
 
     def asks(self, member: Member, offsets: Mapping[TopicPartition, int]) -> None:
-        """A member commits."""
+        """A member commits: nothing of what it has told its coordinator to be gone. What it was to
+        send before that may go out late, in its order.
+        """
         taken, hands = self._taken.get(member), self._hands[member]
         if taken is None:
             return
         for tp, offset in offsets.items():
-            if tp not in hands.owned and tp not in taken.going and tp not in taken.done:
+            if tp not in hands.owned and tp not in taken.known:
                 raise ViolationError(
                     Rule.COMMIT_OWN,
                     f"{member.name} commits {offset} in {_names([tp])}, which it has not",

@@ -164,21 +164,17 @@ def test_nobody_is_closed_whose_application_is_at_it():
         court.judge.ended(court.other, left=True)
 
 
-@pytest.mark.parametrize("awaits", [False, True])
-def test_commits_are_of_what_a_member_has_or_is_giving_up(awaits):
-    court = Court(awaits=awaits)
+def test_commits_are_of_what_a_coordinator_takes_a_member_to_have():
+    court = Court()
     with breaks(Rule.COMMIT_OWN):
         court.judge.asks(court.one, {T0: 0})
-    court.assign(court.one, 1, T0)
-    court.judge.asks(court.one, {T0: 0})
+    court.assign(court.one, 1, T0, T1)
+    court.judge.asks(court.one, {T0: 0, T1: 0})
     court.revoke(court.one, T0)
-    court.judge.asks(court.one, {T0: 0})
-    if awaits:
-        court.judge.handled(court.one)
-    else:
-        court.poll()
-        court.judge.asks(court.one, {T0: 0})  # in the poll that ends it
-        court.poll()
+    court.poll(2)
+    court.judge.asks(court.one, {T0: 0})  # its link was not there before
+    court.join(court.one, T1)
+    court.judge.asks(court.one, {T1: 0})
     with breaks(Rule.COMMIT_OWN):
         court.judge.asks(court.one, {T0: 0})
 
