@@ -32,6 +32,7 @@ from kcore.errors import (
     ProducerClosed,
 )
 from kcore.events import OperationCompleted
+from kcore.locks import WorkLock
 from kcore.produce.feeding import RowsDelivery
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
@@ -66,7 +67,9 @@ class AsyncProducer(Transactions):
             self._settings, _known(self._courier), self._core.available_partitions
         )
         self._is_plain = self._packing.is_plain
-        self._door = Door(self._core.intake, make_lock("asyncio"), LoopTicket, self._courier)
+        self._door = Door(
+            self._core.intake, WorkLock(make_lock("asyncio"), ()), LoopTicket, self._courier
+        )
         self._take = self._door.send
         self._place = Place("producer")
         self._line = asyncio.Lock()  # held by the first of those who wait for room

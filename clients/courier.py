@@ -3,45 +3,89 @@
 One lock guards core and pump. The courier holds it for all but its waits for the network, during
 which anybody may append; who begins something that cannot wait rings the pump's bell. Callbacks run
 in the courier, without the lock.
+
+Ctrl-C, or a signal handler that raises, may strike whoever has the lock in the middle of a change:
+the main thread, or any greenlet, also the courier itself. Whoever has it next has the core begin
+anew what was asked (`ProducerCore.handle_interrupted`), and the courier goes on.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from kcore import transports
 from kcore.clients.dispatch import Dispatch
-from kcore.errors import KafkaError
+from kcore.errors import ConcurrentUseError, ForkedError, KafkaError
 from kcore.limits import MAX_TIMEOUT_MS
+from kcore.locks import WorkLock
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
 
 log = logging.getLogger("kcore.producer")
 
 
+# A turn that ends so, as often in a row, was not struck: it fails by itself.
+_STRIKES_MAX = 10
+
+
 def _always() -> bool:
     return True
 
 
-class YieldingTransport:
-    """A transport whose waits let go of a lock that is held by whoever steps the pump."""
+def _never() -> bool:
+    return False
 
-    def __init__(self, transport: Any, lock: Any) -> None:
+
+class CourierLock(WorkLock):
+    """Guards core and pump: see the module's text."""
+
+    def __init__(
+        self, lock: Any, begin_anew: Callable[[], object], ring: Callable[[], object]
+    ) -> None:
+        super().__init__(lock, KafkaError)
+        self._begin_anew = begin_anew
+        self._ring = ring
+
+    def mend(self) -> None:
+        """Have the core begin anew."""
+        self._begin_anew()
+
+    def tell_struck(self) -> None:
+        """The courier is to see to what was begun."""
+        self._ring()
+
+    def refuse_midway(self) -> NoReturn:
+        """A call of this very thread is under way."""
+        raise ConcurrentUseError(
+            "the producer is in the middle of another call of this thread, which this one would "
+            "break (a signal handler, a finalizer?): note what is to be done, and do it behind that"
+        )
+
+
+class YieldingTransport:
+    """A transport whose waits let go of a lock that is held by whoever steps the pump.
+
+    mend: what to do if somebody was struck meanwhile, before any input.
+    """
+
+    def __init__(self, transport: Any, lock: WorkLock, mend: Callable[[], object]) -> None:
         self._transport = transport
         self._lock = lock
+        self._mend = mend
         self.waiting = False
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
         """The transport's own, without the lock."""
         self.waiting = True
-        self._lock.release()
-        try:
+        with self._lock.away():
             found: Sequence[tuple[int, int]] = self._transport.wait(timeout_ms)
-        finally:
-            self._lock.acquire()
-            self.waiting = False
+        self.waiting = False
+        if self._lock.struck:
+            self._mend()
+            return ()  # what is ready is so still, unless that has ended its link
         return found
 
     def __getattr__(self, name: str) -> Any:
@@ -53,79 +97,121 @@ class Courier(Dispatch):
 
     def __init__(self, core: Any, transport: Any, tls: Any, tokens: Any, name: str) -> None:
         super().__init__(core, name)
-        self.lock = make_lock(transport.name)
+        self.lock = CourierLock(make_lock(transport.name), self._begin_anew, self._ring)
         self._name = transport.name
-        self._transport = YieldingTransport(transport, self.lock)
+        self._transport = YieldingTransport(transport, self.lock, self._mend)
         self._pump = transports.Pump(core, self._transport, tls=tls, tokens=tokens)
         self.now_ms = self._pump.now_ms
-        self._bells: dict[Any, Callable[[], bool]] = {}  # rung after each turn that may help
-        self._waiting: dict[Any, None] = {}  # of everybody who waits, rung at the end
+        # Of everybody who waits: rung at the end, and after each turn that may help.
+        self._bells: dict[Any, Callable[[], bool]] = {}
         self._abandoned = False
         self._inside: object = None  # the courier's thread or greenlet
+        self._strikes = 0  # in a row
         release_in_child(self)
-        run_aside(transport.name, "kcore-producer", self._run)
+
+    def start(self) -> None:
+        """Begin: once, when whoever sees to its end is there."""
+        run_aside(self._name, "kcore-producer", self._run)
 
     # The courier's thread --------------------------------------------------------------------
 
     def _run(self, _stop: object) -> None:
         self._inside = current(self._name)
-        why = "it was ended"
+        why, goes_on = "it was ended", False
         try:
-            while not self._closed:
-                with self.lock:
-                    if self._abandoned:
-                        self._abandoned = False
-                        self.core.close(self.now_ms(), MAX_TIMEOUT_MS)
-                    calls = [] if self._closed else self._turn()
-                self._call(calls)
+            while not self.stopped:
+                try:
+                    self._work()
+                except Exception:  # noqa: BLE001 - most are raised again there
+                    self._judge_strike()
         except BaseException as error:
-            if not self._forked:
+            goes_on = self._strikable and isinstance(error, (KeyboardInterrupt, SystemExit))
+            if not (self._forked or goes_on):
                 log.exception("the producer's thread failed")
             why = repr(error)
             if not isinstance(error, Exception):
-                raise
+                raise  # `run_aside` comes again behind Ctrl-C
         finally:
-            if not (self._closed or self._forked):
-                self._fail(f"the producer's thread failed: {why}")
-            self.stopped = True
-            for bell in [*self._waiting]:
-                bell.set()
+            if not goes_on:
+                if not (self.stopped or self._forked):
+                    self._fail(f"the producer's thread failed: {why}")
+                self.stopped = True
+                for bell in [*self._bells]:
+                    bell.set()
+
+    @property
+    def _strikable(self) -> bool:
+        """Whether signal handlers may run in the courier: in any greenlet, in no side thread."""
+        return self._name == "gevent"
+
+    def _work(self) -> None:
+        """Turns, and the calls that follow from them."""
+        while not self.stopped:
+            with self.lock:
+                if self._abandoned:
+                    self._abandoned = False
+                    self.core.close(self.now_ms(), MAX_TIMEOUT_MS)
+                self._turn()
+            self._call()
+            self._strikes = 0
+
+    def _judge_strike(self) -> None:
+        """Raise what is being handled, if no signal handler can have."""
+        self._strikes += 1
+        if self._forked or not self._strikable or self._strikes >= _STRIKES_MAX:
+            raise  # noqa: PLE0704 - what is being handled
+        log.exception("the producer was struck by a signal handler that raises, and goes on")
 
     def _fail(self, why: str) -> None:
         """Nobody delivers any more: whoever waits for a record hears that it has failed."""
+        self.stopped = True  # first: nothing is mended any more
         with self.lock:
             self._failed = why
-            self.stopped = True
-            calls = self.give_up(KafkaError(why))
-        self._call(calls)
+            self.give_up(KafkaError(why))
+        self._call()
 
-    def _turn(self, timeout_ms: int | None = None) -> list[Callable[[], object]]:
-        """Wait for the network and sort what came of it; the calls that are to be made.
+    def _begin_anew(self) -> None:
+        if not self.stopped:
+            self.core.handle_interrupted(self.now_ms())
+
+    def _ring(self) -> None:
+        with suppress(ForkedError):
+            self._pump.wakeup()
+
+    def _mend(self) -> None:
+        """In the middle of a step of the pump, which has waited."""
+        self.lock.mend()
+        self.lock.struck = False
+        self._pump.drain()
+
+    def _turn(self, timeout_ms: int | None = None) -> None:
+        """Wait for the network and sort what came of it.
 
         A verb of another thread may have come to its end between two turns, which brings an event
         and nothing that would wake the pump: so there is no wait while anything is unread.
         """
         if not self.core.unread:
             self._pump.step(timeout_ms)
-        return self._collect()
+        with self.lock.still():  # who reads the log may send
+            self._collect()
 
-    def _collect(self) -> list[Callable[[], object]]:
-        """Sort what the core has said; the calls that are to be made without the lock."""
-        calls = self.sort()
-        if calls is None:
-            return []
-        for bell, may_help in self._bells.items():
-            if may_help():
-                bell.set()
-        return calls
+    def _collect(self) -> None:
+        """Sort what the core has said, and ring for who waits for that."""
+        if self.sort():
+            for bell, may_help in [*self._bells.items()]:
+                if may_help():
+                    bell.set()
 
     def _end(self) -> None:
         self._closed = self.stopped = True
         self._pump.drain()
         self._pump.close()
 
-    def _call(self, calls: list[Callable[[], object]]) -> None:
-        for call in calls:
+    def _call(self) -> None:
+        calls = self.calls
+        while calls:
+            call = calls[0]
+            del calls[0]
             try:
                 call()
             except (Exception, SystemExit):  # whatever it is, other records go on
@@ -169,16 +255,14 @@ class Courier(Dispatch):
             return self._wait_inside(done, timeout_s)
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
         bell = make_event(self._name)
-        with self.lock:
-            if done():
-                return True
-            self.check()
-            self._waiting[bell] = None
-            if attend is None:
-                self._bells[bell] = may_help
-            else:
-                attend(bell)
         try:
+            with self.lock:
+                if done():
+                    return True
+                self.check()
+                self._bells[bell] = may_help if attend is None else _never
+                if attend is not None:
+                    attend(bell)
             while True:
                 bell.wait(None if until is None else max(0.0, (until - self.now_ms()) / 1000))
                 bell.clear()
@@ -191,7 +275,6 @@ class Courier(Dispatch):
         finally:
             with self.lock:
                 self._bells.pop(bell, None)
-                self._waiting.pop(bell, None)
 
     def _wait_inside(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
@@ -203,10 +286,10 @@ class Courier(Dispatch):
                 left = None if until is None else int(until - self.now_ms())
                 if left is not None and left <= 0:
                     return False
-                calls = self._turn(left)
-            self._call(calls)
+                self._turn(left)
+            self._call()
 
     def forked(self) -> None:
         """In the child of a fork: there is no thread here, and the lock may be held for ever."""
         super().forked()
-        self.lock = make_lock(self._name)
+        self.lock.hold(make_lock(self._name))

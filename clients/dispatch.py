@@ -11,7 +11,7 @@ from typing import Any
 from kcore.clients.opening import nobody_answered
 from kcore.clients.reporting import Reporter
 from kcore.errors import ForkedError, KafkaError, KafkaTimeoutError, ProducerClosed
-from kcore.events import Closed, ErrorRaised, OperationCompleted
+from kcore.events import Closed, ErrorRaised, Event, OperationCompleted
 from kcore.produce.events import RecordsDelivered
 
 _FORKED = (
@@ -32,6 +32,7 @@ class Dispatch:
         self.stopped = False
         self.lost = 0
         self.errors_seen = 0
+        self.calls: deque[Callable[[], object]] = deque()  # to be made without the lock
         self._errors: deque[tuple[int, KafkaError]] = deque(maxlen=100)
         self._results: dict[int, OperationCompleted] = {}
         self._unwanted: set[int] = set()
@@ -50,42 +51,53 @@ class Dispatch:
 
     # What the core has said ------------------------------------------------------------------
 
-    def sort(self) -> list[Callable[[], object]] | None:
-        """Sort it; the calls that are to be made then. None: it has said nothing."""
-        event = self.core.next_event()
-        if event is None:
-            return None
-        calls: list[Callable[[], object]] = []
-        while event is not None:
+    def sort(self) -> bool:
+        """Sort it, and put the calls that are to be made then behind `calls`. False: it has said
+        nothing.
+
+        An event is taken out when what follows from it is done: it may come twice where that was
+        struck, which does no harm, but none is left out.
+        """
+        events = self.core.unread
+        if not events:
+            return False
+        while events:
+            event = events[0]
             if type(event) is RecordsDelivered:
-                batch = event.batch
-                for waiter in batch.waiters:
-                    calls += waiter.settle(batch)
-                if batch.origin.done:
-                    batch.waiters.clear()  # each holds the batch, too
+                self._tell(event.batch)
+                del events[0]
             elif type(event) is OperationCompleted:
                 if event.operation in self._unwanted:
                     self._unwanted.discard(event.operation)
                 else:
                     self._results[event.operation] = event
+                del events[0]
             else:
-                if type(event) is ErrorRaised:
-                    self.errors_seen += 1
-                    self._errors.append((self.errors_seen, event.error))
-                elif type(event) is Closed:
-                    self._end()
+                self._note(event)
+                del events[0]
+                # Behind that: who reads the log may send, and so come here.
                 self._reporter.report(event, self.now_ms())
-            event = self.core.next_event()
-        return calls
+        return True
 
-    def give_up(self, error: KafkaError) -> list[Callable[[], object]]:
-        """Whatever is not over has failed; the calls that are to be made."""
-        calls: list[Callable[[], object]] = []
+    def _tell(self, batch: Any) -> None:
+        for waiter in batch.waiters:
+            self.calls += waiter.settle(batch)
+        if batch.origin.done:
+            batch.waiters.clear()  # each holds the batch, too
+
+    def _note(self, event: Event) -> None:
+        if type(event) is ErrorRaised:
+            self.errors_seen += 1
+            self._errors.append((self.errors_seen, event.error))
+        elif type(event) is Closed:
+            self._end()
+
+    def give_up(self, error: KafkaError) -> None:
+        """Whatever is not over has failed; the calls that are to be made are behind `calls`."""
         for batch in self.core.give_up(error):
             self.lost += batch.record_count
             for waiter in batch.waiters:
-                calls += waiter.settle(batch)
-        return calls
+                self.calls += waiter.settle(batch)
 
     def raise_errors(self, seen: int) -> None:
         """Raise what the cluster has said against us since `errors_seen` was so much."""

@@ -7,7 +7,6 @@ can be collected.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from kcore.clients.async_deliveries import LoopTicket, RecordMetadata
@@ -63,13 +62,13 @@ class LoopCourier(LoopTurns, Dispatch):
                 core.stirred = False
                 core.handle_deadline(self.now_ms())
             fed = self._pump.step(0) is not Step.IDLE
-            calls = self.sort()
+            fed |= self.sort()
         except Exception as error:
             log.exception("a turn of the event loop failed")
             self._fail(f"a turn of the event loop failed: {error!r}")
             return True
-        _call(calls or [])
-        return fed or calls is not None
+        self._make_calls()
+        return fed
 
     def _fail(self, why: str) -> None:
         """Nobody delivers any more."""
@@ -81,7 +80,8 @@ class LoopCourier(LoopTurns, Dispatch):
     def _abandon_records(self, error: KafkaError) -> None:
         loop = self.loop
         if loop is not None and not loop.is_closed():  # else nobody can wait
-            _call(self.give_up(error))
+            self.give_up(error)
+            self._make_calls()
 
     # The end ------------------------------------------------------------------------------------
 
@@ -104,7 +104,6 @@ class LoopCourier(LoopTurns, Dispatch):
         super().forked()
         self.closed = True
 
-
-def _call(calls: list[Callable[[], object]]) -> None:
-    for call in calls:
-        call()
+    def _make_calls(self) -> None:
+        while self.calls:
+            self.calls.popleft()()

@@ -9,7 +9,9 @@ from typing import Any
 
 from kcore.clients import arguments
 from kcore.clients.partitioners import chooser
+from kcore.produce.intake import record_bytes
 from kcore.producer.config import ProducerConfig
+from kcore.records.builder import BatchBuilder
 
 Headers = Sequence[tuple[str, bytes | None]]
 # topic, key, value, headers, partition (None: by the key, or drawn), timestamp_ms
@@ -77,6 +79,12 @@ class Packing:
             close = getattr(serializer, "close", None)
             if callable(close):
                 close()
+
+
+def check_headers(headers: Headers) -> None:
+    """Raise what is raised where these are written: TypeError, ValueError."""
+    record_bytes(None, None, headers)
+    BatchBuilder().append(0, None, None, headers)
 
 
 def why_held_up(

@@ -18,7 +18,7 @@ from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
 from kcore.clients.farewell import see_off
 from kcore.clients.opening import open_tls, open_tokens, open_transport
-from kcore.clients.packing import Headers, Packing, Record, why_held_up
+from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
@@ -52,6 +52,7 @@ class Producer(Transactions):
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
         self._farewell = see_off(self, self._courier, self._settings.client_id)
+        self._courier.start()
         self._door = Door(self._core.intake, self._courier.lock, RecordFuture, self._courier)
         self._take = self._door.send
         self._packing = Packing(
@@ -151,6 +152,8 @@ class Producer(Transactions):
     def _append(self, record: Record) -> tuple[Any, int]:
         """Take what is no more than one of many: its batch and its number there."""
         courier, core = self._courier, self._core
+        if record[3]:
+            check_headers(record[3])  # in the middle of the core it would look like a strike
         with courier.lock:
             taken: tuple[Any, int] | None = core.append(*record, _now_ms())
             courier.nudge()
@@ -203,9 +206,14 @@ class Producer(Transactions):
             courier.check()
             operation = core.flush(courier.now_ms())
             courier.nudge()
-        if not courier.wait(lambda: courier.result(operation) is not None, timeout):
-            with courier.lock:
-                courier.forget(operation)
+        ended = False
+        try:
+            ended = courier.wait(lambda: courier.result(operation) is not None, timeout)
+        finally:
+            if not ended:
+                with courier.lock:
+                    courier.forget(operation)
+        if not ended:
             raise KafkaTimeoutError(f"not everything was delivered within {timeout} s")
 
     def partitions_for(self, topic: str) -> set[int]:
@@ -254,14 +262,16 @@ class Producer(Transactions):
         the process that made the producer delivers them.
         """
         courier = self._courier
-        self._farewell.detach()
         try:
             courier.check()
         except ForkedError:
+            self._farewell.detach()
             raise
         except ProducerClosed:
+            self._farewell.detach()
             return
         except KafkaError:
+            self._farewell.detach()
             courier.check_nothing_lost()
             return
         limit = _CLOSE_S_MAX if timeout is None else max(0.0, timeout)
@@ -270,6 +280,7 @@ class Producer(Transactions):
             courier.nudge()
         if not courier.inside:
             courier.wait(lambda: courier.over, limit + _GRACE_S)
+        self._farewell.detach()  # last: who is struck before has somebody who sees to the end
         self._packing.close()
 
     def __enter__(self) -> Self:

@@ -3,6 +3,8 @@
 A handler runs between two bytecodes of the main thread, and may raise there (Ctrl-C does). Between
 taking a lock and noting it there must be no bytecode, then, and `with` has none either around
 `__enter__` and `__exit__` that are compiled.
+
+Turnstile: one caller at a time, the others are refused. WorkLock: one at a time, the others wait.
 """
 
 cimport cython
@@ -216,3 +218,113 @@ cdef class Lent:
         if self.turnstile.depth:
             self.turnstile.lent_at = self.turnstile.depth - 1
             self.turnstile.excused = error
+
+
+cdef class WorkLock:
+    """A lock around work that an exception from outside (Ctrl-C) may leave half done.
+
+    `with lock:` is a piece of work. Whoever holds the lock next has `mend` called first, until that
+    comes through. A piece inside another one comes from a signal handler (or a finalizer, or who
+    reads the log), in the middle of anything: it is refused, unless the outer one stands still
+    (`with lock.still():`) or has let go (`with lock.away():`).
+
+    lock: a re-entrant one with `acquire()` and `release()`. own: exceptions that end a piece of
+    work by themselves. busy: a piece is under way. struck: one was ended otherwise, and nobody has
+    mended it. A subclass says what to do: `mend`; `refuse_midway`, which raises; `tell_struck`,
+    which is called without the lock.
+    """
+
+    def __init__(self, lock, own) -> None:
+        self.own = own
+        self.hold(lock)
+
+    def hold(self, lock) -> None:
+        """Begin anew, with nothing under way, with this lock."""
+        self.take = lock.acquire
+        self.give = lock.release
+        self.busy = self.struck = False
+
+    def __enter__(self):
+        self.take()
+        if self.busy:
+            self.give()
+            self.refuse_midway()
+        self.busy = True
+        if self.struck:
+            try:
+                self.mend()
+            except BaseException:
+                self.busy = False
+                self.give()
+                raise
+            self.struck = False
+
+    def __exit__(self, kind, error, trace):
+        cdef bint struck = error is not None and not isinstance(error, self.own)
+        self.busy = False
+        self.struck = self.struck or struck
+        self.give()
+        if struck:
+            self.tell_struck()
+
+    def mend(self):
+        """Make whole what was left half done."""
+
+    def tell_struck(self):
+        """A piece of work was struck just now."""
+
+    def refuse_midway(self):
+        """A piece of work of this very thread is under way."""
+        raise RuntimeError("in the middle of another piece of work of this thread")
+
+    def still(self) -> "Still":
+        """Inside a piece of work: what is done meanwhile may begin another one."""
+        return Still(self)
+
+    def away(self) -> "Away":
+        """Inside a piece of work: others may have the lock meanwhile. `struck` behind it: it is for
+        the piece that goes on to mend.
+        """
+        return Away(self)
+
+
+@cython.final
+cdef class Still:
+    """Of WorkLock.still, for one `with`."""
+
+    cdef WorkLock lock
+
+    def __init__(self, WorkLock lock not None) -> None:
+        self.lock = lock
+
+    def __enter__(self):
+        self.lock.busy = False
+
+    def __exit__(self, *_):
+        self.lock.busy = True
+
+
+@cython.final
+cdef class Away:
+    """Of WorkLock.away, for one `with`."""
+
+    cdef WorkLock lock
+
+    def __init__(self, WorkLock lock not None) -> None:
+        self.lock = lock
+
+    def __enter__(self):
+        self.lock.busy = False
+        self.lock.give()
+
+    def __exit__(self, *_):
+        failure = None
+        while True:
+            try:
+                self.lock.take()
+                break
+            except BaseException as error:  # a greenlet was struck while it waited for another one
+                failure = error
+        self.lock.busy = True
+        if failure is not None:
+            raise failure

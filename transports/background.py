@@ -13,6 +13,9 @@ from typing import Any, Protocol
 
 from kcore.locks import GreenletLock
 
+# Work that fails by itself, each time, is not to keep the others from theirs.
+_AGAIN_S = 0.01
+
 
 class Stop(Protocol):
     """The two methods of an event that matter here."""
@@ -25,10 +28,11 @@ class Stop(Protocol):
 
 
 class _Bell:
-    """`Stop` for threads, by a lock that is held until it is set.
+    """`Stop` for threads, and an event for one waiter, by a lock that is held until it is set.
 
     threading.Event makes a lock for each wait, in a dozen functions: half of what it costs to wake
-    up once in a while and see that there is nothing to do.
+    up once in a while and see that there is nothing to do. And where Ctrl-C strikes a waiter there,
+    its own lock stays closed, before whoever sets it.
     """
 
     __slots__ = ("_lock",)
@@ -47,14 +51,19 @@ class _Bell:
         with suppress(RuntimeError):  # set before
             self._lock.release()
 
+    def clear(self) -> None:
+        self._lock.acquire(False)
+
 
 def make_event(transport: str) -> Any:
-    """An event with `set()` and `wait(timeout_s)`, for one waiter of the transport's kind."""
+    """An event with `set()`, `clear()` and `wait(timeout_s)`, for one waiter of the transport's
+    kind.
+    """
     if transport == "gevent":
         from gevent.event import Event  # noqa: PLC0415 - only if gevent is in use
 
         return Event()
-    return threading.Event()
+    return _Bell()
 
 
 def current(transport: str) -> object:
@@ -86,10 +95,13 @@ def run_aside(transport: str, name: str, function: Callable[..., None], *args: A
         def run() -> None:
             try:
                 function(bell, *args)
-            except KeyboardInterrupt:
-                # Ctrl-C strikes whichever greenlet runs. The hub tells the main one when it leaves
-                # here, and the work on the side goes on, as that of a thread would.
-                gevent.spawn(run)
+            except gevent.GreenletExit:
+                raise
+            except BaseException:
+                # Ctrl-C, or a handler that raises, strikes whichever greenlet runs. The hub tells
+                # (of Ctrl-C and SystemExit the main one) when it leaves here, and the work on the
+                # side goes on, as that of a thread would.
+                gevent.spawn_later(_AGAIN_S, run)
                 raise
 
         gevent.spawn(run)

@@ -127,9 +127,9 @@ class Accumulator:
     def _open(self, lane: Lane, now_ms: int) -> Batch:
         lane.opened += 1
         batch = Batch(lane.tp, self._config, now_ms, (lane.opened,))
+        self.unfinished[batch] = None  # first: see `mend`
         lane.queue.append(batch)
         lane.filling = batch
-        self.unfinished[batch] = None
         if self._config.linger_ms:
             self._lingering.append(batch)
         else:
@@ -202,6 +202,34 @@ class Accumulator:
         lane = self.lanes[batch.tp]
         if lane.filling is batch:
             lane.filling = None
+
+    def mend(self) -> list[Batch]:
+        """Something was struck, perhaps in the middle of a change: all that follows from which
+        batches there are is found anew. Those that are over, and perhaps nobody was told of.
+
+        `unfinished` has every batch from before its first record until it was told to be over.
+        """
+        self.unfinished = {leaf: None for batch in self.unfinished for leaf in batch.leaves}
+        found: dict[TopicPartition, list[Batch]] = {tp: [] for tp in self.lanes}
+        held, over = 0, []
+        for batch in [*self.unfinished]:
+            batch.mend()
+            if batch.state is BatchState.DONE:
+                over.append(batch)
+                batch.held_bytes = 0
+            else:
+                found[batch.tp].append(batch)
+                batch.held_bytes = 0 if batch.data is None else len(batch.data)
+                held += batch.held_bytes or batch.raw_bytes
+        for tp, batches in found.items():
+            self.lanes[tp].mend(sorted(batches, key=lambda batch: batch.serial))
+        self.budget.held_bytes = held
+        self.starved = False
+        lanes = [*self.due, *(lane for lane in self.lanes.values() if lane not in self.due)]
+        self.due = {lane: None for lane in lanes if lane.due}
+        waiting = [one for one in self.unfinished if one.state is BatchState.OPEN]
+        self._lingering = deque(batch for batch in waiting if not batch.hurried)
+        return over
 
     def replace(self, batch: Batch, parts: list[Batch]) -> None:
         """A batch was split: its parts are counted from now on, in its place."""

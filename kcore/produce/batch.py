@@ -64,7 +64,6 @@ class Batch(Filling):
         "base_sequence",
         "codec",
         "created_at",
-        "data",
         "error",
         "expires_at",
         "held_bytes",
@@ -98,7 +97,6 @@ class Batch(Filling):
         self._record_count = 0  # these three: from when it takes no more records
         self._raw_bytes = 0
         self.held_bytes = 0
-        self.data: bytearray | None = None
         self.producer_id = NO_PRODUCER
         self.producer_epoch = -1
         self.base_sequence = NO_SEQUENCE
@@ -148,18 +146,16 @@ class Batch(Filling):
 
     def seal(self) -> None:
         """Compress; nothing is added any more."""
-        builder = self._take_builder()
-        assert builder is not None
-        self.data = builder.seal()
+        self.pack()
+        self._let_builder_go()
         self.state = BatchState.SEALED
 
-    def _take_builder(self) -> BatchBuilder | None:
+    def _let_builder_go(self) -> None:
         builder = self.builder
         if builder is not None:
             self._record_count = builder.record_count
             self._raw_bytes = self.held_bytes = self.raw_bytes
             self.builder = None
-        return builder
 
     @property
     def origin(self) -> Batch:
@@ -205,7 +201,33 @@ class Batch(Filling):
         """It is over; its bytes are let go."""
         self.state = BatchState.DONE
         self.data = None
-        self._take_builder()
+        self._let_builder_go()
+
+    def mend(self) -> None:
+        """Something was struck, perhaps in the middle of a change of this batch: what was begun is
+        ended, what was out is to be sent again.
+        """
+        if self.state is BatchState.OPEN:
+            if not self.record_count:
+                self.finish()
+            elif self.data is not None:
+                self.seal()
+        elif self.state is BatchState.DONE:
+            self._let_builder_go()
+            return
+        else:
+            self.state = BatchState.SEALED
+            if self.attempts or self.has_sequence:
+                self.identify(self.producer_id, self.producer_epoch, self.base_sequence)
+        self.error = None
+        self.record_errors = {}
+
+    @property
+    def leaves(self) -> list[Batch]:
+        """The batches that its records are in now: itself, or the parts it was split into."""
+        if not self.parts:
+            return [self]
+        return [leaf for _, part in self.parts for leaf in part.leaves]
 
     def locate(self, number: int) -> tuple[Batch, int]:
         """The batch that a record is in now, and its number there."""

@@ -67,10 +67,10 @@ class Identity:
         node = self._links.least_loaded(now_ms)
         if node is None:
             return
-        self._asked = True
         self._links.send(
             node, ApiKey.INIT_PRODUCER_ID, _request, self._answered, now_ms, max_version=4
         )
+        self._asked = True  # behind it: see ClientCore.handle_interrupted
 
     def _answered(self, answer: Answer, now_ms: int) -> None:
         self._asked = False

@@ -11,6 +11,7 @@ cdef class Budget:
 
 cdef class Filling:
     cdef public BatchBuilder builder
+    cdef public bytearray data
 
 
 cdef class Inlet:

@@ -3,6 +3,7 @@ from typing import Any, Final, Generic, TypeVar, final
 
 from typing_extensions import disjoint_base
 
+from kcore.locks import WorkLock
 from kcore.records.builder import BatchBuilder
 
 RECORD_OVERHEAD: Final[int]
@@ -17,6 +18,8 @@ class Budget:
 @disjoint_base
 class Filling:
     builder: BatchBuilder | None
+    data: bytearray | None
+    def pack(self) -> None: ...
 
 @disjoint_base
 class Inlet:
@@ -78,7 +81,9 @@ _Kind = TypeVar("_Kind", bound=Ticket)
 
 @final
 class Door(Generic[_Kind]):
-    def __init__(self, intake: Intake, lock: Any, kind: type[_Kind], courier: object) -> None: ...
+    def __init__(
+        self, intake: Intake, lock: WorkLock, kind: type[_Kind], courier: object
+    ) -> None: ...
     def send(
         self,
         topic: object,

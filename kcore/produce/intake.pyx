@@ -18,6 +18,7 @@ from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t
 
+from kcore.locks cimport WorkLock
 from kcore.produce.murmur cimport partition_of_bytes
 from kcore.records.builder cimport BatchBuilder
 
@@ -51,7 +52,13 @@ cdef class Budget:
 
 
 cdef class Filling:
-    """What takes records while it has a builder."""
+    """What takes records while it has a builder. data: what is to be sent, once it is sealed."""
+
+    def pack(self) -> None:
+        """Seal the builder. A signal handler sees that done or not done: its bytes are there once.
+        """
+        if self.data is None:
+            self.data = self.builder.seal()
 
 
 cdef class Inlet:
@@ -190,20 +197,19 @@ cdef class Door:
     """Takes records from any thread, and gives each a ticket.
 
     lock: guards the core whose intake it is. kind: of ticket. courier: what each is told of.
+    While work is under way there (a signal handler sends), or is to be mended, nothing is taken.
     """
 
     cdef Intake intake
-    cdef object acquire
-    cdef object release
+    cdef WorkLock lock
     cdef object kind
     cdef object courier
 
-    def __init__(self, Intake intake not None, lock, kind, courier) -> None:
+    def __init__(self, Intake intake not None, WorkLock lock not None, kind, courier) -> None:
         if not issubclass(kind, Ticket):
             raise TypeError(f"{kind} is no kind of Ticket")
         self.intake = intake
-        self.acquire = lock.acquire
-        self.release = lock.release
+        self.lock = lock
         self.kind = kind
         self.courier = courier
 
@@ -222,8 +228,10 @@ cdef class Door:
             and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF
         ):
             return None
-        self.acquire()
+        self.lock.take()
         try:
+            if self.lock.busy or self.lock.struck:
+                return None
             filling = self.intake.take(topic, key, value, headers, partition, timestamp_ms)
             if filling is None:
                 return None
@@ -231,7 +239,7 @@ cdef class Door:
                 filling, filling.builder.record_count - 1, key, value, headers, timestamp_ms
             )
         finally:
-            self.release()
+            self.lock.give()
 
     def ticket(
         self,

@@ -163,11 +163,8 @@ class Lane(Inlet):
         """Nothing sequenced is under way any more: whether the sequence is whole. If it is not, a
         new epoch is needed.
         """
-        expected = 0
-        if self.acked_sequence != NO_SEQUENCE:
-            expected = (self.acked_sequence + 1) % SEQUENCES
         self.unresolved = False
-        return self.next_sequence == expected
+        return self.whole
 
     def renumber(self, producer_id: int, producer_epoch: int) -> None:
         """Go on under another epoch: what is unfinished is numbered from 0."""
@@ -175,6 +172,35 @@ class Lane(Inlet):
         for batch in self.tracked:
             batch.identify(producer_id, producer_epoch, self.next_sequence)
             self.next_sequence = batch.next_sequence
+
+    def mend(self, batches: list[Batch]) -> None:
+        """Begin anew with all that is not over, in its order; nothing is under way.
+
+        What was struck while it was numbered is numbered; what was taken out of the sequence and
+        was not over then is in it again.
+        """
+        self.queue = deque(batches)
+        self.sent = 0
+        last = batches[-1] if batches else None
+        self.filling = last if last is not None and last.state is BatchState.OPEN else None
+        self.tracked = [batch for batch in batches if batch.has_sequence]
+        for batch in self.tracked:
+            if not batch.place:
+                self.numbered += 1
+                batch.place = self.numbered
+        if self.tracked:
+            last = self.tracked[-1]
+            if (self.next_sequence - last.base_sequence) % SEQUENCES < last.record_count:
+                self.next_sequence = last.next_sequence
+            known = self.producer_id, self.producer_epoch
+            if any((one.producer_id, one.producer_epoch) != known for one in self.tracked):
+                self.renumber(*known)
+
+    @property
+    def whole(self) -> bool:
+        """Whether what comes next in the sequence is what the leader expects."""
+        acked = self.acked_sequence
+        return self.next_sequence == (0 if acked == NO_SEQUENCE else (acked + 1) % SEQUENCES)
 
     def _restart(self, producer_id: int, producer_epoch: int) -> None:
         self.producer_id, self.producer_epoch = producer_id, producer_epoch

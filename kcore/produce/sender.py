@@ -74,6 +74,7 @@ class Sender:
         self._replaced = replaced
         self._asked: dict[int, int] = {}  # requests unanswered, by node
         self._wait_until = NEVER  # when a lane that is due may be sent
+        self._disowned = 0  # how often all requests were; what they bring is not looked at
 
     @property
     def requests_in_flight(self) -> int:
@@ -251,7 +252,7 @@ class Sender:
             node_id,
             ApiKey.PRODUCE,
             partial(build_produce, config, batches, ids),
-            partial(self._answered, node_id, batches, now_ms),
+            partial(self._answered, self._disowned, node_id, batches, now_ms),
             now_ms,
             timeout_ms=config.request_timeout_ms,
             max_version=None if known else TOPIC_IDS_SINCE - 1,
@@ -261,8 +262,16 @@ class Sender:
     # Answers -------------------------------------------------------------------------------------
 
     def _answered(
-        self, node_id: int, batches: list[Batch], began_at: int, answer: Answer, now_ms: int
+        self,
+        disowned: int,
+        node_id: int,
+        batches: list[Batch],
+        began_at: int,
+        answer: Answer,
+        now_ms: int,
     ) -> None:
+        if disowned != self._disowned:
+            return
         self._asked[node_id] -= 1
         self._measures.answered(node_id, began_at, now_ms)
         for batch in batches:
@@ -414,8 +423,27 @@ class Sender:
         if batch.state is BatchState.DONE:
             return  # it was late, and nobody waits any more
         batch.finish()
-        self._accumulator.release(batch)
         self._delivered(batch)
+        self._accumulator.release(batch)  # behind it: see Accumulator.mend
+
+    # Struck --------------------------------------------------------------------------------------
+
+    def disown(self) -> None:
+        """Whatever was asked is asked again, by `mend`: no answer to it counts any more."""
+        self._disowned += 1
+        self._asked = {}
+
+    def mend(self) -> None:
+        """Something was struck, perhaps in the middle of a change, and nothing is under way: every
+        batch that is not over is sent again, as what it was.
+        """
+        for batch in self._accumulator.mend():
+            self._delivered(batch)  # again, perhaps: who was told does not mind
+            self._accumulator.release(batch)
+        for lane in self._accumulator.lanes.values():
+            if not (lane.tracked or lane.whole):
+                lane.unresolved = True
+            self._resolve(lane)
 
     def fail_everything(self, error: KafkaError, now_ms: int) -> None:
         """Give up every batch there is, sent or not."""

@@ -19,6 +19,7 @@ from kcore.errors import (
     ProducerClosed,
     RecordTooLargeError,
 )
+from kcore.events import Closed
 from kcore.produce.accumulator import (
     BATCH_OVERHEAD,
     Accumulator,
@@ -100,6 +101,30 @@ class ProducerCore(ClientCore):
 
     def _busy(self) -> set[str]:
         return {batch.tp.topic for batch in self._accumulator.unfinished}
+
+    # -- struck ------------------------------------------------------------------------------------
+
+    def handle_interrupted(self, now_ms: int) -> None:
+        """As all cores. What was taken is delivered, by requests that are made anew: with
+        idempotence nothing is written twice.
+        """
+        self._sender.disown()
+        super().handle_interrupted(now_ms)
+
+    def _recover(self, now_ms: int) -> None:
+        super()._recover(now_ms)
+        self._interest.mend()
+        self._view.request_update()
+        self._sender.mend()
+        for operation, waiting in [*self._flushes.items()]:
+            leaves = {leaf for batch in waiting for leaf in batch.leaves}
+            self._flushes[operation] = leaves & self._accumulator.unfinished.keys()
+        self._end_flushes()
+        self._seen_version = -1
+        if self._closing_until is not None:
+            self._accumulator.flush()
+        if self._closed:
+            self._outbox.emit(Closed())
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -322,12 +347,12 @@ class ProducerCore(ClientCore):
 
     def close(self, now_ms: int, timeout_ms: int) -> None:
         """Deliver what was taken, in at most `timeout_ms`, and give up the rest; ends in Closed."""
+        until = now_ms + timeout_ms
         if self._closing_until is not None:
-            self._closing_until = min(self._closing_until, now_ms + timeout_ms)
-        else:
-            self._closing_until = now_ms + timeout_ms
-            self.intake.routes.clear()
-            self._accumulator.flush()
+            until = min(self._closing_until, until)
+        self._closing_until = until
+        self.intake.routes.clear()
+        self._accumulator.flush()
         self._settle(now_ms)
         self.stirred = True
 
@@ -359,9 +384,11 @@ class ProducerCore(ClientCore):
 
     def _delivered(self, batch: Batch) -> None:
         self._outbox.emit(RecordsDelivered(batch))
-        for operation in [*self._flushes]:
-            waiting = self._flushes[operation]
+        for waiting in self._flushes.values():
             waiting.discard(batch)
-            if not waiting:
-                del self._flushes[operation]
-                self._outbox.finish(operation, None, None)
+        self._end_flushes()
+
+    def _end_flushes(self) -> None:
+        for operation in [number for number, waiting in self._flushes.items() if not waiting]:
+            self._outbox.finish(operation, None, None)
+            del self._flushes[operation]

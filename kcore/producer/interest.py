@@ -29,6 +29,13 @@ class Interest:
             self._look_at = min(self._look_at, now_ms + self._max_idle_ms)
         return not known
 
+    def mend(self) -> None:
+        """`use` was struck, perhaps: what is wanted is said again."""
+        self._refresher.set_topics(set(self._used))
+        self._look_at = min(
+            [self._look_at, *(at + self._max_idle_ms for at in self._used.values())]
+        )
+
     def handle_tick(self, now_ms: int, busy: Callable[[], Iterable[str]]) -> None:
         """Forget what has not been used for long. busy: topics with records under way."""
         if now_ms < self._look_at:

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from kcore.locks import WorkLock
 from kcore.produce.accumulator import BATCH_OVERHEAD, RECORD_OVERHEAD, Accumulator
 from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import Door, Draw, Intake, Route, Ticket, record_bytes
@@ -29,7 +30,7 @@ class Setting:
             if open_batches:
                 taken = self.accumulator.append(lane, 100, 0, None, b"first", (), 0)
                 self.batches.append(taken[0])
-        self.door = Door(self.intake, threading.RLock(), Ticket, "the courier")
+        self.door = Door(self.intake, WorkLock(threading.RLock(), ()), Ticket, "the courier")
 
     def send(self, topic="t", key=None, value=b"v", headers=None, partition=None, timestamp_ms=5):
         return self.door.send(topic, key, value, headers, partition, timestamp_ms)
@@ -161,7 +162,7 @@ def test_the_lock_is_held_and_given_back():
         def release(self):
             seen.append(setting.batches[1].record_count)
 
-    setting.door = Door(setting.intake, Lock(), Ticket, None)
+    setting.door = Door(setting.intake, WorkLock(Lock(), ()), Ticket, None)
     setting.send()
     setting.send(value=bytes(FULL))
     with pytest.raises(TypeError):
@@ -174,10 +175,10 @@ def test_a_kind_of_ticket_is_made():
         __slots__ = ()
 
     setting = Setting()
-    setting.door = Door(setting.intake, threading.RLock(), Kind, None)
+    setting.door = Door(setting.intake, WorkLock(threading.RLock(), ()), Kind, None)
     assert type(setting.send()) is Kind
     with pytest.raises(TypeError, match="no kind of Ticket"):
-        Door(setting.intake, threading.RLock(), object, None)
+        Door(setting.intake, WorkLock(threading.RLock(), ()), object, None)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 
 from scripted import CUT, SILENT, Client, ScriptedCluster, World
 
+from kcore.locks import WorkLock
 from kcore.produce.events import RecordsDelivered
 from kcore.produce.intake import Door, Ticket
 from kcore.producer.config import ProducerConfig
@@ -164,7 +165,7 @@ class ProducerClient(Client):
         self.links, self.readers, self.slots = {}, {}, {}
         self.events = []
         self.taken: list[tuple[Any, int, bytes | None]] = []
-        self.door = Door(self.core.intake, threading.RLock(), Ticket, None)
+        self.door = Door(self.core.intake, WorkLock(threading.RLock(), ()), Ticket, None)
         self.quick = 0  # records that came in by the intake
         self.drain()
 
