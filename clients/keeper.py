@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 
 from kcore.clients.engine import Engine
+from kcore.errors import KafkaError
 from kcore.transports import Step
 from kcore.transports.background import Stop, run_aside
 
@@ -102,6 +103,10 @@ def turn(engine: Engine, tick: int) -> bool:
                 if engine.step(0) is not Step.FED:
                     break
             engine.pump.drain()
-        except Exception as error:  # noqa: BLE001 - the next poll raises it
-            engine.keep_failure(error, "the background turn")
+        except BaseException as error:
+            # Under gevent a signal handler (Ctrl-C) may strike here, in the middle of anything.
+            engine.guard.struck |= not isinstance(error, KafkaError)
+            if not isinstance(error, Exception):
+                raise
+            engine.keep_failure(error, "the background turn")  # the next poll raises it
     return True
