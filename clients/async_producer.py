@@ -256,13 +256,13 @@ class AsyncProducer(Transactions):
         """
         courier, core = self._courier, self._core
         taken: list[tuple[Any, int]] = []
-        seen, held_up = courier.errors_seen, "memory"
+        seen, held_up, since_ms = courier.errors_seen, "memory", courier.now_ms()
 
         def attempt() -> bool:
             nonlocal held_up
             courier.check()
             courier.raise_errors(seen)
-            found = core.append(*record, courier.now_ms())
+            found = core.append(*record, courier.now_ms(), since_ms)
             if found is not None:
                 courier.nudge()
                 taken.append(found)

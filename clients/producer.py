@@ -152,14 +152,15 @@ class Producer(Transactions):
     def _append(self, record: Record) -> tuple[Any, int]:
         """Take what is no more than one of many: its batch and its number there."""
         courier, core = self._courier, self._core
+        now_ms = _now_ms()
         if record[3]:
             check_headers(record[3])  # in the middle of the core it would look like a strike
         with courier.lock:
-            taken: tuple[Any, int] | None = core.append(*record, _now_ms())
+            taken: tuple[Any, int] | None = core.append(*record, now_ms)
             courier.nudge()
-        return self._append_later(record) if taken is None else taken
+        return self._append_later(record, now_ms) if taken is None else taken
 
-    def _append_later(self, record: Record) -> tuple[Any, int]:
+    def _append_later(self, record: Record, since_ms: int) -> tuple[Any, int]:
         """The record could not be taken: wait until it can be."""
         courier, core = self._courier, self._core
         taken: list[tuple[Any, int]] = []
@@ -169,7 +170,7 @@ class Producer(Transactions):
             nonlocal held_up
             courier.check()
             courier.raise_errors(seen)
-            found = core.append(*record, _now_ms())
+            found = core.append(*record, _now_ms(), since_ms)
             courier.nudge()
             held_up = core.held_up
             if found is not None:

@@ -88,6 +88,7 @@ class Pour:
         self._delivery = delivery
         self._rows_max = rows_max
         self._seen = courier.errors_seen
+        self._since_ms = courier.now_ms()
         self.held_up = ""
 
     @property
@@ -104,7 +105,14 @@ class Pour:
             end = min(end, row + self._rows_max)
         wall_ms = time.time_ns() // 1_000_000
         self._row = courier.core.append_rows(
-            self._rows, self.topic, row, end, self._delivery, courier.now_ms(), wall_ms=wall_ms
+            self._rows,
+            self.topic,
+            row,
+            end,
+            self._delivery,
+            courier.now_ms(),
+            wall_ms=wall_ms,
+            since_ms=self._since_ms,
         )
         courier.nudge()
         self.held_up = courier.core.held_up

@@ -98,17 +98,19 @@ class Accumulator:
 
     def room(self, lane: Lane, size_bytes: int, now_ms: int) -> Batch | None:
         """The open batch for another record of at most this size; None: no memory is left."""
-        if size_bytes > self.room_bytes and self.unfinished:
+        batch = lane.queue[-1] if lane.queue else None
+        if batch is not None and batch.state is not BatchState.OPEN:
+            batch = None
+        fits = batch is not None and batch.raw_bytes + size_bytes <= self.budget.full_bytes
+        needed = size_bytes if fits else size_bytes + BATCH_OVERHEAD
+        if needed > self.room_bytes and self.unfinished:
             self.starved = True
             return None
         self.starved = False
-        queue = lane.queue
-        if queue:
-            batch = queue[-1]
-            if batch.state is BatchState.OPEN:
-                if batch.raw_bytes + size_bytes <= self.budget.full_bytes:
-                    return batch
-                self.close(lane)
+        if fits:
+            return batch
+        if batch is not None:
+            self.close(lane)
         return self._open(lane, now_ms)
 
     def grew(self, batch: Batch, size_bytes: int) -> None:

@@ -46,6 +46,7 @@ from kcore.records.varint cimport varint_size, write_varlong
 
 cdef enum:
     RECORD_OVERHEAD = 32  # accumulator.RECORD_OVERHEAD
+    BATCH_HEADER = 61  # accumulator.BATCH_OVERHEAD
 
 
 class ColumnError(TypeError):
@@ -368,9 +369,11 @@ cdef class Rows:
                 raise IndexError(f"partition {number} of {count}")
             builder = <BatchBuilder> builders[<Py_ssize_t> number]
             if builder is None or builder.used + size > limit:
-                if not lane.open_batch(number, size):
+                if size + BATCH_HEADER > left or not lane.open_batch(number, size):
                     break
                 builder = <BatchBuilder> builders[<Py_ssize_t> number]
+                if not builder.record_count:
+                    left -= BATCH_HEADER
             timestamp = now_ms
             number_at(&self.timestamp, row, &timestamp)
             if self.headers != NULL:

@@ -137,12 +137,13 @@ class ProducerCore(ClientCore):
         partition: int | None,
         timestamp_ms: int,
         now_ms: int,
+        since_ms: int | None = None,
     ) -> tuple[Batch, int] | None:
         """Take a record: its batch and its number there, or None (see the module's text).
 
         headers: a list or tuple of (str, bytes or None). partition: None: the key decides.
-        timestamp_ms: wall time. RecordTooLargeError; IllegalArgumentError: no such partition;
-        ProducerClosed. Nearly all records come in by `intake`, which is quicker.
+        timestamp_ms: wall time. since_ms: when it was first tried, if this is not the first time.
+        RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed. Nearly all records come in by `intake`, which is quicker.
         """
         if self._closing_until is not None:
             raise ProducerClosed(CLOSED)
@@ -154,7 +155,9 @@ class ProducerCore(ClientCore):
         number = route.choose(key) if partition is None else partition
         if number < 0 and partition is None:
             number = self._partitioning.choose_sticky(topic, route.numbers)
-        lane = route.lanes.get(number) or self._find_lane(route, topic, number, now_ms)
+        lane = route.lanes.get(number) or self._find_lane(
+            route, topic, number, now_ms, now_ms if since_ms is None else since_ms
+        )
         if lane is None:
             return None
         accumulator = self._accumulator
@@ -195,10 +198,12 @@ class ProducerCore(ClientCore):
         route = routes[topic] = Route(numbers, sticky, by_key=by_key)
         return route
 
-    def _find_lane(self, route: Route, topic: str, partition: int, now_ms: int) -> Lane | None:
+    def _find_lane(
+        self, route: Route, topic: str, partition: int, now_ms: int, since_ms: int
+    ) -> Lane | None:
         tp = TopicPartition(topic, partition)
         if partition not in route.numbers:
-            if self._may_be_new(tp, now_ms):
+            if self._may_be_new(tp, now_ms, since_ms):
                 return None
             raise IllegalArgumentError(
                 f"{topic} has no partition {partition}: it has {len(route.numbers)}, from 0"
@@ -206,9 +211,9 @@ class ProducerCore(ClientCore):
         lane = route.lanes[partition] = self._accumulator.lane(tp)
         return lane
 
-    def _may_be_new(self, tp: TopicPartition, now_ms: int) -> bool:
+    def _may_be_new(self, tp: TopicPartition, now_ms: int, since_ms: int) -> bool:
         """Whether brokers are still asked for a partition that metadata does not list."""
-        if tp.partition < 0 or not self._unlisted.look_for(tp, now_ms):
+        if tp.partition < 0 or not self._unlisted.look_for(tp, now_ms, since_ms):
             return False
         self.held_up = "partition"
         self._view.request_update()
@@ -226,10 +231,11 @@ class ProducerCore(ClientCore):
         now_ms: int,
         *,
         wall_ms: int,
+        since_ms: int | None = None,
     ) -> int:
         """Take rows of columns: the first row that was not taken (see `append` for why).
 
-        wall_ms: the time of rows that have none. IllegalArgumentError: a row for a partition that
+        wall_ms: the time of rows that have none. since_ms: as of `append`. IllegalArgumentError: a row for a partition that
         does not exist; none of these rows is taken then.
         """
         if self._closing_until is not None:
@@ -239,7 +245,8 @@ class ProducerCore(ClientCore):
             return begin
         bad = rows.bad_partition(begin, end, len(numbers))
         if bad is not None:
-            if self._may_be_new(TopicPartition(topic, bad[1]), now_ms):
+            since_ms = now_ms if since_ms is None else since_ms
+            if self._may_be_new(TopicPartition(topic, bad[1]), now_ms, since_ms):
                 return begin
             raise IllegalArgumentError(
                 f"row {bad[0]}: {topic} has no partition {bad[1]}: it has {len(numbers)}, from 0"

@@ -7,12 +7,24 @@ is long enough for one that lags behind the controller, and then it is an error 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kcore.cluster.refresh import Refresher
 from kcore.structs import TopicPartition
+from kcore.timers import NEVER
 
 # Of requests that were made after the record came. The first goes out at once if none was lately,
 # each of the others after its backoff: 300 ms in all, or seconds if brokers said the same lately.
 ANSWERS = 3
+
+
+class _Search(NamedTuple):
+    """The answer that decides, until when there may be somebody who waits for it, and when it came.
+    """
+
+    answer: int
+    until: int
+    ended_at: int = NEVER
 
 
 class Unlisted:
@@ -24,17 +36,19 @@ class Unlisted:
     def __init__(self, refresher: Refresher, patience_ms: int) -> None:
         self._refresher = refresher
         self._patience_ms = patience_ms
-        # The answer that decides, and until when there is somebody who waits for it.
-        self._sought: dict[TopicPartition, tuple[int, int]] = {}
+        self._sought: dict[TopicPartition, _Search] = {}
 
-    def look_for(self, tp: TopicPartition, now_ms: int) -> bool:
-        """Have it asked for; False: it was, and brokers do not have it."""
-        self._sought = {one: at for one, at in self._sought.items() if now_ms <= at[1]}
+    def look_for(self, tp: TopicPartition, now_ms: int, since_ms: int) -> bool:
+        """Have it asked for; False: it was, and brokers do not have it. All who wait at a time wait
+        for the same answer: a record that has waited since before it came is not looked for anew.
+        """
+        self._sought = {one: at for one, at in self._sought.items() if now_ms <= at.until}
+        until = now_ms + self._patience_ms
         found = self._sought.get(tp)
-        if found is None:
-            found = self._refresher.requests + ANSWERS, now_ms + self._patience_ms
-            self._sought[tp] = found
-        if self._refresher.answered < found[0]:
-            return True
-        del self._sought[tp]
+        if found is None or found.ended_at <= since_ms:
+            found = self._sought[tp] = _Search(self._refresher.requests + ANSWERS, until)
+        if found.ended_at == NEVER:
+            if self._refresher.answered < found.answer:
+                return True
+            self._sought[tp] = _Search(found.answer, until, now_ms)
         return False

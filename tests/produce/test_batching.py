@@ -117,6 +117,17 @@ def test_memory_is_what_batches_hold():
     assert not accumulator.starved
 
 
+@pytest.mark.parametrize("value_bytes", [1, 30, 100])
+def test_headers_of_batches_are_part_of_the_memory(value_bytes):
+    accumulator = Accumulator(ProduceConfig(buffer_memory=1000, batch_size=10_000))
+    count = 0
+    while take(accumulator, bytes(value_bytes), tp=TopicPartition("t", count)) is not None:
+        count += 1
+    assert accumulator.held_bytes <= 1000
+    assert count > 4
+    assert accumulator.starved
+
+
 def test_a_batch_is_due_when_it_has_lingered():
     accumulator = Accumulator(ProduceConfig(linger_ms=10))
     take(accumulator, b"a", now=100)

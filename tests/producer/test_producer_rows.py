@@ -154,6 +154,22 @@ def test_rows_without_a_key_follow_a_topic_that_has_fewer_partitions(seed):
     assert {tp.partition for tp in after.partitions} == {0}
 
 
+@pytest.mark.parametrize("value_bytes", [1, 30, 100, 200])
+def test_headers_of_batches_are_part_of_the_memory(value_bytes):
+    world, cluster, client = produce_world(
+        nodes=1, topics={"t": 100}, linger_ms=10_000, buffer_memory=1_000
+    )
+    client.send_soon(b"x")
+    client.flush()
+    cluster.fault = lambda *_: NO_ANSWER
+    numbers = pa.array(range(100), pa.int32())
+    table = pa.table({"value": [bytes(value_bytes)] * 100, "partition": numbers})
+    (rows,) = read_rows(table)
+    taken = client.core.append_rows(rows, "t", 0, 100, RowsDelivery(), world.now, wall_ms=5)
+    assert 2 < taken < 100
+    assert client.core.held_bytes <= 1_000
+
+
 def test_rows_wait_for_a_broker_that_tells_of_every_partition():
     world, cluster, client = produce_world(nodes=1, topics={"t": 6}, linger_ms=0)
     cluster.unlisted = {1, 4}

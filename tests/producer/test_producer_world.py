@@ -387,6 +387,21 @@ def test_a_partition_that_does_not_exist_is_refused_once_brokers_were_asked_for_
     assert cluster.count(ApiKey.METADATA) == asked, "nobody waits for it any more"
 
 
+def test_who_waits_for_the_same_partition_waits_for_the_same_answer():
+    world, cluster, client = produce_world(topics={"t": 3})
+    client.send_soon(b"x")
+    since, before, left = world.now, cluster.count(ApiKey.METADATA), 5
+    while left:
+        world.run(5)
+        for _ in range(left):
+            try:
+                assert not client.send(b"x", partition=3, since_ms=since)
+            except IllegalArgumentError:
+                left -= 1
+    assert cluster.count(ApiKey.METADATA) <= before + ANSWERS + 1
+    assert not client.send(b"x", partition=3)  # who comes now has it looked for anew
+
+
 def test_a_partition_that_is_new_is_waited_for():
     world, cluster, client = produce_world(topics={"t": 1})
     client.send_soon(b"x")

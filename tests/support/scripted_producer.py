@@ -172,12 +172,13 @@ class ProducerClient(Client):
     def send(self, value: bytes | None, *, topic: str = "t", **given: Any) -> bool:
         """Append, as the client does; whether it was taken."""
         given = {"key": None, "headers": [], "partition": None, "timestamp_ms": 5, **given}
+        since_ms = given.pop("since_ms", None)
         ticket = self.door.send(topic, value=value, **given)
         if ticket is not None:
             self.quick += 1
             self.taken.append((ticket.batch, ticket.number, value))
             return True
-        found = self.core.append(topic, value=value, now_ms=self.world.now, **given)
+        found = self.core.append(topic, value=value, now_ms=self.world.now, since_ms=since_ms, **given)
         self.drain()
         if found is not None:
             self.taken.append((*found, value))
