@@ -19,8 +19,7 @@ ANSWERS = 3
 
 
 class _Search(NamedTuple):
-    """The answer that decides, until when there may be somebody who waits for it, and when it came.
-    """
+    """The answer that decides, until when somebody may wait for it, and when it came."""
 
     answer: int
     until: int

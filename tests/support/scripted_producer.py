@@ -178,7 +178,8 @@ class ProducerClient(Client):
             self.quick += 1
             self.taken.append((ticket.batch, ticket.number, value))
             return True
-        found = self.core.append(topic, value=value, now_ms=self.world.now, since_ms=since_ms, **given)
+        given |= {"now_ms": self.world.now, "since_ms": since_ms}
+        found = self.core.append(topic, value=value, **given)
         self.drain()
         if found is not None:
             self.taken.append((*found, value))
