@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kcore.broker import BrokerConfig
 from kcore.cli.endings import DONE, RefusalError
 from kcore.embedded import EmbeddedBroker
+from kcore.embedded.disk import StorageError
 from kcore.errors import UsageError
 
 
@@ -40,13 +41,11 @@ def serve(options: ServeOptions) -> int:
             directory=options.directory,
             flush=options.flush,
         ).start()
-    except UsageError as error:
+    except (UsageError, StorageError) as error:
         raise RefusalError(str(error)) from error
     except OSError as error:
-        what = f"cannot listen on {options.host}:{options.port}"
-        if error.filename is not None:
-            what = f"cannot use {error.filename}"
-        raise RefusalError(f"{what}: {error.strerror}") from error
+        where = f"{options.host}:{options.port}"
+        raise RefusalError(f"cannot listen on {where}: {error.strerror}") from error
     try:
         ending = "ends it all" if options.directory is None else "ends it"
         print(f"serving on {broker.bootstrap}; {kept}: Ctrl-C {ending}", flush=True)

@@ -96,7 +96,8 @@ class EmbeddedBroker:
 
     def start(self) -> Self:
         """Listen and serve. OSError if a port is taken; UsageError if it serves already, the
-        directory is in use, or the host is every address and none is advertised; StorageError.
+        directory is in use, or the host is every address and none is advertised; StorageError: the
+        directory cannot be used.
         """
         if self._server is not None:
             raise UsageError("this broker serves already")

@@ -8,6 +8,8 @@ many ms.
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 from collections import OrderedDict
 from contextlib import suppress
@@ -18,24 +20,60 @@ from kcore.errors import KafkaError, UsageError
 
 NEVER: Final = "never"
 ALWAYS: Final = "always"
+_log = logging.getLogger(__name__)
+
+# What to do about a folder that cannot be used.
+_CURES: Final = {
+    errno.EACCES: "let this user write there",
+    errno.EPERM: "let this user write there",
+    errno.EROFS: "its file system is read-only",
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "make room there",
+    errno.EEXIST: "that is a file",
+    errno.ENOTDIR: "a part of it is a file",
+    errno.EISDIR: "what is to be a file there is a directory",
+    errno.ENOENT: "somebody removes it",
+}
+
 # Descriptors kept open; a topic has one a replica, and a process a thousand or so.
 OPEN_MAX: Final = 200
 
 
 class StorageError(KafkaError):
-    """A file could not be written: nothing is taken in any more, as a part of it may be missing."""
+    """The folder cannot be used; or a file could not be written: nothing is taken in any more, as a
+    part of it may be missing.
+    """
+
+
+def unusable(folder: Path, error: OSError) -> StorageError:
+    """What is to be raised because a folder cannot be begun with."""
+    what = error.strerror or str(error)
+    where = "" if error.filename in {None, str(folder)} else f" ({error.filename})"
+    cure = _CURES.get(error.errno or 0)
+    fix = "give another directory" if cure is None else f"{cure}, or give another directory"
+    if error.errno in {errno.EROFS, errno.EEXIST, errno.ENOTDIR}:
+        fix = f"{cure}: give another directory"
+    return StorageError(f"the directory {folder} cannot be used: {what}{where}: {fix}")
 
 
 class Disk:
-    """All files of one store. After the first error every write is refused: StorageError."""
+    """All files of one store, in this folder. After the first error, which is logged, every write is
+    refused: StorageError. That a file was deleted under us is one.
+    """
 
-    def __init__(self, flush: str | int = NEVER) -> None:
+    def __init__(self, flush: str | int = NEVER, folder: Path | None = None) -> None:
         if not (flush in {NEVER, ALWAYS} or (type(flush) is int and flush > 0)):
             raise UsageError(f"flush={flush!r} is neither never, always nor a number of ms")
         self.flush = flush
+        self._folder = folder
         self._open: OrderedDict[Path, int] = OrderedDict()
         self._unsynced: dict[Path, None] = {}
         self._error: OSError | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether every write is refused."""
+        return self._error is not None
 
     @property
     def dirty(self) -> bool:
@@ -47,6 +85,8 @@ class Disk:
         self._check()
         try:
             fd = self._descriptor(path)
+            if not os.fstat(fd).st_nlink:  # a microsecond, of the fifty that a batch takes
+                raise FileNotFoundError(errno.ENOENT, "deleted by somebody else", str(path))
             written = os.write(fd, data)
             while written < len(data):
                 written += os.write(fd, memoryview(data)[written:])
@@ -152,11 +192,19 @@ class Disk:
 
     def _check(self) -> None:
         if self._error is not None:
-            raise StorageError(f"the store has failed: {self._error}")
+            raise StorageError(self._why())
 
     def _fail(self, error: OSError) -> None:
         self._error = error
-        raise StorageError(f"the store has failed: {error}") from error
+        _log.error("%s", self._why())
+        raise StorageError(self._why()) from error
+
+    def _why(self) -> str:
+        where = "the store" if self._folder is None else f"the directory {self._folder}"
+        return (
+            f"{where} has failed: {self._error}; nothing is written any more before the broker is "
+            "started anew"
+        )
 
 
 def _sync(path: Path) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from kcore.actions import Action, Disconnect
 from kcore.broker import Cluster, Node
+from kcore.broker.calls import Call
+from kcore.broker.refusals import refusal
 from kcore.embedded.disk import StorageError
 from kcore.embedded.store import Store
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message
+from kcore.wire.messages import ProduceRequest
 
 
 class DurableNode(Node):
@@ -25,6 +30,15 @@ class DurableNode(Node):
                 self.faults.append(error)
                 return Disconnect(action.link)
         return action
+
+    def _handle(self, call: Call, message: Message) -> None:
+        """As `Node`; once the store has failed, records are refused as Kafka does whose log
+        directory has (KAFKA_STORAGE_ERROR).
+        """
+        if self._store.disk.failed and isinstance(message, ProduceRequest) and message.acks:
+            self.answer(call, refusal(message, call.version, ErrorCode.KAFKA_STORAGE_ERROR))
+        else:
+            super()._handle(call, message)
 
     def deadline(self) -> int:
         """As `Node.deadline`."""

@@ -28,7 +28,7 @@ from crc32c import crc32c
 from kcore.broker import Cluster
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
-from kcore.embedded.disk import ALWAYS, NEVER, Disk
+from kcore.embedded.disk import ALWAYS, NEVER, Disk, StorageError, unusable
 from kcore.embedded.journal_files import KeptJournal
 from kcore.embedded.log_files import LogFiles
 from kcore.errors import UsageError
@@ -55,7 +55,7 @@ class Store:
     def __init__(
         self, folder: Path, nodes: int, flush: str | int, clock: Callable[[], int]
     ) -> None:
-        self.disk = Disk(flush)
+        self.disk = Disk(flush, folder)
         self._folder = folder
         self._nodes = nodes
         self._clock = clock
@@ -66,14 +66,27 @@ class Store:
         self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(folder / ".lock")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(folder / ".lock")
+        except OSError as error:
+            raise unusable(folder, error) from error
         release_in_child(self)
 
     # Life ----------------------------------------------------------------------------------------
 
     def load(self, cluster: Cluster, now_ms: int) -> None:
         """Fill a cluster that has no nodes yet with what the folder has, and keep the rest, too."""
+        try:
+            self._load(cluster, now_ms)
+        except OSError as error:  # what is there cannot be read
+            raise unusable(self._folder, error) from error
+        except StorageError as error:
+            if isinstance(error.__cause__, OSError):  # nor written
+                raise unusable(self._folder, error.__cause__) from error
+            raise
+
+    def _load(self, cluster: Cluster, now_ms: int) -> None:
         groups = cluster.config.coordinator.offsets_topic_num_partitions
         transactions = cluster.config.transactions.transaction_state_log_num_partitions
         about = {"format": FORMAT, GROUPS: groups, TRANSACTIONS: transactions}
