@@ -1,26 +1,32 @@
-"""The `kcore` command. Its parts beyond the library are the extra `cli`."""
+"""The `kcore` command. Its parts beyond the library are the extra `cli`.
+
+Nothing is imported before `main` runs: Ctrl-C while that goes on is no traceback.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from kcore.cli.endings import INTERRUPTED, REFUSED
+_INTERRUPTED = 130  # endings.INTERRUPTED, which may not be there yet
 
 
 def main() -> None:
     """Run the command line; ends the process with the verb's exit code (see endings.py)."""
     try:
-        from kcore.cli.commands import kcore  # noqa: PLC0415 (says what is missing, see below)
-    except ModuleNotFoundError as missing:
-        if missing.name not in {"click", "rich"}:
-            raise
-        sys.exit(_say_missing(missing.name))
-    except KeyboardInterrupt:  # what is imported takes a while
-        sys.exit(INTERRUPTED)
-    kcore()
+        try:
+            from kcore.cli.commands import kcore  # noqa: PLC0415 - see above
+        except ModuleNotFoundError as missing:
+            if missing.name not in {"click", "rich"}:
+                raise
+            sys.exit(_say_missing(missing.name))
+        kcore()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
 
 
 def _say_missing(name: str) -> int:
+    from kcore.cli.endings import REFUSED  # noqa: PLC0415 - see above
+
     print(f"kcore: {name} is not installed: pip install 'kcore[cli]'", file=sys.stderr)
     return REFUSED
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-from kcore.cli.endings import DONE, REFUSED, RefusalError
+from kcore.cli.endings import DONE, REFUSED, RefusalError, output
 from kcore.cli.sim_page import page_of
 from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
 from kcore.sim.plan import CONSUMER_SINCE
@@ -72,8 +72,9 @@ class SimOptions:
 
 def sim(options: SimOptions) -> int:
     """One run, told in full, or many, of which only those that found something are told.
-    RefusalError: there is no folder for the page.
+    RefusalError: there is no folder for the page, or nowhere to tell it.
     """
+    output()
     if options.html is not None and not Path(options.html).absolute().parent.is_dir():
         folder = Path(options.html).parent
         raise RefusalError(f"the page cannot be written: there is no folder {folder}")

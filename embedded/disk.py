@@ -57,8 +57,8 @@ def unusable(folder: Path, error: OSError) -> StorageError:
 
 
 class Disk:
-    """All files of one store, in this folder. After the first error, which is logged, every write is
-    refused: StorageError. That a file was deleted under us is one.
+    """All files of one store, in this folder. After the first error, which is logged, every write
+    is refused: StorageError. That a file was deleted under us is one.
     """
 
     def __init__(self, flush: str | int = NEVER, folder: Path | None = None) -> None:

@@ -182,3 +182,34 @@ def test_whoever_presses_ctrl_c_twice_means_it():
     with pytest.raises(KeyboardInterrupt):
         hold(ctrl_c, ctrl_c, lambda: done.append("not reached"))
     assert done == []
+
+
+def test_a_simulation_that_cannot_be_told_is_refused():
+    verb = "from kcore.cli.main import main; main()"
+    line = '"$0" -c "$1" sim --seed 1 --duration 1 >&-'
+    done = subprocess.run(["sh", "-c", line, sys.executable, verb], capture_output=True, text=True)
+    assert done.returncode == endings.REFUSED
+    assert "standard output is closed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "module", ["kcore.errors", "kcore.cli.endings", "click", "kcore.cli.commands", "kcore.cli.sim"]
+)
+def test_ctrl_c_while_it_is_loaded_is_130(module):
+    program = """
+import sys
+word = sys.argv.pop()
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == word:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+sys.argv += ["sim", "--seed", "1", "--duration", "1"]
+from kcore.cli.main import main
+main()
+"""
+    command = [sys.executable, "-c", program, module]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (endings.INTERRUPTED, "")
+    assert "Traceback" not in done.stderr
