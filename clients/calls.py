@@ -120,7 +120,9 @@ class Calls(Questions):
     def beginning_offsets(
         self, partitions: Iterable[Any], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each; they need not be assigned."""
+        """The first offset of each; they need not be assigned. IllegalArgumentError: a topic has no
+        such partition. KafkaTimeoutError: also where a topic is not known.
+        """
         return self._ends(partitions, EARLIEST, timeout_ms)
 
     def end_offsets(

@@ -17,7 +17,12 @@ from kcore.cluster.client import ClientCore
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.host import Host
 from kcore.consumer.subscription import Subscription
-from kcore.errors import IllegalStateError, InvalidGroupIdError, KafkaError
+from kcore.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    InvalidGroupIdError,
+    KafkaError,
+)
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
 from kcore.group.config import CONSUMER
@@ -32,6 +37,9 @@ from kcore.structs import (
     TopicPartition,
 )
 from kcore.timers import NEVER
+
+# Of requests for metadata that were made after a partition was asked for (the producer's own, too).
+UNLISTED_ANSWERS = 3
 
 
 class ConsumerCore(ClientCore):
@@ -63,6 +71,8 @@ class ConsumerCore(ClientCore):
         self._due = -1  # what `deadline` says; -1: to be found out
         self._due_elsewhere = -1  # what it would say without the group
         self._committed_asked = False
+        # Look-ups of offsets: of what, and the answer of metadata that decides what there is not.
+        self._looked_up: dict[int, tuple[set[TopicPartition], int]] = {}
         self._settle(now_ms)
 
     # -- time --------------------------------------------------------------------------------------
@@ -362,7 +372,8 @@ class ConsumerCore(ClientCore):
         self, timestamps: Mapping[TopicPartition, int], now_ms: int, timeout_ms: int
     ) -> int:
         """Look up offsets by time (-1 end, -2 beginning, -3 newest). Result: {partition:
-        OffsetAndTimestamp or None}.
+        OffsetAndTimestamp or None}. IllegalArgumentError: the topic has no such partition, nor when
+        brokers are asked anew.
         """
         operation = self._outbox.begin()
         topics = {tp.topic for tp in timestamps}
@@ -372,8 +383,11 @@ class ConsumerCore(ClientCore):
             result: dict[TopicPartition, OffsetAndTimestamp | None] | None, error: KafkaError | None
         ) -> None:
             self._refresher.drop_transient(topics)
+            self._looked_up.pop(operation, None)
             self._outbox.finish(operation, result, error)
 
+        wanted = {TopicPartition(*tp) for tp in timestamps}
+        self._looked_up[operation] = wanted, self._refresher.requests + UNLISTED_ANSWERS
         self._fetcher.list_offsets(dict(timestamps), now_ms, done, deadline_ms=now_ms + timeout_ms)
         self._settle(now_ms)
         return operation
@@ -437,6 +451,19 @@ class ConsumerCore(ClientCore):
         """The end of what read_committed may read, as last told; None before the first fetch."""
         return self._positions.last_stable_offset(tp)
 
+    def _refuse_unlisted(self) -> None:
+        """End look-ups of partitions that brokers, asked a few times, do not have. Java waits for
+        them all the time there is. A topic that does not exist may be made: it is waited for.
+        """
+        for wanted, answer in [*self._looked_up.values()]:
+            if self._refresher.answered < answer:
+                continue
+            for tp in sorted(wanted):
+                numbers = self._view.partitions(tp.topic)
+                if numbers and tp.partition > numbers[-1]:
+                    why = f"{tp.topic} has no partition {tp.partition}: it has {len(numbers)}"
+                    self._fetcher.refuse_partition(tp, IllegalArgumentError(f"{why}, from 0"))
+
     def told_at(self, tp: TopicPartition) -> int | None:
         """When the two were last told (ms, as given to the inputs); None before the first fetch."""
         return self._positions.told_at(tp)
@@ -459,6 +486,8 @@ class ConsumerCore(ClientCore):
         if self._group is not None:
             self._group.handle_tick(now_ms)
         self._fill_positions(now_ms)
+        if self._looked_up:
+            self._refuse_unlisted()
         self._fetcher.handle_tick(now_ms)
         if self._closing_until is not None:
             self._go_on_closing(now_ms)

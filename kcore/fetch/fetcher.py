@@ -400,6 +400,10 @@ class Fetcher:
         """Metadata of these was refused: look-ups of them end with this error."""
         self._lookups.refuse(topics, error)
 
+    def refuse_partition(self, tp: TopicPartition, error: KafkaError) -> None:
+        """There is no such partition: look-ups of it end with this error."""
+        self._lookups.refuse_partition(tp, error)
+
     def drop_outside(self, covers: Callable[[str], bool]) -> None:
         """Throw away what is buffered of topics that `covers` does not know (X2)."""
         for partition in self._positions:

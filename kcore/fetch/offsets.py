@@ -217,6 +217,12 @@ class Lookups:
             if any(tp.topic in topics for tp in lookup.open):
                 self._end(lookup, None, error)
 
+    def refuse_partition(self, tp: TopicPartition, error: KafkaError) -> None:
+        """End those that ask for this partition."""
+        for lookup in list(self._all):
+            if tp in lookup.open:
+                self._end(lookup, None, error)
+
     def close(self, error: KafkaError) -> None:
         """End all of them."""
         for lookup in list(self._all):

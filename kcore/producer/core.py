@@ -143,7 +143,8 @@ class ProducerCore(ClientCore):
 
         headers: a list or tuple of (str, bytes or None). partition: None: the key decides.
         timestamp_ms: wall time. since_ms: when it was first tried, if this is not the first time.
-        RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed. Nearly all records come in by `intake`, which is quicker.
+        RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed. Nearly all
+        records come in by `intake`, which is quicker.
         """
         if self._closing_until is not None:
             raise ProducerClosed(CLOSED)
@@ -235,8 +236,8 @@ class ProducerCore(ClientCore):
     ) -> int:
         """Take rows of columns: the first row that was not taken (see `append` for why).
 
-        wall_ms: the time of rows that have none. since_ms: as of `append`. IllegalArgumentError: a row for a partition that
-        does not exist; none of these rows is taken then.
+        wall_ms: the time of rows that have none. since_ms: as of `append`. IllegalArgumentError: a
+        row for a partition that does not exist; none of these rows is taken then.
         """
         if self._closing_until is not None:
             raise ProducerClosed(CLOSED)
