@@ -98,7 +98,7 @@ class Courier(Dispatch):
     def __init__(self, core: Any, transport: Any, tls: Any, tokens: Any, name: str) -> None:
         super().__init__(core, name)
         self.lock = CourierLock(make_lock(transport.name), self._begin_anew, self._ring)
-        self._name = transport.name
+        self._name: str = transport.name
         self._transport = YieldingTransport(transport, self.lock, self._mend)
         self._pump = transports.Pump(core, self._transport, tls=tls, tokens=tokens)
         self.now_ms = self._pump.now_ms

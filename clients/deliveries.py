@@ -127,6 +127,7 @@ class RecordFuture(Ticket, Outcomes):
         """The calls that are to be made, if it is over: each is given once."""
         if self.calls is None or not self.is_done:
             return []
+        calls: list[Callable[[], object]]
         calls = [partial(self._run, wanted, call) for wanted, call in self.calls]
         self.calls = None  # last: who is struck before has given none
         return calls
