@@ -1,0 +1,298 @@
+"""The examples in Python of the README and of docs/ run as they stand, on an embedded broker.
+
+What a fragment leaves to its reader is given here. Those of docs/EMBEDDED.md run in a pytest of
+their own (tests/embedded/test_embedded_docs.py), those with Spark in tests/pipeline/.
+"""
+
+import asyncio
+import builtins
+import itertools
+import select
+import socket
+import time
+from textwrap import indent
+from types import SimpleNamespace
+
+import pages
+import pyarrow
+import pytest
+
+import kcore
+from kcore.actions import Connect, Send
+from kcore.embedded import EmbeddedBroker
+
+ELSEWHERE = {"docs/EMBEDDED.md", "docs/spark.md"}
+FLIGHTS = kcore.TopicPartition("flights", 0)
+RECORDS = [(b"key", b"value-%d" % number) for number in range(30)]
+
+
+class EnoughError(Exception):
+    """Ends a loop that its reader would end by Ctrl-C."""
+
+
+class Told:
+    """In place of `print`, or of what handles a record: ends what calls it after so many calls."""
+
+    def __init__(self, enough=None):
+        self.calls = []
+        self.enough = enough
+
+    def __call__(self, *said):
+        self.calls.append(said)
+        if len(self.calls) == self.enough:
+            raise EnoughError
+
+
+@pytest.fixture
+def broker():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("flights")
+        broker.create_topic("orders", 4)
+        broker.produce("flights", RECORDS)
+        yield broker
+        assert not broker.faults
+
+
+def at(code, broker):
+    for address in ("localhost:9092", "127.0.0.1:9092"):
+        code = code.replace(address, broker.bootstrap)
+    return code
+
+
+def run(code, broker, **names):
+    exec(at(code, broker), names)
+    return names
+
+
+def run_coroutine(code, broker, **names):
+    """A fragment that awaits."""
+    exec(f"async def main():\n{indent(at(code, broker), '    ')}", names)
+    asyncio.run(names["main"]())
+
+
+def committed(broker, group):
+    with kcore.Consumer(bootstrap_servers=broker.bootstrap, group_id=group) as consumer:
+        return consumer.committed(FLIGHTS)
+
+
+def commit(broker, group, offset):
+    """Where examples go on that would begin at the end."""
+    with kcore.Consumer(bootstrap_servers=broker.bootstrap, group_id=group) as consumer:
+        consumer.commit({FLIGHTS: kcore.OffsetAndMetadata(offset, "", -1)})
+
+
+def readme_consumer(code, broker):
+    told = Told()
+
+    def until_told(most):
+        return itertools.takewhile(lambda _: len(told.calls) < len(RECORDS), builtins.range(most))
+
+    run(code, broker, print=told, range=until_told)
+    assert told.calls == [(0, offset, *record) for offset, record in enumerate(RECORDS)]
+    assert committed(broker, "g") == len(RECORDS)
+
+
+def readme_async_consumer(code, broker):
+    commit(broker, "g", 10)
+    seen = Told(enough=20)
+
+    async def handle(record):
+        seen(record.value)
+
+    with pytest.raises(EnoughError):
+        run_coroutine(code, broker, handle=handle)
+    assert seen.calls == [(value,) for _, value in RECORDS[10:]]
+
+
+def readme_async_producer(code, broker):
+    told = Told()
+    run_coroutine(code, broker, kcore=kcore, print=told)
+    assert told.calls == [(len(RECORDS),)]
+
+
+class Sockets:
+    """What the reader of the README's bare core brings along: sockets that block while they
+    connect, and a clock.
+    """
+
+    def __init__(self):
+        self.socks = {}
+        self.standing = []
+
+    def perform(self, action):
+        if isinstance(action, Connect):
+            self.socks[action.link] = socket.create_connection((action.host, action.port))
+            self.standing.append(action.link)
+        elif not isinstance(action, Send):
+            self.close(action.link)
+        elif action.link in self.socks:
+            self.socks[action.link].sendall(action.data)
+
+    def wait_until(self, deadline):
+        standing, self.standing = self.standing, []
+        if standing:
+            return [(link, None) for link in standing]
+        wait_s = max(0, min(deadline - now_ms(), 200)) / 1000
+        ready = select.select(self.socks.values(), [], [], wait_s)[0]
+        return [(link, sock.recv(65536)) for link, sock in self.socks.items() if sock in ready]
+
+    def close(self, *links):
+        for link in links:
+            self.socks.pop(link).close()
+
+
+def now_ms():
+    return time.monotonic_ns() // 1_000_000
+
+
+def readme_bare_core(code, broker):
+    commit(broker, "g", 10)
+    sockets, seen = Sockets(), Told(enough=2)
+
+    def handle(partition, records):
+        assert partition.topic == "flights"
+        assert [record.value for record in records] == [value for _, value in RECORDS[10:]]
+        broker.produce("flights", RECORDS[10:])
+        seen()
+
+    theirs = {"perform": sockets.perform, "wait_until": sockets.wait_until, "handle": handle}
+    with pytest.raises(EnoughError):
+        run(code, broker, now_ms=now_ms, **theirs)
+    sockets.close(*list(sockets.socks))
+
+
+def readme_fixture(code, broker):
+    names = {}
+
+    def run_my_service(bootstrap_servers):
+        names["told"] = bootstrap_servers
+        commit(broker, "g", 3)
+
+    run(code, broker, run_my_service=run_my_service)["test_what_my_service_does_when_commits_fail"](
+        FreshTopics(broker)
+    )
+    assert names["told"] == broker.bootstrap
+    assert not broker.mishaps_to_come
+
+
+class FreshTopics:
+    """The broker of a test that makes its topics itself."""
+
+    def __init__(self, broker):
+        self.broker = broker
+
+    def create_topic(self, name, partitions):
+        assert self.broker.topics()[name] == partitions
+
+    def __getattr__(self, name):
+        return getattr(self.broker, name)
+
+
+def arrow_tables(code, broker):
+    commit(broker, "g", 10)
+    names = run(code, broker)
+    assert names["frame"]["value"].to_list() == [value for _, value in RECORDS[10:]]
+    assert committed(broker, "g") == len(RECORDS)
+
+
+def arrow_batches(code, broker):
+    with kcore.Consumer(
+        "flights", bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest"
+    ) as consumer:
+        names = run(code, broker, consumer=consumer, pyarrow=pyarrow)
+    assert names["batch"].values.tolist() == [value for _, value in RECORDS]
+
+
+def async_consumer(code, broker):
+    told = Told(enough=len(RECORDS))
+    with pytest.raises(EnoughError):
+        run(code, broker, print=told)
+    assert told.calls == [(0, offset, *record) for offset, record in enumerate(RECORDS)]
+    assert committed(broker, "g") == len(RECORDS) - 1
+
+
+def async_producer(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    assert told.calls == [(0, len(RECORDS))]
+    assert broker.end_offsets("flights") == [len(RECORDS) + 1001]
+
+
+def one_record(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    assert told.calls == [(len(RECORDS),)]
+
+
+def a_table(code, broker):
+    table = pyarrow.table({"value": [b"a", b"b"]})
+    with kcore.Producer(bootstrap_servers=broker.bootstrap) as producer:
+        run(code, broker, producer=producer, table=table)
+    assert broker.end_offsets("flights") == [len(RECORDS) + 2]
+
+
+def a_member_of_the_next_protocol(code, broker):
+    made = []
+
+    def consumer(*topics, **options):
+        made.append(kcore.Consumer(*topics, **options))
+
+    run(code, broker, Consumer=consumer)
+    with made.pop() as member:
+        while len(member.assignment()) < 4:
+            member.poll(timeout_ms=50)
+
+
+def options_alone(code, broker):
+    """A consumer that would have to reach a broker by TLS: its options, read."""
+
+    def consumer(*topics, **options):
+        return kcore.ConsumerConfig.from_options(options)
+
+    given = SimpleNamespace(environ={"CLIENT_SECRET": "secret"})
+    names = {"kcore": SimpleNamespace(Consumer=consumer), "os": given}
+    return run(code, broker, **names)["consumer"]
+
+
+def tokens_of_ones_own(code, broker):
+    config = options_alone("def ask_for_a_token():\n    return 'token'\n" + code, broker)
+    assert config.sasl_oauth_token_provider.token() == "token"
+
+
+def tokens_of_an_identity_provider(code, broker):
+    config = options_alone(code, broker)
+    assert config.sasl_oauthbearer_client_credentials_client_secret == "secret"
+    extensions = {"logicalCluster": "lkc-1", "identityPoolId": "pool-2"}
+    assert config.sasl_oauthbearer_extensions == extensions
+
+
+RUN = {
+    "README.md": [
+        readme_consumer,
+        readme_async_consumer,
+        readme_async_producer,
+        readme_bare_core,
+        readme_fixture,
+        None,  # needs Spark
+    ],
+    "docs/ARROW.md": [arrow_tables, arrow_batches],
+    "docs/ASYNC.md": [async_consumer, async_producer],
+    "docs/GROUPS.md": [a_member_of_the_next_protocol],
+    "docs/PRODUCER.md": [one_record, one_record, a_table],
+    "docs/SECURITY.md": [tokens_of_ones_own, tokens_of_an_identity_provider],
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [(page, n) for page, runs in RUN.items() for n, how in enumerate(runs) if how],
+)
+def test_an_example_runs(page, number, broker):
+    RUN[page][number](pages.python(page)[number], broker)
+
+
+def test_every_example_is_run():
+    found = {page: len(pages.python(page)) for page in pages.names() if page not in ELSEWHERE}
+    assert {page: count for page, count in found.items() if count} == {
+        page: len(runs) for page, runs in RUN.items()
+    }
