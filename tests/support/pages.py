@@ -40,7 +40,7 @@ def table(name: str, heading: str) -> list[list[str]]:
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             break
-        rows.append([cell.strip() for cell in line.strip("|").split(" | ")])
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
     return rows
 
 

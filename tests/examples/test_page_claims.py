@@ -1,0 +1,165 @@
+"""What the README and docs/ say by name is there: commands, options, defaults, methods, metrics."""
+
+import inspect
+import re
+import shlex
+from dataclasses import MISSING, fields
+
+import pages
+import pytest
+
+import kcore
+from kcore.assignors import BY_NAME
+from kcore.broker import BrokerConfig
+from kcore.cli.commands import kcore as command_line
+from kcore.coordinator import CoordinatorConfig
+from kcore.embedded import EmbeddedBroker
+from kcore.errors import KafkaConfigurationError
+from kcore.pipeline import options as pipeline_options
+
+TYPED = sorted({line for name in pages.names() for line in pages.commands(name)})
+VERBS = [line for line in TYPED if line.startswith("kcore ")]
+MAKE = [line for line in TYPED if line.startswith("make ")]
+
+
+@pytest.mark.parametrize("line", VERBS)
+def test_a_command_line_is_one(line):
+    verb, *arguments = shlex.split(line)[1:]
+    command = command_line.commands[verb]
+    with command.make_context(verb, arguments):
+        pass
+
+
+def test_there_are_command_lines():
+    assert len(VERBS) > 10
+    assert len(MAKE) > 3
+
+
+def test_make_has_the_verbs_and_variables():
+    makefile = (pages.ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    variables = set(re.findall(r"\$\((?:or )?\$?\(?([A-Z]+)\b", makefile))
+    said = [word for line in MAKE for word in shlex.split(line)[1:]]
+    for row in pages.table("README.md", "`make`"):
+        said += pages.in_code(row[0].replace("`, `", "` `"))
+    assert {word for word in said if "=" not in word} <= targets
+    assert {word.partition("=")[0] for word in said if "=" in word} <= variables
+
+
+def test_the_options_of_the_source():
+    rows = pages.table("docs/spark.md", "option | values")
+    told = {option for row in rows for option in pages.in_code(row[0])}
+    taken = {"groupIdPrefix", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"}
+    ours = {name for name in told if not name.startswith("kafka.")}
+    assert ours == set(pipeline_options._SOURCE_NAMES) - taken
+    assert all(f"`{name}`" in pages.text("docs/spark.md") for name in taken)
+    for row in rows:
+        wanted = {"batch": (False,), "stream": (True,), "both": (False, True)}[row[3]]
+        for name in set(pages.in_code(row[0])) & ours:
+            only = (pipeline_options._STREAM_ONLY, pipeline_options._BATCH_ONLY)
+            assert wanted == tuple(way for way in (False, True) if name not in only[way]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("maxOffsetsPerTrigger", "max_offsets_per_trigger"),
+        ("maxTriggerDelay", "max_trigger_delay_ms"),
+        ("failOnDataLoss", "fail_on_data_loss"),
+        ("includeHeaders", "include_headers"),
+        ("kafkaConsumer.pollTimeoutMs", "poll_timeout_ms"),
+        ("minRecordsPerPartition", "min_records_per_partition"),
+    ],
+)
+def test_the_defaults_of_the_source(name, field):
+    (row,) = [r for r in pages.table("docs/spark.md", "option | values") if f"`{name}`" in r[0]]
+    given = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "t"}
+    found = getattr(pipeline_options.source_options(given, streaming=True), field)
+    said = row[2].split(";")[0].split(",")[-1].strip().strip("`")
+    if said.endswith("m"):
+        said = str(int(said[:-1]) * 60_000)
+    assert said == {None: "no limit"}.get(found, str(found).lower())
+
+
+def test_the_options_that_the_source_refuses():
+    (line,) = re.findall(r"^Refused by name.*?\.$", pages.text("docs/spark.md"), re.M | re.S)
+    assert {name.removeprefix("kafka.") for name in pages.in_code(line)} == set(
+        pipeline_options._FORBIDDEN
+    )
+
+
+def test_the_options_of_tls():
+    rows = pages.table("docs/SECURITY.md", "option | Java's")
+    ours = {name for row in rows for name in pages.in_code(row[0])}
+    there = {f.name for f in fields(kcore.ConsumerConfig) if f.name.startswith("ssl_")}
+    assert ours == there
+    java = {name.split(" ")[0] for row in rows for name in pages.in_code(row[1])}
+    for name in java:
+        with pytest.raises(KafkaConfigurationError) as refused:
+            kcore.ConsumerConfig.from_options({"bootstrap_servers": "b:9093", name: 3.5})
+        assert "unknown" not in str(refused.value)
+
+
+def test_the_options_of_coordinators():
+    defaults = {f.name: f.default for f in fields(CoordinatorConfig) if f.default is not MISSING}
+    for row in pages.table("docs/EMBEDDED.md", "`CoordinatorConfig`"):
+        said = row[1].split(";")[0].strip("`")
+        for name in pages.in_code(row[0]):
+            assert said in (str(defaults[name]).replace("'", '"'), "Kafka's")
+    assert BrokerConfig().coordinator.group_consumer_assignment_interval_ms == 0
+
+
+def test_the_words_of_the_embedded_broker():
+    for row in pages.table("docs/EMBEDDED.md", "word | what"):
+        for word in pages.in_code(row[0]):
+            name, called, arguments = word.partition("(")
+            member = inspect.getattr_static(EmbeddedBroker, name)
+            if called:
+                call = f"lambda: f(self, {arguments.rstrip(')')})"
+                signature = inspect.signature(member)
+                eval(call, {"f": signature.bind, "self": None})()
+
+
+def test_the_methods_of_the_boundary():
+    for row in pages.table("docs/BOUNDARY.md", "input | when"):
+        (call,) = pages.in_code(row[0])
+        name, _, said = call.partition("(")
+        said = [p.strip() for p in said.partition(")")[0].split(",")]
+        parameters = list(inspect.signature(getattr(kcore.ConsumerCore, name)).parameters.values())
+        stars = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+        found = [p.name for p in parameters[1:] if p not in stars]
+        found += ["*"] * bool(stars) + [f"{p.name}={p.default!r}" for p in stars]
+        assert [word.replace('"', "'") for word in said] == found, name
+
+
+def test_the_methods_of_the_consumer_on_a_loop():
+    (awaited, plain) = re.search(
+        r"Coroutines: `(.*?)`.*?Plain calls[^`]*`(.*?)`", pages.text("docs/ASYNC.md"), re.DOTALL
+    ).groups()
+    for name in awaited.split():
+        assert inspect.iscoroutinefunction(getattr(kcore.AsyncConsumer, name)), name
+    for name in plain.split():
+        assert not inspect.iscoroutinefunction(getattr(kcore.AsyncConsumer, name)), name
+
+
+def test_the_names_of_metrics():
+    with EmbeddedBroker(in_memory=True) as broker:
+        broker.create_topic("t")
+        with kcore.Producer(
+            transport=broker.transport(), bootstrap_servers=broker.bootstrap
+        ) as producer:
+            producer.send("t", b"v").get(timeout=10)
+            found = producer.metrics()
+    for group, names in pages.table("docs/PRODUCER.md", "group | names"):
+        prefix = re.split(r"[.<]", group.strip("`"))[0]
+        (said,) = [numbers for name, numbers in found.items() if name.startswith(prefix)]
+        told = set()
+        words = pages.in_code(names)
+        for word in words:
+            told |= {f"{word}{end}" for end in ("rate", "total")} if word.endswith("-") else {word}
+        assert told - {"rate", "total"} == set(said), group
+
+
+def test_the_assignors():
+    rows = pages.table("docs/GROUPS.md", "name | who")
+    assert [name for row in rows for name in pages.in_code(row[0])] == list(BY_NAME)
