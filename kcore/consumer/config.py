@@ -188,17 +188,11 @@ def _contradictions(
     """(option, what is wrong with it beside the others)."""
     c = config
     grouped = c.group_id is not None
-    missing = [name for name in c.partition_assignment_strategy if name not in ASSIGNORS]
     rules: tuple[tuple[bool, str, str], ...] = (
         (
             c.group_remote_assignor is not None and c.group_protocol == CLASSIC,
             "group_remote_assignor",
             "needs group_protocol='consumer'; 'classic' has partition_assignment_strategy",
-        ),
-        (
-            bool(missing),
-            "partition_assignment_strategy",
-            f"has no {missing}; known: {[*ASSIGNORS]}",
         ),
         (
             c.heartbeat_interval_ms >= c.session_timeout_ms,
@@ -224,6 +218,10 @@ def _contradictions(
             if option in given:
                 why = f"{option} means nothing with group_protocol='consumer'; leave it out: "
                 yield option, why + instead
+    for name in c.partition_assignment_strategy:
+        if name not in ASSIGNORS:
+            option, known = "partition_assignment_strategy", ", ".join(ASSIGNORS)
+            yield option, f"{option}: there is no {name!r}, only {known}"
     for broken, option, why in rules:
         if broken:
             yield option, f"{option}={getattr(c, option)!r} {why}"

@@ -102,6 +102,10 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "interceptor_classes": (None, "interceptors are not available"),
     "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
     "security_providers": (None, OF_THE_JVM),
+    "sasl_oauthbearer_method": (
+        "oidc",
+        "'oidc' is how an endpoint is asked; give a sasl_oauth_token_provider for anything else",
+    ),
     "sasl_kerberos_name": (None, MECHANISMS_ARE),
     "sasl_kerberos_service_name": ("kafka", MECHANISMS_ARE),
     "sasl_kerberos_domain_name": (None, MECHANISMS_ARE),

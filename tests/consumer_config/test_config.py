@@ -176,6 +176,13 @@ def test_unknown_names_suggest_the_nearest(name, nearest):
     assert caught.value.suggestion == nearest
 
 
+def test_an_assignor_that_there_is_not_is_named_beside_those_there_are():
+    known = re.escape("there is no 'stickyy', only range, roundrobin, sticky, cooperative-sticky")
+    with pytest.raises(KafkaConfigurationError, match=known) as caught:
+        make(group_id="g", partition_assignment_strategy=["range", "stickyy"])
+    assert caught.value.option == "partition_assignment_strategy"
+
+
 def test_a_wild_name_suggests_nothing():
     with pytest.raises(KafkaConfigurationError) as caught:
         make(qqqq=1)

@@ -182,6 +182,7 @@ def test_tokens_come_from_an_endpoint_under_java_and_librdkafkas_names():
     assert config.as_mapping()[hidden] == "[hidden]"
     assert SECRET not in repr(config)
     short = {name.replace(".client.credentials", ""): value for name, value in ENDPOINT.items()}
+    short["sasl.oauthbearer.method"] = "oidc"  # there it has to be said
     assert make(**short).sasl_oauthbearer_client_credentials_client_secret == SECRET
 
 
@@ -200,6 +201,7 @@ def test_tokens_come_from_an_endpoint_under_java_and_librdkafkas_names():
             {"sasl.oauthbearer.client.credentials.client.secret": None},
             "sasl_oauthbearer_client_credentials_client_secret",
         ),
+        ({"sasl.oauthbearer.method": "default"}, "sasl_oauthbearer_method: 'oidc' is"),
         ({"sasl.oauthbearer.extensions": "a-b=c"}, "sasl_oauthbearer_extensions"),
         ({"sasl.oauthbearer.extensions": "abc"}, "sasl_oauthbearer_extensions"),
         ({"sasl.oauthbearer.extensions": 3}, "sasl_oauthbearer_extensions"),
