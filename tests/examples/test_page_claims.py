@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 
 import pages
 import pytest
+from tidy_rules import TEXT, files
 
 import kcore
 from kcore.assignors import BY_NAME
@@ -82,7 +83,9 @@ def test_the_defaults_of_the_source(name, field):
 
 
 def test_the_options_that_the_source_refuses():
-    (line,) = re.findall(r"^Refused by name.*?\.$", pages.text("docs/spark.md"), re.M | re.S)
+    (line,) = re.findall(
+        r"^Refused by name.*?\.$", pages.text("docs/spark.md"), re.MULTILINE | re.DOTALL
+    )
     assert {name.removeprefix("kafka.") for name in pages.in_code(line)} == set(
         pipeline_options._FORBIDDEN
     )
@@ -163,3 +166,26 @@ def test_the_names_of_metrics():
 def test_the_assignors():
     rows = pages.table("docs/GROUPS.md", "name | who")
     assert [name for row in rows for name in pages.in_code(row[0])] == list(BY_NAME)
+
+
+INSTALLED = re.compile(r"^kcore/(transports|clients|embedded|pipeline|cli)/")
+NAMED = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:pyx?|md|sh|txt|toml)|(?:[\w.-]+/)+)`")
+LINKED = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+MADE = ("node-", "coordinators/")  # by a broker, in its directory
+
+
+@pytest.mark.parametrize("page", pages.names())
+def test_the_files_that_are_named_are_there(page):
+    """Those with a folder from the root of the tree, those without one anywhere in it."""
+    prose = re.sub(r"^```.*?^```", "", pages.text(page), flags=re.DOTALL | re.MULTILINE)
+    beside = (pages.ROOT / page).parent
+    missing = [path for path in LINKED.findall(prose) if not (beside / path).exists()]
+    anywhere = {path.name for path in files(pages.ROOT, TEXT)}
+    for path in NAMED.findall(prose):
+        if "/" not in path:
+            there = path in anywhere
+        else:
+            there = (pages.ROOT / INSTALLED.sub(r"\1/", path)).exists() or path.startswith(MADE)
+        if not there:
+            missing.append(path)
+    assert not missing
