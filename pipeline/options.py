@@ -125,6 +125,9 @@ _SOURCE_NAMES: Final = (
     "fetchOffset.retryIntervalMs",
 )
 _STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+# What is given for topics where another word is for them: the sink's to the source and the other way
+# round, and load("t").
+_FOR_TOPICS: Final = ("path", "subscribe", "topic", "topics")
 _BATCH_ONLY: Final = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 
 
@@ -167,7 +170,9 @@ class _Given:
 def _unknown(option: str, known: tuple[str, ...]) -> OptionError:
     near = get_close_matches(option.lower(), [name.lower() for name in known], n=1, cutoff=0.6)
     hint = ""
-    if near:
+    if option.lower() in _FOR_TOPICS:
+        hint = f"; {known[0]!r} names topics"
+    elif near:
         hint = f"; did you mean {next(name for name in known if name.lower() == near[0])!r}?"
     elif "." in option:
         hint = f"; options of the Kafka client begin with 'kafka.': did you mean 'kafka.{option}'?"

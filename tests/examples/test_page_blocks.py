@@ -189,9 +189,8 @@ class FreshTopics:
 
 
 def arrow_tables(code, broker):
-    commit(broker, "g", 10)
     names = run(code, broker)
-    assert names["frame"]["value"].to_list() == [value for _, value in RECORDS[10:]]
+    assert names["frame"]["value"].to_list() == [value for _, value in RECORDS]
     assert committed(broker, "g") == len(RECORDS)
 
 

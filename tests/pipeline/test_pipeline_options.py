@@ -265,10 +265,11 @@ def test_contradictions():
     [
         ("startingOffset", "did you mean 'startingOffsets'"),
         ("maxOffsetPerTrigger", "did you mean 'maxOffsetsPerTrigger'"),
-        ("topics", "option 'topics': is not known"),
+        ("topic", "option 'topic': is not known; 'subscribe' names topics"),
+        ("topics", "option 'topics': is not known; 'subscribe' names topics"),
         ("bootstrap.servers", "did you mean 'kafka.bootstrap.servers'"),
         ("kafka.fetch.max.byte", "'kafka.fetch.max.byte': .*did you mean 'kafka.fetch.max.bytes'"),
-        ("path", "option 'path': is not known"),
+        ("path", "option 'path': is not known; 'subscribe' names topics"),
     ],
 )
 def test_unknown_names(name, said):
@@ -551,7 +552,9 @@ def test_sink():
     [
         ("kafka.key.serializer", "cannot be set"),
         ("kafka.value.serializer", "cannot be set"),
-        ("topics", "did you mean 'topic'"),
+        ("topics", "option 'topics': is not known; 'topic' names topics"),
+        ("path", "option 'path': is not known; 'topic' names topics"),
+        ("subscribe", "option 'subscribe': is not known; 'topic' names topics"),
         ("kafka.lingerms", "did you mean 'kafka.linger.ms'"),
     ],
 )
