@@ -170,11 +170,11 @@ class OffsetReset(Event):
 
 
 class OffsetsCommitted(Event):
-    """A commit was answered: by the verb (`operation` is its number) or by auto commit (`operation`
-    is None).
+    """An automatic commit was answered. `operation` is None: commits of the application's own end
+    in an OperationCompleted.
 
-    `dropped` are partitions left out because this member no longer owned them, or, of an automatic
-    commit, because the coordinator goes on not knowing them: their topic was deleted.
+    `dropped` are partitions left out because this member no longer owned them, or because the
+    coordinator goes on not knowing them: their topic was deleted.
     """
 
     news: ClassVar[bool] = False

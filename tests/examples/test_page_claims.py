@@ -189,3 +189,24 @@ def test_the_files_that_are_named_are_there(page):
         if not there:
             missing.append(path)
     assert not missing
+
+
+def test_the_events_of_groups():
+    named = set(
+        re.findall(r"`([A-Z]\w+)(?:\.(\w+))?` (?:names|events)", pages.text("docs/GROUPS.md"))
+    )
+    assert named == {("OffsetsCommitted", "dropped"), ("GroupJoined", "")}
+    seen = []
+    with EmbeddedBroker(in_memory=True) as broker:
+        broker.create_topic("t")
+        broker.produce("t", [(None, b"v")])
+        options = {"group_id": "g", "auto_offset_reset": "earliest"}
+        with kcore.Consumer(
+            "t", transport=broker.transport(), bootstrap_servers=broker.bootstrap, **options
+        ) as consumer:
+            consumer.observe(seen.append)
+            while not consumer.poll(timeout_ms=100):
+                pass
+    by_name = {type(event).__name__: event for event in seen}
+    for name, field in named:
+        assert hasattr(by_name[name], field or "protocol")
