@@ -125,8 +125,8 @@ _SOURCE_NAMES: Final = (
     "fetchOffset.retryIntervalMs",
 )
 _STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
-# What is given for topics where another word is for them: the sink's to the source and the other way
-# round, and load("t").
+# What is given for topics where another word is for them: the sink's to the source, the source's to
+# the sink, and load("t").
 _FOR_TOPICS: Final = ("path", "subscribe", "topic", "topics")
 _BATCH_ONLY: Final = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
 
 from pyspark.sql.datasource import (
@@ -30,7 +30,7 @@ from pyspark.sql.streaming.datasource import (
 from kcore.pipeline import offsets as json_offsets
 from kcore.pipeline.admission import Admission, Idling
 from kcore.pipeline.cluster import Cluster
-from kcore.pipeline.errors import DataLossError, PlanError
+from kcore.pipeline.errors import DataLossError, OptionError, PlanError
 from kcore.pipeline.offsets import Offsets, listed
 from kcore.pipeline.options import SourceOptions, sink_options, source_options
 from kcore.pipeline.planning import OffsetRange, limit_offsets, pack, split
@@ -79,8 +79,13 @@ class KcoreDataSource(DataSource):
         return KcoreReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """For a streaming query. OptionError; PlanError: a schema of the user's own."""
-        options = self._source_options(schema, streaming=True)
+        """For a streaming query. OptionError, and PlanError of a schema of the user's own, are
+        raised by whatever the reader is asked first.
+        """
+        try:
+            options = self._source_options(schema, streaming=True)
+        except (OptionError, PlanError) as error:
+            return RefusedStreamReader(error)
         return KcoreStreamReader(options)
 
     def _source_options(self, schema: StructType, *, streaming: bool) -> SourceOptions:
@@ -346,3 +351,20 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         """The query has ended."""
         if self._cluster is not None:
             self._cluster.close()
+
+
+class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Of a stream whose options cannot be: every question raises why.
+
+    Raised where a reader is made, it would not be the last word: PySpark (4.2, 4.3) stops the
+    reader that it has not got, and its text ends with the UnboundLocalError of that.
+    """
+
+    def __init__(self, why: OptionError | PlanError) -> None:
+        self._why = why
+
+    def _refuse(self, *_asked: Any, **_by_name: Any) -> NoReturn:
+        raise self._why
+
+    initialOffset = getDefaultReadLimit = latestOffset = reportLatestOffset = _refuse  # noqa: N815
+    prepareForTriggerAvailableNow = partitions = read = commit = _refuse  # noqa: N815

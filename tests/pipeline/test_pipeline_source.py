@@ -18,7 +18,7 @@ from pipeline_support import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kcore.embedded import EmbeddedBroker
-from kcore.pipeline.errors import DataLossError, PlanError
+from kcore.pipeline.errors import DataLossError, OptionError, PlanError
 from kcore.pipeline.source import KcoreDataSource, KcoreReader, KcoreStreamReader
 
 
@@ -447,9 +447,31 @@ def test_the_schema_is_fixed(broker, topic):
     assert source.schema().startswith("key binary, value binary, topic string, partition int,")
     assert "headers" not in source.schema()
     assert "headers array<" in KcoreDataSource({**given, "INCLUDEHEADERS": "True"}).schema()
-    for make in (source.reader, source.streamReader):
+    wrong = StructType().add("a", LongType())
+    for ask in (source.reader, lambda wrong: source.streamReader(wrong).initialOffset()):
         with pytest.raises(PlanError, match=r"leave \.schema\(\.\.\.\) out"):
-            make(StructType().add("a", LongType()))
+            ask(wrong)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda reader: reader.initialOffset(),
+        lambda reader: reader.getDefaultReadLimit(),
+        lambda reader: reader.latestOffset({}, ReadAllAvailable()),
+        lambda reader: reader.reportLatestOffset(),
+        lambda reader: reader.prepareForTriggerAvailableNow(),
+        lambda reader: reader.partitions({}, {}),
+        lambda reader: reader.read(None),
+        lambda reader: reader.commit({}),
+    ],
+)
+def test_whatever_a_stream_with_wrong_options_is_asked_first_says_so(ask):
+    """Raised where the reader is made, it would not be the last word of what PySpark shows."""
+    reader = KcoreDataSource({"subscribe": "t"}).streamReader(None)
+    with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers': is needed"):
+        ask(reader)
+    reader.stop()
 
 
 def test_stop_may_come_first_and_twice(streamed):

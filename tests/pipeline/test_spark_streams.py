@@ -113,8 +113,9 @@ def test_wrong_options_end_the_query_at_once(spark, broker, tmp_path):
         ({"subscribe": "t", "startOffsets": "latest"}, "did you mean 'startingOffsets'"),
         ({"subscribe": "none"}, "there is no topic none"),
     ]:
-        with pytest.raises(PySparkException, match=said):
+        with pytest.raises(PySparkException, match=said) as caught:
             Collected(spark, broker.bootstrap, tmp_path / said[:9], **given).wait()
+        assert "UnboundLocalError" not in str(caught.value)
 
 
 def write(rows, broker, folder, **given):
