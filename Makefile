@@ -25,7 +25,7 @@ run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded
 	@$(BIN)/kcore pipeline delays --rows 24000 --out .cache/pipeline --optional
 
 test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
-	@$(BIN)/pytest -m "not slow" $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" $(ARGS)
 
 test-long: build $(VENV)/.extra-test kafka connector  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)

@@ -3,7 +3,15 @@
 import gc
 import signal
 
-pytest_plugins = ["real_kafka", "completeness", "chromium", "loopback", "threads", "leftovers"]
+pytest_plugins = [
+    "real_kafka",
+    "completeness",
+    "side_by_side",
+    "chromium",
+    "loopback",
+    "threads",
+    "leftovers",
+]
 
 
 def pytest_configure():

@@ -75,6 +75,7 @@ def test_decoding_alone(monkeypatch, tiny):
     assert len(lines("decode", found)) == 2 + 4
 
 
+@pytest.mark.slow
 @pytest.mark.kafka
 def test_a_tiny_matrix(kafka, monkeypatch, tiny):
     scaling = importlib.import_module("scaling")

@@ -17,7 +17,23 @@ import kcore
 
 REQUIRE_ALL = os.environ.get("KCORE_REQUIRE_ALL") == "1"
 NEED_KAFKA = {"installation", "kafka", "kafka3"}  # fixtures; who asks for one is marked `kafka`
-KAFKA_TESTS_RUN = pytest.StashKey[int]()
+MET_KAFKA = pytest.StashKey["MetKafka"]()
+
+
+class MetKafka:
+    """Counts what passed against a real Kafka, in this process or in those that it started."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.count += report.when == "call" and report.passed and "kafka" in report.keywords
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # who shares the tests out is told of all
+        config.stash[MET_KAFKA] = MetKafka()
+        config.pluginmanager.register(config.stash[MET_KAFKA])
 
 
 def pytest_report_header() -> list[str]:
@@ -50,13 +66,9 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport() -> Iterator[None]:
     outcome = yield
-    report = outcome.get_result()
-    _refuse_skip(report)
-    if report.when == "call" and report.passed and item.get_closest_marker("kafka"):
-        stash = item.config.stash
-        stash[KAFKA_TESTS_RUN] = stash.get(KAFKA_TESTS_RUN, 0) + 1
+    _refuse_skip(outcome.get_result())
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -66,13 +78,13 @@ def pytest_make_collect_report() -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    met_kafka = session.config.stash.get(KAFKA_TESTS_RUN, 0) > 0
-    if REQUIRE_ALL and session.exitstatus == pytest.ExitCode.OK and not met_kafka:
+    met = session.config.stash.get(MET_KAFKA, None)
+    if REQUIRE_ALL and session.exitstatus == pytest.ExitCode.OK and met and not met.count:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    count = terminalreporter.config.stash.get(KAFKA_TESTS_RUN, 0)
+    count = terminalreporter.config.stash[MET_KAFKA].count
     if count or REQUIRE_ALL:
         terminalreporter.write_line(f"{count} tests passed against a real Kafka")
     if REQUIRE_ALL and not count:

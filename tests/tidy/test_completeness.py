@@ -1,5 +1,6 @@
 """With KCORE_REQUIRE_ALL=1 whatever leaves a test out, in any form, fails the run."""
 
+import os
 import re
 from pathlib import Path
 
@@ -12,13 +13,13 @@ CONFTEST = """
 import sys
 
 sys.path.insert(0, {support!r})
-pytest_plugins = ["real_kafka", "completeness"]
+pytest_plugins = ["real_kafka", "completeness", "side_by_side"]
 
 
 def pytest_configure():
     import real_kafka
 
-    real_kafka.missing = lambda: "no Java in this test"
+    real_kafka.missing = lambda: {missing!r}
 """
 
 # Each of these tests is left out, in a way of its own; the names are those of the tests.
@@ -151,19 +152,47 @@ def test_by_its_module():
     "test_module_exception": 'import unittest\nraise unittest.SkipTest("why")\n',
 }
 GOOD = "def test_good():\n    pass\n"
+# One of each kind, and one that is said to meet a Kafka.
+KINDS = {
+    "tests/wire/test_calculates": """
+import os
+import pytest
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_calculates(number):
+    print("calculates", os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), "end")
+""",
+    "tests/clients/test_waits": """
+import os
+import pytest
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("number", range(3))
+def test_waits(number):
+    print("waits", os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), "end")
+""",
+}
+ALONE = ()
+SIDE_BY_SIDE = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup")
 
 
 @pytest.fixture
 def run(pytester, monkeypatch):
-    pytester.makeconftest(CONFTEST.format(support=str(SUPPORT)))
-    pytester.makeini("[pytest]\nmarkers = kafka: a real Kafka\n")
-
-    def run(required, **modules):
+    def run(required, *options, missing="no Java in this test", **modules):
+        pytester.makeconftest(CONFTEST.format(support=str(SUPPORT), missing=missing))
+        pytester.makeini("[pytest]\nmarkers = kafka: a real Kafka\n")
         monkeypatch.setenv("KCORE_REQUIRE_ALL", required)
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they have no part in this
-        pytester.makepyfile(**modules)
+        for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+            monkeypatch.delenv(name, raising=False)
+        for name, text in modules.items():
+            path = pytester.path / f"{name}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
         return pytester.runpytest_subprocess(
-            "-p", "no:cacheprovider", "-rA", "--continue-on-collection-errors"
+            "-p", "no:cacheprovider", "-rA", "--continue-on-collection-errors", *options
         )
 
     return run
@@ -173,11 +202,12 @@ def named(text):
     return set(re.findall(r"def (test_by_\w+)", text))
 
 
-def test_every_form_of_leaving_out_is_a_failure(run):
+@pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
+def test_every_form_of_leaving_out_is_a_failure(run, options):
     texts = {"test_forms": FORMS, **MODULES}
     names = named("".join(texts.values()))
     assert len(names) > 20
-    done = run("1", **texts)
+    done = run("1", *options, **texts)
     said = done.stdout.str()
     failed = set(re.findall(r"^(?:FAILED|ERROR|SUBFAILED).*?(test_by_\w+)", said, re.MULTILINE))
     assert failed == names
@@ -196,8 +226,29 @@ def test_elsewhere_what_cannot_run_is_left_out_and_said(run):
     assert "left out: every test against a real Kafka (no Java in this test)" in done.stdout.str()
 
 
-def test_a_run_that_met_no_kafka_fails_where_all_is_required(run):
-    done = run("1", test_good=GOOD)
+@pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
+def test_a_run_that_met_no_kafka_fails_where_all_is_required(run, options):
+    done = run("1", *options, test_good=GOOD)
     assert done.parseoutcomes() == {"passed": 1}
     assert done.ret == pytest.ExitCode.TESTS_FAILED
     assert "a run with KCORE_REQUIRE_ALL=1 must have some" in done.stdout.str()
+
+
+@pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
+def test_those_that_met_a_kafka_are_counted(run, options):
+    done = run("1", *options, missing=None, **KINDS)
+    assert done.ret == pytest.ExitCode.OK
+    assert done.parseoutcomes() == {"passed": 6}
+    assert "3 tests passed against a real Kafka" in done.stdout.str()
+
+
+def test_those_that_calculate_make_way_for_those_that_wait(run):
+    done = run("0", *SIDE_BY_SIDE, missing=None, **KINDS)
+    said = re.findall(r"^(\w+) (\d+) (\d+) end$", done.stdout.str(), re.MULTILINE)
+    assert len(said) == 6
+    own = str(os.getpriority(os.PRIO_PROCESS, 0))
+    (calculates,) = {(process, priority) for kind, process, priority in said if kind != "waits"}
+    (waits,) = {(process, priority) for kind, process, priority in said if kind == "waits"}
+    assert calculates[1] == "19"
+    assert waits[1] == own
+    assert calculates[0] != waits[0]
