@@ -16,10 +16,26 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 # Rooms whose tests have no sockets, no threads that they wait for and no clock but a stepped one.
-CALCULATING = frozenset(
-    "assignors broker cluster connection consumer consumer_config coordinator errors fetch fuzz "
-    "group produce producer records sim tidy values wire".split()
-)
+CALCULATING = {
+    "assignors",
+    "broker",
+    "cluster",
+    "connection",
+    "consumer",
+    "consumer_config",
+    "coordinator",
+    "errors",
+    "fetch",
+    "fuzz",
+    "group",
+    "produce",
+    "producer",
+    "records",
+    "sim",
+    "tidy",
+    "values",
+    "wire",
+}
 # The exception: it would start a second Kafka.
 MEETS_KAFKA = "test_coordinator_differential.py"
 LOWEST = 19
