@@ -12,7 +12,6 @@ import pytest
 from kcore.cli.demo.java import JavaUnavailableError, find_java
 
 CONNECTOR = Path(".cache/spark/connector")
-COUNT = pytest.StashKey[int]()
 
 
 def connector_jars():
@@ -51,17 +50,3 @@ def jvm_connector(spark):
     if not connector_jars():
         pytest.skip("Spark's Kafka connector is not there: tools/fetch_spark_connector.sh")
     return "kafka"
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item):
-    outcome = yield
-    report = outcome.get_result()
-    if report.when == "call" and report.passed and "spark" in item.fixturenames:
-        item.config.stash[COUNT] = item.config.stash.get(COUNT, 0) + 1
-
-
-def pytest_terminal_summary(terminalreporter):
-    count = terminalreporter.config.stash.get(COUNT, 0)
-    if count:
-        terminalreporter.write_line(f"{count} tests passed in Spark")

@@ -8,6 +8,7 @@ that is expected to fail; a run in which no test met a real Kafka fails too.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -17,23 +18,26 @@ import kcore
 
 REQUIRE_ALL = os.environ.get("KCORE_REQUIRE_ALL") == "1"
 NEED_KAFKA = {"installation", "kafka", "kafka3"}  # fixtures; who asks for one is marked `kafka`
-MET_KAFKA = pytest.StashKey["MetKafka"]()
+NEED_SPARK = {"spark"}  # who asks for it is marked so
+PEERS = {"kafka": "against a real Kafka", "spark": "in Spark"}  # by their marks
+MET = pytest.StashKey["Met"]()
 
 
-class MetKafka:
-    """Counts what passed against a real Kafka, in this process or in those that it started."""
+class Met:
+    """Counts what passed beside whom, in this process or in those that it started."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.counts = Counter(dict.fromkeys(PEERS, 0))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.count += report.when == "call" and report.passed and "kafka" in report.keywords
+        if report.when == "call" and report.passed:
+            self.counts.update(mark for mark in PEERS if mark in report.keywords)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # who shares the tests out is told of all
-        config.stash[MET_KAFKA] = MetKafka()
-        config.pluginmanager.register(config.stash[MET_KAFKA])
+        config.stash[MET] = Met()
+        config.pluginmanager.register(config.stash[MET])
 
 
 def pytest_report_header() -> list[str]:
@@ -46,8 +50,11 @@ def pytest_report_header() -> list[str]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if NEED_KAFKA & set(getattr(item, "fixturenames", ())):
+        asked_for = set(getattr(item, "fixturenames", ()))
+        if NEED_KAFKA & asked_for:
             item.add_marker("kafka")
+        if NEED_SPARK & asked_for:
+            item.add_marker("spark")
     why = real_kafka.missing() if any(item.get_closest_marker("kafka") for item in items) else None
     for item in items:
         if why and item.get_closest_marker("kafka"):
@@ -78,14 +85,15 @@ def pytest_make_collect_report() -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    met = session.config.stash.get(MET_KAFKA, None)
-    if REQUIRE_ALL and session.exitstatus == pytest.ExitCode.OK and met and not met.count:
+    met = session.config.stash.get(MET, None)
+    if REQUIRE_ALL and session.exitstatus == pytest.ExitCode.OK and met and not met.counts["kafka"]:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    count = terminalreporter.config.stash[MET_KAFKA].count
-    if count or REQUIRE_ALL:
-        terminalreporter.write_line(f"{count} tests passed against a real Kafka")
-    if REQUIRE_ALL and not count:
+    counts = terminalreporter.config.stash[MET].counts
+    for mark, where in PEERS.items():
+        if counts[mark] or (REQUIRE_ALL and mark == "kafka"):
+            terminalreporter.write_line(f"{counts[mark]} tests passed {where}")
+    if REQUIRE_ALL and not counts["kafka"]:
         terminalreporter.write_line("a run with KCORE_REQUIRE_ALL=1 must have some", red=True)

@@ -152,7 +152,7 @@ def test_by_its_module():
     "test_module_exception": 'import unittest\nraise unittest.SkipTest("why")\n',
 }
 GOOD = "def test_good():\n    pass\n"
-# One of each kind, and one that is said to meet a Kafka.
+# One of each kind; some are said to meet others.
 KINDS = {
     "tests/wire/test_calculates": """
 import os
@@ -168,10 +168,19 @@ import os
 import pytest
 
 
+@pytest.fixture
+def spark():
+    pass
+
+
 @pytest.mark.kafka
 @pytest.mark.parametrize("number", range(3))
 def test_waits(number):
     print("waits", os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), "end")
+
+
+def test_spark(spark):
+    pass
 """,
 }
 ALONE = ()
@@ -182,7 +191,7 @@ SIDE_BY_SIDE = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup")
 def run(pytester, monkeypatch):
     def run(required, *options, missing="no Java in this test", **modules):
         pytester.makeconftest(CONFTEST.format(support=str(SUPPORT), missing=missing))
-        pytester.makeini("[pytest]\nmarkers = kafka: a real Kafka\n")
+        pytester.makeini("[pytest]\nmarkers =\n    kafka: a real Kafka\n    spark: a Spark\n")
         monkeypatch.setenv("KCORE_REQUIRE_ALL", required)
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they have no part in this
         for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
@@ -235,10 +244,11 @@ def test_a_run_that_met_no_kafka_fails_where_all_is_required(run, options):
 
 
 @pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
-def test_those_that_met_a_kafka_are_counted(run, options):
+def test_those_that_met_a_kafka_or_a_spark_are_counted(run, options):
     done = run("1", *options, missing=None, **KINDS)
     assert done.ret == pytest.ExitCode.OK
-    assert done.parseoutcomes() == {"passed": 6}
+    assert done.parseoutcomes() == {"passed": 7}
+    assert "1 tests passed in Spark" in done.stdout.str()
     assert "3 tests passed against a real Kafka" in done.stdout.str()
 
 
