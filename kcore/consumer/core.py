@@ -229,6 +229,19 @@ class ConsumerCore(ClientCore):
             if fetcher.restless:
                 self._settle(now_ms)  # the next fetch goes out before the records are looked at
 
+    def take_until(
+        self, max_records: int, now_ms: int, behind: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """`take_records` of these partitions, and of each what is below the offset named, which is
+        to be beyond its position; positions come to there and no further, what follows stays
+        buffered. A partition found there is taken out of `behind`.
+        """
+        try:
+            return self._fetcher.take_until(max_records, now_ms, behind)
+        finally:
+            if self._fetcher.restless:
+                self._settle(now_ms)
+
     def hand_over(self) -> None:
         """A call of the application's begins in which records are taken: see `take_back`."""
         self._fetcher.hand_over()
@@ -438,6 +451,10 @@ class ConsumerCore(ClientCore):
         self._need_assigned([tp])
         position = self._positions.position(tp)
         return None if position is None else position.offset
+
+    def positions(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """`position` of many: of those that are assigned, -1 while it is not known."""
+        return self._positions.offsets(partitions)
 
     def consumed_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What a commit of everything handed over would commit now."""

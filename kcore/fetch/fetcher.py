@@ -7,7 +7,9 @@ and `take_columns`, a partition at a time, and only that moves positions.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, cast
 
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 # Asking may change what is to be asked (a replica that cannot be reached hands its partitions
 # back to the leader); each round does that at most once for a node.
 _ROUNDS_MAX: Final = 4
+
+_offset_of = attrgetter("offset")
 
 
 class Fetcher:
@@ -254,6 +258,81 @@ class Fetcher:
                 raise
             self._follow(partition)
 
+    def take_until(
+        self, max_records: int, now_ms: int, behind: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """`take_records` of these partitions, and of each what is below the offset named.
+
+        Positions come to there whether or not there is a record, and no record is taken beyond:
+        what follows stays buffered. A partition that has come there is taken out of `behind`.
+        """
+        if self._errors or self._positions.undecided:
+            self._raise_pending(behind)
+        out: dict[TopicPartition, list[ConsumerRecord]] = {}
+        left = max_records
+        bytes_left = TAKE_BYTES
+        while left > 0 and bytes_left > 0:
+            partition = self._next_turn_below(now_ms, behind, alone=not out)
+            if partition is None:
+                break
+            reader, end = partition.reader, behind[partition.tp]
+            self._mark(partition)
+            try:
+                # As many as there can be below the end: without gaps none of them is beyond it.
+                records = reader.take(min(left, max(end - partition.offset, 1)), bytes_left)
+            except Exception as error:
+                self.single.taken -= 1
+                if out:
+                    break  # the reader raises it again
+                if _first_offset(error) >= end:
+                    self._stop_at(partition, end, partition.offset_epoch)
+                    continue
+                self._cannot_read(partition, error)
+                raise
+            bytes_left -= reader.taken_bytes
+            if records and records[-1].offset >= end:
+                del records[bisect_left(records, end, key=_offset_of) :]
+                epoch = records[-1].leader_epoch if records else partition.offset_epoch
+                self._stop_at(partition, end, -1 if epoch is None else epoch)
+            else:
+                onward = self._plain and not reader.exhausted and reader.end_offset <= end
+                self._follow(partition)
+                self.single.forget()
+                if onward and max_records == 1:  # the next one is wanted, too, whatever it is
+                    self.single.follow(partition, reader)
+            if not records:
+                self.single.taken -= 1
+                continue
+            left -= len(records)
+            out.setdefault(partition.tp, []).extend(records)
+        return out
+
+    def _next_turn_below(
+        self, now_ms: int, behind: dict[TopicPartition, int], *, alone: bool
+    ) -> Partition | None:
+        """`_next_turn` of partitions that are not through; others are taken out of `behind`."""
+        while True:
+            head = self._shelf.head(behind)
+            if head is None or head.offset < behind[head.tp]:
+                partition = self._next_turn(now_ms, behind, alone=alone)
+                if partition is None or partition.offset < behind[partition.tp]:
+                    return partition
+                head = partition
+            del behind[head.tp]
+
+    def _stop_at(self, partition: Partition, offset: int, epoch: int) -> None:
+        """The position comes to `offset`, though what was read goes further, or cannot be read."""
+        reader = partition.reader
+        if reader.control_records:
+            passed = tuple(one for one in reader.control_records if one.offset < offset)
+            reader.control_records.clear()
+            if passed:
+                self._emit(ControlRecordsPassed(partition.tp, passed))
+        partition.offset, partition.offset_epoch = offset, epoch
+        self._shelf.begin_at(partition, offset)
+        if not partition.entries:
+            self._planner.touch(partition)
+
     def _next_turn(
         self, now_ms: int, only: Container[TopicPartition] | None, *, alone: bool
     ) -> Partition | None:
@@ -435,3 +514,11 @@ class Fetcher:
     def health(self, tp: TopicPartition) -> str:
         """Why a partition is or is not being fetched, in a few words."""
         return describe(self._positions, self._planner, tp)
+
+
+def _first_offset(error: Exception) -> int:
+    """The first record that cannot be read because of it; -1 if that is not said."""
+    found = getattr(error, "first_offset", None)
+    if found is None:
+        found = getattr(error, "offset", None)
+    return found if isinstance(found, int) else -1

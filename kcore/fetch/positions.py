@@ -149,6 +149,15 @@ class Positions:
             return None
         return Position(partition.offset, partition.offset_epoch, partition.leader)
 
+    def offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where the assigned ones of these are; -1 where that is not known."""
+        found = {}
+        for tp in partitions:
+            partition = self._all.get(tp)
+            if partition is not None:
+                found[tp] = partition.offset if partition.state in WITH_POSITION else -1
+        return found
+
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What may be committed: the positions of FETCHING partitions (C1)."""
         found = {}

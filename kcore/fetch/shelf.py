@@ -174,6 +174,18 @@ class Shelf:
         else:
             del self.ring[partition]
 
+    def begin_at(self, partition: Partition, offset: int) -> None:
+        """Have the first entry handed over (anew) from `offset` on."""
+        self.turned()
+        entry = partition.entries[0]
+        assert entry.slice is not None  # or nothing could have been read of it
+        try:
+            entry.reader = self._open(entry.slice, offset)
+        except KafkaError:
+            self.drop(partition)  # what follows cannot be read: whoever asks for it hears of that
+            return
+        self.took(entry, entry.reader.size_bytes)
+
     def pass_turn(self, partition: Partition) -> None:
         """The next partition's turn, though this one's entry is not through."""
         self._had_its_turn(partition)
