@@ -118,6 +118,13 @@ def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
     return {named(tp): _committable(value) for tp, value in values.items()}
 
 
+def ends_of(values: object) -> dict[TopicPartition, int]:
+    """{partition: offset} to read up to. TypeError, IllegalArgumentError (a ValueError)."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"ends must map TopicPartition to an offset, not {values!r}")
+    return {named(tp): offset_of(value) for tp, value in values.items()}
+
+
 def _committable(value: Any) -> OffsetAndMetadata:
     if not isinstance(value, tuple) or not 2 <= len(value) <= 3:
         raise TypeError(f"an offset to commit is an OffsetAndMetadata, not {value!r}")

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from kcore.clients import arguments
-from kcore.clients.async_reading import AsyncReading
+from kcore.clients.async_bounded import AsyncBounded
 from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS, Engine
@@ -44,7 +44,7 @@ from kcore.transports.forking import release_in_child
 log = Log("kcore.consumer")
 
 
-class AsyncConsumer(AsyncReading):
+class AsyncConsumer(AsyncBounded):
     """Reads topics of a Kafka cluster, alone or as a member of a group, in an asyncio program.
 
     Topics to subscribe to are positional; options are keywords, those of `Consumer` (kafka-python's
@@ -135,8 +135,8 @@ class AsyncConsumer(AsyncReading):
         def done() -> bool:
             engine.raise_pending()
             groupless = self._groupless
-            there = engine.assigned if groupless is None else groupless.answered
-            return self._stopping or self._wish is None or (there and not self._bridge.busy)
+            there = engine.assignments if groupless is None else groupless.answered
+            return self._stopping or self._wish is None or bool(there and not self._bridge.busy)
 
         self._attend()
         await self._driver.until(done, limit_ms)

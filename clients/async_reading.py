@@ -37,6 +37,7 @@ T = TypeVar("T", bound=Collection[Any])
 class AsyncReading(Questions):
     """The part of AsyncConsumer that reads. The attributes are the consumer's.
 
+    _burst_of: the `read_until` whose records may be taken inside; None: any are.
     _in_hand: the last read has returned records, and no other has begun: nobody but the application
     knows whether it is done with them, so the group is not told that it is.
     """
@@ -50,6 +51,7 @@ class AsyncReading(Questions):
         self._thread = 0
         self._stopping = False
         self._in_hand = False
+        self._burst_of: object = None
         self._called_at = 0
         self._waiting: list[Only] = []  # what each task that reads now wants
         self._wanted: Only = None  # what the core was told of it
@@ -155,19 +157,29 @@ class AsyncReading(Questions):
         while True:
             found = await self._read(take, float("inf"), only)
             if found:
+                self._burst_of = None
                 driver.passed(driver.grant())
                 return found[0]
 
     # Reading ------------------------------------------------------------------------------------
 
-    async def _read(self, take: Callable[[int], T], wait_ms: float, only: Only) -> T | None:
-        """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`."""
+    async def _read(
+        self,
+        take: Callable[[int], T],
+        wait_ms: float,
+        only: Only,
+        done: Callable[[], bool] | None = None,
+    ) -> T | None:
+        """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`, or if
+        it gives nothing and `done()`.
+        """
         driver = self._driver
         self._may_read()
         self._in_hand = False
         self._waiting.append(only)
         try:
-            if self._wanted is not None and (only is None or not only <= self._wanted):
+            wanted = self._wanted
+            if wanted is not None and wanted is not only and (only is None or not only <= wanted):
                 self._want()  # it was left aside for others
             looked = driver.spent
             if looked:
@@ -180,6 +192,8 @@ class AsyncReading(Questions):
                 if taken:
                     self._in_hand = True
                     return taken
+                if done is not None and done():
+                    return None
                 if self._want():
                     continue
                 if now < until:
@@ -210,9 +224,7 @@ class AsyncReading(Questions):
 
         Others are left aside only where what is buffered of them may be in the way.
         """
-        wanted: Only = frozenset()
-        for only in self._waiting:
-            wanted = None if only is None or wanted is None else wanted | only
+        wanted = self._wishes(frozenset())
         if wanted is not None and not self._engine.core.has_records:
             wanted = None if self._wanted is None else wanted | self._wanted
         if wanted == self._wanted:
@@ -220,6 +232,21 @@ class AsyncReading(Questions):
         self._wanted = wanted
         self._engine.core.want(wanted, self._driver.now_ms())
         return True
+
+    def _leave_aside(self, only: frozenset[TopicPartition]) -> None:
+        """Fetch nothing but these, and what other tasks wait for, whatever is buffered."""
+        if only is self._wanted and not self._waiting:
+            return
+        wanted = self._wishes(only)
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._engine.core.want(wanted, self._driver.now_ms())
+
+    def _wishes(self, wanted: Only) -> Only:
+        """`wanted`, and what each task that reads now wants."""
+        for only in self._waiting:
+            wanted = None if only is None or wanted is None else wanted | only
+        return wanted
 
     def _may_read(self) -> None:
         """ConsumerStoppedError; IllegalStateError: not started, or nothing is to be read."""

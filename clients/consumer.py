@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kcore import transports
 from kcore.clients import arguments
 from kcore.clients.batches import Batches
-from kcore.clients.calls import Calls
+from kcore.clients.bounded import Bounded, Only
 from kcore.clients.closing import close_engine
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
@@ -47,7 +47,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Consumer(Calls, Batches):
+class Consumer(Bounded, Batches):
     """Reads topics of a Kafka cluster, alone or as a member of a group.
 
     Topics to subscribe to are positional; options are keywords under kafka-python's names (Java's
@@ -79,6 +79,7 @@ class Consumer(Calls, Batches):
         self._batch: Batch | None = None
         self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
         self._records: Iterator[Any] = iter(())
+        self._wanted: Only = None  # what the core was told of `read_until`
         release_in_child(self)
         try:
             # In this order: the first request then names the topics, and the coordinator is looked
@@ -287,6 +288,8 @@ class Consumer(Calls, Batches):
         core, pump = engine.core, engine.pump
         if self._batch is not None:
             self._drop_batch()
+        if self._wanted is not None:
+            self._want(None)
         if self._wish is None:
             raise IllegalStateError("nothing is subscribed or assigned: there is nothing to poll")
         now = pump.now_ms()
@@ -341,9 +344,7 @@ class Consumer(Calls, Batches):
             raise IllegalStateError(INSIDE)
         pump = self._engine.pump
         if self._batch is not None:
-            took_ms = pump.now_ms() - self._batch.made_at
-            self._batch_size = next_size(self._batch_size, took_ms, self._settings.max_poll_records)
-            self._batch = None
+            self._finish_batch()
         core, size = self._engine.core, self._batch_size
         taken: dict[TopicPartition, list[ConsumerRecord]] | None = self._poll_until(
             self._settings.consumer_timeout_ms, lambda now: core.take_records(size, now)
@@ -352,16 +353,38 @@ class Consumer(Calls, Batches):
             self._batch = Batch(taken, pump.now_ms())
             self._records = self._batch.records
 
+    def _finish_batch(self) -> None:
+        """All of it was yielded, and handled; or it is still to be handed back."""
+        batch = self._batch
+        if batch is None or len(batch):
+            self._drop_batch()
+            return
+        took_ms = self._engine.pump.now_ms() - batch.made_at
+        self._batch_size = next_size(self._batch_size, took_ms, self._settings.max_poll_records)
+        self._batch = None
+
+    def _want(self, only: Only) -> None:
+        """Leave all but these aside; None: nothing."""
+        if only is self._wanted:
+            return
+        self._wanted = frozenset()  # whatever strikes meanwhile: in doubt, so told again
+        self._engine.core.want(only, self._engine.pump.now_ms())
+        self._wanted = only
+
     def _begin_membership(self) -> None:
         self._keeper.start()
 
     def _drop_batch(self) -> None:
         """Hand back what a loop has not come to: the next poll starts there."""
-        batch, self._batch, self._records = self._batch, None, iter(())
-        if batch is None or not len(batch):
+        batch = self._batch
+        if batch is None:
             return
-        for tp, at in batch.positions(finished=True).items():
-            self._go_back(tp, at)
+        # Struck in the middle (Ctrl-C), the batch is still there: the next call hands it back.
+        self._records = iter(())
+        if len(batch):
+            for tp, at in batch.positions(finished=True).items():
+                self._go_back(tp, at)
+        self._batch = None
 
     def _go_back(self, tp: TopicPartition, at: OffsetAndMetadata) -> None:
         core = self._engine.core

@@ -70,8 +70,8 @@ class Engine:
     core: a ConsumerCore. stepped_at: when the sockets were last looked at (pump ms).
     due_at: when the core wanted to be called next, by then.
     polled_at: when a poll last got as far as taking records, if no event has come since.
-    rebalances: what the listener has not been told yet. assigned: the group has given partitions
-    (or none) at least once. calls: callbacks that wait for the user's
+    rebalances: what the listener has not been told yet. assignments: how often the group has given
+    partitions (or none). calls: callbacks that wait for the user's
     thread. closing: the Closed event once it came. woken: `wakeup` was called, and nobody told.
     """
 
@@ -82,7 +82,7 @@ class Engine:
         self.reporter = reporter
         self.has_listener = False
         self.rebalances: deque[Rebalance] = deque()
-        self.assigned = False
+        self.assignments = 0
         self.closing: Closed | None = None
         self.auto_committed: CommitCallback | None = None
         self.stepped_at = pump.now_ms()
@@ -136,7 +136,7 @@ class Engine:
             case OperationCompleted():
                 self._complete(event)
             case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
-                self.assigned |= isinstance(event, PartitionsAssigned)
+                self.assignments += isinstance(event, PartitionsAssigned)
                 if self.has_listener:
                     self.rebalances.append(event)
                 else:  # nobody to be told: also while the keeper drives

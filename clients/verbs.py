@@ -194,6 +194,20 @@ class Verbs:
             self._groupless.tick(now_ms)
         return True
 
+    def _ends_of(self, ends: object) -> dict[TopicPartition, int] | None:
+        """What a read is to end at; None: at what is to be asked, of all that is assigned."""
+        if ends is not None:
+            wanted = arguments.ends_of(ends)
+            self._need_assigned(wanted)
+            return wanted
+        if not self.assignment():
+            raise UnassignedPartitionError("no partitions are assigned: there are no ends to ask")
+        return None
+
+    def _regains(self) -> bool:
+        """Whether a partition that goes may come back by itself: a group shares it."""
+        return self._wish in ("topics", "pattern") and self._groupless is None
+
     # Positions -------------------------------------------------------------------------------
 
     def seek(self, partition: Any, offset: int) -> None:

@@ -43,7 +43,7 @@ METHODS = {
 }
 # Beside NEEDS.txt: the rest of kafka-python's, and ours.
 MORE = ["bootstrap_connected", "commit", "commit_async", "committed", "highwater", "seek"]
-MORE += ["seek_to_beginning", "wakeup", "health"]
+MORE += ["seek_to_beginning", "wakeup", "health", "read_until"]
 
 
 @pytest.mark.parametrize("name", [*METHODS, *MORE])

@@ -96,3 +96,23 @@ def test_what_went_before_stays_handed_over(consumer, monkeypatch):
         with pytest.raises(Struck):
             consumer.poll(timeout_ms=0, max_records=5)
     assert consumer.position(T0) == len(first) == 5
+
+
+def test_what_a_loop_had_not_come_to_is_handed_back_again(consumer, monkeypatch):
+    seek, struck = consumer._engine.core.seek, []
+
+    def seeking(*given):
+        if not struck:
+            struck.append(given)
+            raise Struck
+        seek(*given)
+
+    seen = [next(consumer).offset for _ in range(5)]
+    monkeypatch.setattr(consumer._engine.core, "seek", seeking)
+    with pytest.raises(Struck):
+        consumer.poll()
+    assert consumer.position(T0) == 5
+    seen += [next(consumer).offset for _ in range(5)]
+    seen += [record.offset for record in consumer.poll(timeout_ms=5_000)[T0]]
+    assert seen == list(range(len(seen)))
+    assert len(seen) > 10

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from weakref import WeakKeyDictionary
 
 import pyarrow
 import pytest
@@ -69,7 +70,16 @@ def poll_arrow(consumer):
     return consumer.poll_arrow(timeout_ms=5_000, max_rows=7)
 
 
-WAYS = [poll, poll_one, iterate, poll_batches, poll_arrow]
+UNTIL = WeakKeyDictionary()  # consumer -> its read
+
+
+def read_until(consumer):
+    if consumer not in UNTIL:
+        UNTIL[consumer] = consumer.read_until({T0: HELD}, timeout_ms=5_000)
+    return {T0: [next(UNTIL[consumer])]}
+
+
+WAYS = [poll, poll_one, iterate, poll_batches, poll_arrow, read_until]
 
 
 def offsets_of(found):
