@@ -167,16 +167,16 @@ def timestamps_of(values: object) -> dict[TopicPartition, int]:
     return found
 
 
-def timeout(value: object, default: float) -> float:
+def timeout(value: object, default: float, name: str = "timeout_ms") -> float:
     """A timeout in ms, `default` for None. TypeError, IllegalArgumentError."""
     if type(value) is int and 0 <= value <= MAX_TIMEOUT_MS:
         return value
     if value is None:
         return default
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise TypeError(f"timeout_ms must be a number, not {value!r}")
+        raise TypeError(f"{name} must be a number, not {value!r}")
     if not value >= 0:  # NaN, too
-        raise IllegalArgumentError(f"timeout_ms must not be negative: {value!r}")
+        raise IllegalArgumentError(f"{name} must not be negative: {value!r}")
     return min(value, MAX_TIMEOUT_MS)
 
 

@@ -9,6 +9,7 @@ from kcore.clients import arguments
 from kcore.clients.futures import OperationFuture
 from kcore.clients.iteration import Batch
 from kcore.clients.questions import EARLIEST, LATEST, Question, Questions
+from kcore.clients.rebalance import Bridge
 from kcore.errors import KafkaTimeoutError
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
@@ -17,6 +18,7 @@ class Calls(Questions):
     """The part of Consumer that asks, and steps until the answer is there."""
 
     _batch: Batch | None
+    _bridge: Bridge
 
     def _answer(self, question: Question) -> Any:
         with self._engine.guard:
@@ -70,9 +72,15 @@ class Calls(Questions):
             return engine.later(operation, called, wanted)
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:
-        """None (the core knows best), unless a loop is in the middle of a batch."""
+        """None (the core knows best), unless a loop is in the middle of a batch, or workers have
+        records in hand.
+        """
         core = self._engine.core
-        ahead = {} if self._batch is None else self._batch.positions(finished=True)
+        attendant = self._bridge.attendant
+        if attendant is not None:
+            ahead = {**attendant.unfinished()}
+        else:
+            ahead = {} if self._batch is None else self._batch.positions(finished=True)
         if not ahead:
             return None
         mine = core.assignment()  # never commit for what has gone meanwhile

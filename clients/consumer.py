@@ -23,6 +23,7 @@ from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.rebalance import INSIDE, Bridge
+from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
@@ -159,6 +160,10 @@ class Consumer(Bounded, Batches):
         if not self._engine.guard.usable:
             self._engine.guard.refuse()
         self._engine.wakeup()
+
+    def reins(self) -> Reins:
+        """For who drives it in its user's place: see `kcore.clients.workers`."""
+        return Reins(self._engine, self._bridge, self._settings, self._transport_name(), self._poll)
 
     def __enter__(self) -> Self:
         return self
@@ -306,6 +311,8 @@ class Consumer(Bounded, Batches):
                 if taken:
                     return taken
                 at_hand = core.has_records
+            if engine.nudged:
+                engine.nudged, until = False, now
             if looked and now >= until:
                 return None
             outcome = engine.step(0 if at_hand else until - now)

@@ -73,6 +73,7 @@ class Engine:
     rebalances: what the listener has not been told yet. assignments: how often the group has given
     partitions (or none). calls: callbacks that wait for the user's
     thread. closing: the Closed event once it came. woken: `wakeup` was called, and nobody told.
+    nudged: the same of `nudge`.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
@@ -95,6 +96,7 @@ class Engine:
         self._futures: dict[int, tuple[OperationFuture, CommitCallback | None, Any]] = {}
         self.calls: deque[Callable[[], object]] = deque()
         self.woken = False
+        self.nudged = False
 
     # Driving ---------------------------------------------------------------------------------
 
@@ -225,6 +227,13 @@ class Engine:
     def wakeup(self) -> None:
         """Make the blocking call of now, or the next one, raise WakeupError."""
         self.woken = True  # before the wait is broken: whoever it returns to must see it
+        self.pump.wakeup()
+
+    def nudge(self) -> None:
+        """Have the poll of now, or the next one, return with what there is, and `wait` look whether
+        it is over. From any thread or signal handler.
+        """
+        self.nudged = True
         self.pump.wakeup()
 
     def check_woken(self) -> None:

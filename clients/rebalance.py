@@ -7,12 +7,13 @@ the error raised from poll() afterwards: the group must not hang because of it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from kcore.clients.engine import Engine, Rebalance
 from kcore.errors import KafkaError
 from kcore.events import PartitionsAssigned, PartitionsRevoked
-from kcore.structs import TopicPartition
+from kcore.structs import OffsetAndMetadata, TopicPartition
 
 INSIDE = (
     "a record cannot be waited for inside a rebalance listener: partitions are read when it has "
@@ -38,6 +39,25 @@ class ConsumerRebalanceListener:
         return self.on_partitions_revoked(lost)
 
 
+class Attendant(Protocol):
+    """Who has records of the consumer in hand for its user. A listener of its own, beside the
+    user's: told before that one what goes, and after it what comes, so that what the user's does
+    counts.
+    """
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition], /) -> object:
+        """These are about to go."""
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition], /) -> object:
+        """These are new."""
+
+    def on_partitions_lost(self, lost: set[TopicPartition], /) -> object:
+        """These are gone."""
+
+    def unfinished(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """How far a commit may go, at most, in partitions that it has something of in hand."""
+
+
 def check_listener(listener: Any, *, coroutines: bool = False) -> None:
     """TypeError: it cannot be a listener, or has methods that nobody would await."""
     from inspect import iscoroutinefunction  # noqa: PLC0415 - loads a parser of Python
@@ -53,11 +73,12 @@ def check_listener(listener: Any, *, coroutines: bool = False) -> None:
 
 
 class Bridge:
-    """Tells the listener what the engine has queued, one step at a time."""
+    """Tells the listener, and the attendant, what the engine has queued, one step at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._listener: Any = None
+        self._attendant: Attendant | None = None
         self._inside = False
         self._retiring = False
 
@@ -77,7 +98,21 @@ class Bridge:
     def listener(self, listener: Any) -> None:
         self._listener = listener
         self._retiring = False
-        self._engine.has_listener = listener is not None
+        self._note_listeners()
+
+    @property
+    def attendant(self) -> Attendant | None:
+        """Who has records in hand, None if nobody has."""
+        return self._attendant
+
+    @attendant.setter
+    def attendant(self, attendant: Attendant | None) -> None:
+        self._attendant = attendant
+        self._note_listeners()
+
+    def _note_listeners(self) -> None:
+        found = self._listener is not None or self._attendant is not None
+        self._engine.has_listener = found
 
     def retire(self) -> None:
         """Have no listener any more; one that is being called is told of what is queued before."""
@@ -101,11 +136,8 @@ class Bridge:
             while engine.rebalances:
                 event = engine.rebalances.popleft()
                 try:
-                    if self._listener is not None:
-                        with engine.guard.lent():
-                            call_listener(self._listener, event)
-                except Exception as error:  # noqa: BLE001 - raised below, when all steps are done
-                    first = first or error
+                    told = self._tell(event)
+                    first = first or told
                 finally:
                     if engine.guard.usable:  # the listener may have closed the consumer
                         self._acknowledge()
@@ -116,9 +148,24 @@ class Bridge:
         if first is not None:
             raise KafkaError("the rebalance listener raised an error") from first
 
+    def _tell(self, event: Rebalance) -> Exception | None:
+        """Call who is to hear of it; the first error of theirs."""
+        first: Exception | None = None
+        comes = isinstance(event, PartitionsAssigned)
+        for attends in (False, True) if comes else (True, False):
+            # Looked up now: the one before may have set or ended it.
+            listener = self._attendant if attends else self._listener
+            try:
+                if listener is not None:
+                    with self._engine.guard.lent():
+                        call_listener(listener, event)
+            except Exception as error:  # noqa: BLE001 - raised when all steps are done
+                first = first or error
+        return first
+
     def abandon(self) -> None:
         """A listener closes the consumer: nobody is told of anything any more, nothing waits."""
-        self.listener = None
+        self.listener = self.attendant = None
         self._engine.rebalances.clear()
         self._acknowledge()
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kcore.clients.consumer import Consumer as Consumer
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kcore.clients.workers import Workers as Workers
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
     from kcore.consumer.core import ConsumerCore as ConsumerCore
     from kcore.producer.config import ProducerConfig as ProducerConfig
@@ -49,6 +50,7 @@ _HOMES = {
     "PartitionBatch": "kcore.records.batch",
     "SubscriptionPattern": "kcore.structs",
     "TopicPartition": "kcore.structs",
+    "Workers": "kcore.clients.workers",
 }
 
 __all__ = [
@@ -70,6 +72,7 @@ __all__ = [
     "ProducerCore",
     "SubscriptionPattern",
     "TopicPartition",
+    "Workers",
 ]
 
 

@@ -158,6 +158,21 @@ class SslAuthenticationError(AuthenticationFailedError):
     """
 
 
+# The user's own ----------------------------------------------------------------------------------
+
+
+class HandlerError(KafkaError):
+    """What handles records for `Workers` raised (the `__cause__`).
+
+    partition: the TopicPartition. offset, record: what it was given. Nothing of the partition from
+    there on is committed: whoever reads on gets the record again.
+    """
+
+    partition: TopicPartition | None = None
+    offset: int | None = None
+    record: object = None
+
+
 # Cancellation -------------------------------------------------------------------------------------
 
 

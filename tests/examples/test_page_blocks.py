@@ -265,6 +265,21 @@ def tokens_of_an_identity_provider(code, broker):
     assert config.sasl_oauthbearer_extensions == extensions
 
 
+def workers(code, broker):
+    seen = []
+
+    def handle(record):
+        seen.append(record.offset)
+        if len(seen) == len(RECORDS):
+            raise EnoughError
+
+    with pytest.raises(kcore.errors.HandlerError) as caught:
+        run(code, broker, handle=handle)
+    assert isinstance(caught.value.__cause__, EnoughError)
+    assert seen == [*range(len(RECORDS))]
+    assert committed(broker, "g") == len(RECORDS) - 1
+
+
 RUN = {
     "README.md": [
         readme_consumer,
@@ -279,6 +294,7 @@ RUN = {
     "docs/GROUPS.md": [a_member_of_the_next_protocol],
     "docs/PRODUCER.md": [one_record, one_record, a_table],
     "docs/SECURITY.md": [tokens_of_ones_own, tokens_of_an_identity_provider],
+    "docs/WORKERS.md": [workers],
 }
 
 
