@@ -78,7 +78,8 @@ class AsyncConsumer(AsyncBounded):
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
         transport = AsyncioTransport(socket_options(settings))
-        core = ConsumerCore(settings, random.SystemRandom(), monotonic_ms())
+        now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
+        core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         tokens = None
         if needs_tokens(settings):
             from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib

@@ -7,6 +7,7 @@ call goes through the guard, so the core sees one thread at a time.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
@@ -100,7 +101,8 @@ class Consumer(Bounded, Batches):
         tls, tokens = open_tls(settings), open_tokens(settings)
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
-        core = ConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
+        core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
         pump = transports.Pump(core, transport, tls=tls, tokens=tokens)

@@ -56,7 +56,9 @@ class ConsumerConfig(ClientConfig):
     max_buffered_bytes: the most undecoded record bytes kept at once, whatever the partition count.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     include_control_records: ControlRecordsPassed events tell of transaction markers and the like.
-    auto_offset_reset: where a partition begins of which nothing is committed, as in Java.
+    auto_offset_reset: where a partition begins of which nothing is committed, as in Java:
+        earliest, latest, none, or as by_duration:PT1H at the first record of the last hour (if
+        there is none, at the end).
     out_of_range_reset: where to go on when the log does not hold the position (any more), or was
         truncated below it: a jump over records, or back. None: as auto_offset_reset says.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
@@ -164,7 +166,7 @@ class ConsumerConfig(ClientConfig):
     @property
     def reset_strategy(self) -> ResetStrategy:
         """`auto_offset_reset` as the positions take it."""
-        return ResetStrategy(self.auto_offset_reset)
+        return ResetStrategy.of(self.auto_offset_reset)
 
 
 # Reading -----------------------------------------------------------------------------------------

@@ -45,17 +45,25 @@ UNLISTED_ANSWERS = 3
 class ConsumerCore(ClientCore):
     """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
+    wall_ms: Unix time, when it is `now_ms`. Needed by a reset by_duration (IllegalArgumentError
+    without) and by nothing else.
     take_inside: `take_records(1)` where that leaves nothing else to do, not even to ask for more;
     None where it does, and nothing has changed. For who takes record by record.
     inside: the same for bursts of records (see `kcore.fetch.single`).
     """
 
-    def __init__(self, config: ConsumerConfig, rng: Rng, now_ms: int) -> None:
+    def __init__(
+        self, config: ConsumerConfig, rng: Rng, now_ms: int, *, wall_ms: int | None = None
+    ) -> None:
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
         self.config = config
         emit = self._outbox.emit
         self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
-        self._positions = Positions(config.auto_offset_reset, config.out_of_range_reset)
+        self._positions = Positions(
+            config.auto_offset_reset,
+            config.out_of_range_reset,
+            wall_offset_ms=None if wall_ms is None else wall_ms - now_ms,
+        )
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
         self._refresher.refused = self._fetcher.refuse_lookups
         self.take_inside = self._fetcher.take_inside

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from kcore.errors import KafkaConfigurationError
+from kcore.fetch.config import BY_DURATION, ResetStrategy
 from kcore.settings import java, names
 from kcore.settings.parsers import (
     Parser,
@@ -47,7 +49,23 @@ def assignors(option: str, value: object) -> tuple[str, ...]:
 
 _ms = integer(0)
 _size = integer(0)
-_reset = choice("earliest", "latest", "none", aliases={"smallest": "earliest", "largest": "latest"})
+_named = choice("earliest", "latest", "none", aliases={"smallest": "earliest", "largest": "latest"})
+
+
+def reset(option: str, value: object) -> str:
+    """A name, or by_duration: with a duration of ISO 8601 (KIP-1106)."""
+    why = ""
+    try:
+        if isinstance(value, str) and value.strip().lower().startswith(BY_DURATION):
+            return ResetStrategy.of(value.strip()).value
+        return str(_named(option, value))
+    except KafkaConfigurationError:
+        pass
+    except ValueError as error:
+        why = f" ({error})"
+    wanted = "'earliest', 'latest', 'none' or a duration as 'by_duration:PT1H30M'"
+    raise refuse(option, value, wanted + why)
+
 
 PARSERS: Final[Mapping[str, Parser]] = {
     **names.PARSERS,
@@ -68,8 +86,8 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "include_control_records": truth,
     "isolation_level": choice("read_uncommitted", "read_committed"),
     "enable_incremental_fetch_sessions": truth,
-    "auto_offset_reset": _reset,
-    "out_of_range_reset": optional(_reset),
+    "auto_offset_reset": reset,
+    "out_of_range_reset": optional(reset),
     "enable_auto_commit": truth,
     "auto_commit_interval_ms": _ms,
     "default_offset_commit_callback": optional(callback),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from kcore.fetch.durations import parse_ms
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 from kcore.values import Value
 
@@ -44,17 +45,50 @@ EARLY_EMPTY_MAX: Final = 3
 STALE_ANSWERS_MAX: Final = 5
 
 
-class ResetStrategy(Enum):
-    """Where to go when there is no position, or when it is out of range."""
+BY_DURATION: Final = "by_duration:"  # and a duration, which makes a reset strategy of it
 
-    EARLIEST = "earliest"
-    LATEST = "latest"
-    NONE = "none"  # an error tells the application, which seeks
 
-    @property
-    def timestamp(self) -> int:
-        """What ListOffsets calls it (rule P5); NONE is never asked for."""
+class ResetStrategy(Value):
+    """Where to go when there is no position, or when it is out of range: EARLIEST, LATEST, NONE, or
+    what `of` makes of "by_duration:PT1H" (KIP-1106).
+
+    value: as an option says it. duration_ms: go to the first record that is no older; None: the
+    strategy does not depend on time.
+    """
+
+    EARLIEST: ClassVar[ResetStrategy]
+    LATEST: ClassVar[ResetStrategy]
+    NONE: ClassVar[ResetStrategy]  # an error tells the application, which seeks
+
+    value: str
+    duration_ms: int | None = None
+
+    @classmethod
+    def of(cls, said: ResetStrategy | str) -> ResetStrategy:
+        """The strategy of that name; ValueError says what is wrong with it."""
+        if isinstance(said, ResetStrategy):
+            return said
+        if said[: len(BY_DURATION)].lower() == BY_DURATION:
+            duration_ms = parse_ms(said[len(BY_DURATION) :])
+            return cls(BY_DURATION + said[len(BY_DURATION) :].upper(), duration_ms)
+        for strategy in (cls.EARLIEST, cls.LATEST, cls.NONE):
+            if strategy.value == said:
+                return strategy
+        raise ValueError(f"there is no reset strategy {said!r}")
+
+    def timestamp(self, wall_ms: int) -> int:
+        """What ListOffsets is asked for (rule P5) at that time of day; NONE is never asked for.
+
+        Below 0 ListOffsets has names instead of times: nothing is older than 1970.
+        """
+        if self.duration_ms is not None:
+            return max(0, wall_ms - self.duration_ms)
         return -2 if self is ResetStrategy.EARLIEST else -1
+
+
+ResetStrategy.EARLIEST = ResetStrategy("earliest")
+ResetStrategy.LATEST = ResetStrategy("latest")
+ResetStrategy.NONE = ResetStrategy("none")
 
 
 class IsolationLevel(Enum):

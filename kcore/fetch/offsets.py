@@ -37,6 +37,9 @@ LookupDone = Callable[
     [dict[TopicPartition, OffsetAndTimestamp | None] | None, KafkaError | None], None
 ]
 
+# Whose resets a request is for, and how each is to be.
+_Asked = Mapping[TopicPartition, tuple[Partition, ResetStrategy]]
+
 
 class Wanted(NamedTuple):
     """One partition's question: a time (ms) or one of the names above, and the leader's epoch."""
@@ -46,7 +49,14 @@ class Wanted(NamedTuple):
 
 
 class Resets:
-    """Positions in AWAIT_RESET get the offset their strategy names."""
+    """Positions in AWAIT_RESET get the offset their strategy names.
+
+    One by duration takes two questions, first for the end, then for the time (KIP-1106): if no
+    record is so young it is the end that was there before. Asked the other way round, what is
+    written between the two answers would be passed over: the first records of a new partition.
+    Java's consumer instead repeats the question for the time, after each request.timeout.ms, until
+    such a record is there. Whatever fails begins anew, with the time it is then, as there.
+    """
 
     def __init__(
         self,
@@ -70,24 +80,28 @@ class Resets:
 
     def _ask(self, node_id: int, partitions: list[Partition], now_ms: int) -> None:
         asked = {partition.tp: (partition, partition.strategy) for partition in partitions}
-        wanted = {
-            tp: Wanted(strategy.timestamp, _epoch(self._cluster, tp))
-            for tp, (_, strategy) in asked.items()
-        }
+        self._send(node_id, asked, {}, now_ms)
+
+    def _send(
+        self, node_id: int, asked: _Asked, ends: Mapping[TopicPartition, int], now_ms: int
+    ) -> None:
+        """ends: of those by duration, once they are known."""
+        wanted = {}
+        for tp, (_, strategy) in asked.items():
+            by_end = strategy.duration_ms is not None and tp not in ends
+            timestamp = LATEST if by_end else self._positions.reset_timestamp(strategy, now_ms)
+            wanted[tp] = Wanted(timestamp, _epoch(self._cluster, tp))
         self._network.send(
             node_id,
             ApiKey.LIST_OFFSETS,
             lambda _version: _build(self._config, wanted),
-            lambda answer, at_ms: self._answered(asked, answer, at_ms),
+            lambda answer, at_ms: self._answered(asked, ends, answer, at_ms),
             now_ms,
             timeout_ms=self._config.request_timeout_ms,
         )
 
     def _answered(
-        self,
-        asked: Mapping[TopicPartition, tuple[Partition, ResetStrategy]],
-        answer: Answer,
-        now_ms: int,
+        self, asked: _Asked, ends: Mapping[TopicPartition, int], answer: Answer, now_ms: int
     ) -> None:
         # Who sought, was reset elsewhere or given up meanwhile does not want it any more (P6).
         waiting = {
@@ -97,27 +111,46 @@ class Resets:
             and partition.state is PartitionState.AWAIT_RESET
             and partition.strategy is strategy
         }
+        found_ends: dict[TopicPartition, int] = {}
         for tp, found in _read(answer):
             partition = waiting.pop(tp, None)
-            if partition is not None:
-                self._take(partition, found, now_ms)
+            if partition is None:
+                continue
+            known = found.error_code == ErrorCode.NONE and found.offset >= 0
+            if known and partition.strategy.duration_ms is not None and tp not in ends:
+                found_ends[tp] = found.offset
+            else:
+                self._take(partition, found, ends.get(tp, -1), now_ms)
         for partition in waiting.values():
             self.inquiry.again(partition, now_ms, str(answer.error or "left out of the answer"))
             if isinstance(answer.error, UnsupportedVersionError):
                 self._raise_later(answer.error, partition)
+        if found_ends:
+            self._go_on({tp: asked[tp] for tp in found_ends}, found_ends, answer.node, now_ms)
+
+    def _go_on(
+        self, asked: _Asked, ends: Mapping[TopicPartition, int], node_id: int, now_ms: int
+    ) -> None:
+        """The ends are known: ask for the time."""
+        self._send(node_id, asked, ends, now_ms)
+        for partition, _ in asked.values():
+            partition.retry_at = now_ms + self._config.request_timeout_ms
 
     def _take(
         self,
         partition: Partition,
         found: ListOffsetsResponse.ListOffsetsPartitionResponse,
+        end: int,
         now_ms: int,
     ) -> None:
+        """end: where to go if there is no such offset; -1: there always is one."""
         code = found.error_code
-        if code == ErrorCode.NONE and found.offset >= 0:
+        offset = end if found.offset < 0 else found.offset
+        if code == ErrorCode.NONE and offset >= 0:
             strategy = partition.strategy
-            self._positions.reset_answered(partition, found.offset)
+            self._positions.reset_answered(partition, offset)
             self._cluster.see_epoch(partition.tp, found.leader_epoch)
-            self._emit(OffsetReset(partition.tp, found.offset, strategy.value))
+            self._emit(OffsetReset(partition.tp, offset, strategy.value))
         elif code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
             partition.error = for_code(code).name  # asked again when the request would time out
         else:

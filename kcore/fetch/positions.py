@@ -41,15 +41,20 @@ class Positions:
 
     `policy`: what becomes of a partition with no committed offset. `out_of_range`: of one whose
     offset its log does not hold (any more), or that was truncated below it; None: the same.
+    `wall_offset_ms`: what makes Unix time of `now_ms`; None: not known. IllegalArgumentError: one
+    of the two depends on the time of day, and that is not known.
     """
 
     def __init__(
         self,
         policy: ResetStrategy | str = ResetStrategy.LATEST,
         out_of_range: ResetStrategy | str | None = None,
+        *,
+        wall_offset_ms: int | None = None,
     ) -> None:
-        self.policy = ResetStrategy(policy)
-        self.out_of_range = ResetStrategy(policy if out_of_range is None else out_of_range)
+        self._wall_offset_ms = wall_offset_ms
+        self.policy = self._strategy(policy)
+        self.out_of_range = self._strategy(policy if out_of_range is None else out_of_range)
         self.watcher: Watcher = _Nobody()
         self._all: dict[TopicPartition, Partition] = {}
         # Looked at after every input, so kept instead of searched.
@@ -137,10 +142,20 @@ class Positions:
 
     def reset(self, tp: TopicPartition, strategy: ResetStrategy | str) -> None:
         """Go to the first or last offset, which is looked up lazily (P3)."""
-        strategy = ResetStrategy(strategy)
+        strategy = self._strategy(strategy)
         if strategy is ResetStrategy.NONE:
             raise IllegalArgumentError('reset "none" is a policy, not a place to go to')
         self.reset_partition(self._need(tp), strategy)
+
+    def _strategy(self, said: ResetStrategy | str) -> ResetStrategy:
+        strategy = ResetStrategy.of(said)
+        if strategy.duration_ms is not None and self._wall_offset_ms is None:
+            raise IllegalArgumentError(f"{strategy.value!r} needs the time of day: give wall_ms")
+        return strategy
+
+    def reset_timestamp(self, strategy: ResetStrategy, now_ms: int) -> int:
+        """What ListOffsets is asked for, now."""
+        return strategy.timestamp(now_ms + (self._wall_offset_ms or 0))
 
     def position(self, tp: TopicPartition) -> Position | None:
         """Where the application is; None while that is not known."""

@@ -4,6 +4,7 @@ import pytest
 from scripted import CUT, SILENT, ScriptedCluster, World
 
 from kcore.errors import (
+    IllegalArgumentError,
     KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
@@ -129,6 +130,13 @@ def test_where_it_goes_out_of_range_is_an_option_of_its_own():
     with pytest.raises(OffsetOutOfRangeError, match="offset 99 is out of range"):
         client.take()
     assert client.core.position(T0) == 99
+
+
+@pytest.mark.parametrize("option", ["auto_offset_reset", "out_of_range_reset"])
+def test_a_reset_by_duration_needs_the_time_of_day(option):
+    world, _, _ = world_of()
+    with pytest.raises(IllegalArgumentError, match="give wall_ms"):
+        world.client(**{option: "by_duration:PT1H"})
 
 
 def test_a_group_of_one_joins_reads_commits_and_leaves():

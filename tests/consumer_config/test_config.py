@@ -209,6 +209,12 @@ BAD_VALUES = [
     ("auto_offset_reset", "newest"),
     ("auto_offset_reset", None),
     ("out_of_range_reset", "newest"),
+    ("auto_offset_reset", "by_duration"),
+    ("auto_offset_reset", "by_duration:"),
+    ("auto_offset_reset", "by_duration:1h"),
+    ("auto_offset_reset", "by_duration: PT1H"),
+    ("out_of_range_reset", "by_duration:-PT1H"),
+    ("auto_offset_reset", 3_600_000),
     ("isolation_level", "committed"),
     ("client_id", 7),
     ("group_id", ""),
@@ -268,6 +274,8 @@ class Level(enum.IntEnum):
         ("auto_offset_reset", "largest", "latest"),
         ("out_of_range_reset", None, None),
         ("out_of_range_reset", "Smallest", "earliest"),
+        ("auto_offset_reset", "by_duration:PT1H", "by_duration:PT1H"),
+        ("out_of_range_reset", " By_Duration:p1dt0.5s ", "by_duration:P1DT0.5S"),
         ("isolation_level", Level.READ_COMMITTED, "read_committed"),
         ("fetch_max_wait_ms", 100.0, 100),
         ("consumer_timeout_ms", -1, float("inf")),
@@ -287,6 +295,25 @@ def test_conversions(name, value, kept):
         assert config.bootstrap_timeout_ms == value
     else:
         assert getattr(config, name) == kept
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("newest", ""),
+        ("by_duration", ""),
+        ("by_duration:1h", " (not a duration)"),
+        ("by_duration:P1DT-25H", " (a negative duration)"),
+        ("by_duration:P999999999999999999D", " (too long a duration)"),
+    ],
+)
+@pytest.mark.parametrize("option", ["auto_offset_reset", "out_of_range_reset"])
+def test_where_to_begin_is_refused_with_an_example(option, value, why):
+    with pytest.raises(errors.KafkaConfigurationError) as caught:
+        make(**{option: value})
+    said = f"{option}={value!r}: must be 'earliest', 'latest', 'none' or a duration as"
+    assert str(caught.value) == f"{said} 'by_duration:PT1H30M'{why}"
+    assert caught.value.option == option
 
 
 CONSUMER = {"group_protocol": "consumer"}

@@ -135,6 +135,27 @@ def test_the_methods_of_the_boundary():
         assert [word.replace('"', "'") for word in said] == found, name
 
 
+def test_how_a_core_is_made():
+    (said,) = re.findall(r"^`ConsumerCore\((.*?)\)`", pages.text("docs/BOUNDARY.md"), re.MULTILINE)
+    config, rng, now_ms, wall_ms = inspect.signature(kcore.ConsumerCore).parameters.values()
+    assert wall_ms.kind is wall_ms.KEYWORD_ONLY
+    found = [config.name, rng.name, now_ms.name, "*", f"{wall_ms.name}={wall_ms.default}"]
+    assert said.split(", ") == found
+
+
+def test_the_durations_that_are_told():
+    page = pages.text("docs/GROUPS.md")
+    told = re.findall(r"`(P[0-9T].*?)`", page)
+    assert len(told) == 3
+    for value in [
+        *re.findall(r'"(by_duration:.*?)"', page),
+        *(f"by_duration:{one}" for one in told),
+    ]:
+        for option in ("auto_offset_reset", "out_of_range_reset"):
+            config = kcore.ConsumerConfig.from_options({option: value})
+            assert getattr(config, option) == value
+
+
 def test_the_methods_of_the_consumer_on_a_loop():
     (awaited, plain) = re.search(
         r"Coroutines: `(.*?)`.*?Plain calls[^`]*`(.*?)`", pages.text("docs/ASYNC.md"), re.DOTALL

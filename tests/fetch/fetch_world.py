@@ -199,6 +199,7 @@ class World:
         start: int | None = 0,
         leader: Callable[[TopicPartition], int] = lambda _tp: 1,
         seed: int = 1,
+        wall_offset_ms: int | None = None,
         **options: Any,
     ) -> None:
         World.made.append(self)
@@ -206,7 +207,7 @@ class World:
         self.events: list[Event] = []
         self.network = FakeNetwork()
         self.cluster = FakeCluster()
-        self.positions = Positions(policy, out_of_range)
+        self.positions = Positions(policy, out_of_range, wall_offset_ms=wall_offset_ms)
         self.config = FetchConfig(**options)
         for where in partitions:
             self.cluster.lead(where, leader(where))
