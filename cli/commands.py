@@ -63,7 +63,15 @@ def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) 
 def _start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
     if text in {"earliest", "latest"} or (_is_number(text) and int(text) <= MAX_INT64):
         return text
-    raise click.BadParameter(f"{text!r} is neither earliest, latest nor an offset")
+    from kcore.fetch.config import BY_DURATION, ResetStrategy  # noqa: PLC0415
+
+    if text.lower().startswith(BY_DURATION):
+        try:
+            return ResetStrategy.of(text).value
+        except ValueError as wrong:
+            raise click.BadParameter(f"{text!r}: {wrong}") from wrong
+    why = f"{text!r} is neither earliest, latest nor an offset, nor as by_duration:PT1H30M"
+    raise click.BadParameter(why)
 
 
 class Verbs(click.Group):
@@ -102,9 +110,10 @@ def kcore() -> None:
     "start",
     default="latest",
     show_default=True,
-    metavar="earliest|latest|OFFSET",
+    metavar="earliest|latest|by_duration:PT1H|OFFSET",
     callback=_start,
-    help="Where to begin. With --group: where nothing is committed; not an offset.",
+    help="Where to begin; by_duration: with the records of that time, in ISO 8601. With --group: "
+    "where nothing is committed; not an offset.",
 )
 @click.option(
     "-n",

@@ -26,7 +26,9 @@ COMMIT_EVERY_S: Final = 1.0
 
 @dataclass(frozen=True)
 class ConsumeOptions:
-    """What was asked for. `start` is earliest, latest or an offset; `count` 0 is without end."""
+    """What was asked for. `start` is earliest, latest, by_duration:... or an offset; `count` 0 is
+    without end.
+    """
 
     topic: str
     bootstrap: str
@@ -60,7 +62,7 @@ def open_consumer(options: ConsumeOptions) -> Consumer:
         "group_id": options.group,
         "client_id": "kcore-consume",
         "enable_auto_commit": False,
-        "auto_offset_reset": "earliest" if options.start == "earliest" else "latest",
+        "auto_offset_reset": "latest" if options.start.isdecimal() else options.start,
     }
     return Consumer(**(settings | dict(options.settings)))
 
@@ -82,7 +84,7 @@ def _begin(consumer: Consumer, options: ConsumeOptions) -> None:
         consumer.seek_to_beginning(*partitions)
     elif options.start == "latest":
         consumer.seek_to_end(*partitions)
-    else:
+    elif options.start.isdecimal():  # by duration begins where nothing is sought
         for partition in partitions:
             consumer.seek(partition, int(options.start))
 

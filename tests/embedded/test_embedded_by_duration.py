@@ -1,5 +1,6 @@
 """Who begins by duration reads the records of that time, in a whole consumer (KIP-1106)."""
 
+import io
 import time
 
 import pytest
@@ -7,6 +8,8 @@ from async_consumers import run
 
 import kcore
 from kcore import AsyncConsumer, TopicPartition
+from kcore.cli.consume import ConsumeOptions, consume
+from kcore.cli.formats import formatter
 
 HOUR = "by_duration:PT1H"
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
@@ -80,3 +83,11 @@ def test_where_records_are_gone_it_goes_on_with_those_of_that_time(broker):
         reader.seek(T1, 99)
         assert read(reader, 2) == [b"30", b"10"]
         assert [reader.position(part) for part in (T0, T1)] == [4, 2]
+
+
+@pytest.mark.parametrize("group", [None, "g"])
+def test_kcore_consume_takes_it(broker, group):
+    out = io.BytesIO()
+    asked = ConsumeOptions("t", broker.bootstrap, group, start=HOUR, stop_at_end=True)
+    assert consume(asked, formatter("value"), out) == 0
+    assert out.getvalue() == b"30\n10\n"
