@@ -73,11 +73,11 @@ def iterating(broker, group, handler):
         consumer.close(autocommit=False)
 
 
-def polling(broker, group, handler):
+def polling(broker, group, handler, most=None):
     consumer = Consumer("t", **options(broker, group))
     try:
         while True:
-            for records in consumer.poll(timeout_ms=1_000).values():
+            for records in consumer.poll(timeout_ms=1_000, max_records=most).values():
                 for record in records:
                     handler.handle(record)
     finally:
@@ -85,13 +85,7 @@ def polling(broker, group, handler):
 
 
 def one_by_one(broker, group, handler):
-    consumer = Consumer("t", **options(broker, group))
-    try:
-        while True:
-            for (record,) in consumer.poll(timeout_ms=1_000, max_records=1).values():
-                handler.handle(record)
-    finally:
-        consumer.close(autocommit=False)
+    polling(broker, group, handler, most=1)
 
 
 def in_an_event_loop(broker, group, handler):

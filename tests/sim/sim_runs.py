@@ -6,6 +6,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
 from kcore.sim.plan import CONSUMER_SINCE, NodeTime
 
@@ -70,3 +72,17 @@ def healthy(seed: int, *kinds: Fault, **more: Any) -> Outcome:
         append_every_ms=200,
     )
     return run(replace(plan, **more))
+
+
+def call_without(
+    patch: pytest.MonkeyPatch, owner: type, name: str, inner_owner: type, inner_name: str
+) -> None:
+    """Plant: during a call of one method another one does nothing."""
+    original = getattr(owner, name)
+
+    def call(self: Any, *arguments: Any) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(inner_owner, inner_name, lambda *_: None)
+            original(self, *arguments)
+
+    patch.setattr(owner, name, call)

@@ -3,7 +3,7 @@ come twice, commits that are told as what they are not, partitions that move for
 """
 
 import pytest
-from sim_runs import HEALTHY, healthy
+from sim_runs import HEALTHY, call_without, healthy
 
 from kcore.assignors.claims import Claims
 from kcore.coordinator.consumer import fencing
@@ -35,14 +35,7 @@ FAILING = (Fault.REFUSAL, Fault.COORDINATOR_MOVE, Fault.ZOMBIE)
 
 def heartbeats_are_not_noted(patch):
     """A session lasts as long as it does from the join on."""
-    original = Membership.heartbeat
-
-    def heartbeat(self, *arguments):
-        with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(Rebalances, "renew_session", lambda *_: None)
-            original(self, *arguments)
-
-    patch.setattr(Membership, "heartbeat", heartbeat)
+    call_without(patch, Membership, "heartbeat", Rebalances, "renew_session")
 
 
 def consumer_heartbeats_are_not_noted(patch):

@@ -3,7 +3,7 @@ before their owner is done with them, commits of what is gone, rounds that end l
 """
 
 import pytest
-from sim_runs import HEALTHY, drawn, healthy
+from sim_runs import HEALTHY, call_without, drawn, healthy
 
 from kcore.assignors import RebalanceProtocol, blobs
 from kcore.coordinator import purgatory
@@ -174,14 +174,7 @@ def revocations_are_waited_for_for_ever(patch):
 
 def go_on_without_who_leaves(patch):
     """Nobody gets what a member had that has left."""
-    original = Membership.leave
-
-    def leave(self, *arguments):
-        with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(Rounds, "prepare", lambda *_: None)
-            original(self, *arguments)
-
-    patch.setattr(Membership, "leave", leave)
+    call_without(patch, Membership, "leave", Rounds, "prepare")
 
 
 def go_on_without_who_was_told_its_id(patch):
