@@ -293,10 +293,8 @@ class Consumer(Bounded, Batches):
     def _poll_until(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
         engine = self._engine
         core, pump = engine.core, engine.pump
-        if self._batch is not None:
-            self._drop_batch()
-        if self._wanted is not None:
-            self._want(None)
+        if self._batch is not None or self._wanted is not None:
+            self._leave_loops()
         if self._wish is None:
             raise IllegalStateError("nothing is subscribed or assigned: there is nothing to poll")
         now = pump.now_ms()
@@ -323,6 +321,13 @@ class Consumer(Bounded, Batches):
             if outcome is Step.IDLE and now >= until and not core.has_records:
                 engine.raise_pending()
                 return None  # nothing has come that another turn could make something of
+
+    def _leave_loops(self) -> None:
+        """What a loop has not come to is handed back, and no partition is left aside any more."""
+        if self._batch is not None:
+            self._drop_batch()
+        if self._wanted is not None:
+            self._want(None)
 
     def _take(self, take: Callable[[int], T], now: int) -> T:
         engine = self._engine
