@@ -173,20 +173,18 @@ class Bounded(Calls):
                     return record  # type: ignore[no-any-return]
         raise StopIteration
 
-    def _put_down(self, read: ReadUntil) -> None:
+    def _put_down(self) -> None:
         """Be done with the records that were taken last."""
         if self._bridge.inside:  # the group waits for it, and the record for the group
             raise IllegalStateError(INSIDE)
-        if self._batch is not read.batch:
-            self._drop_batch()
-        else:
+        if self._batch is not None:
             self._finish_batch()
         if self._wish is None:
             raise IllegalStateError("nothing is subscribed or assigned: there is nothing to read")
 
     def _next_batch_below(self, read: ReadUntil) -> None:
         """Inside the guard: the last record is done with, take more; or the read is over."""
-        self._put_down(read)
+        self._put_down()
         engine, ends, size = self._engine, read.ends, self._batch_size
         core, pump = engine.core, engine.pump
         now = pump.now_ms()

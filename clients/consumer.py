@@ -370,7 +370,8 @@ class Consumer(Bounded, Batches):
     def _finish_batch(self) -> None:
         """All of it was yielded, and handled; or it is still to be handed back."""
         batch = self._batch
-        if batch is None or len(batch):
+        assert batch is not None
+        if len(batch):
             self._drop_batch()
             return
         took_ms = self._engine.pump.now_ms() - batch.made_at

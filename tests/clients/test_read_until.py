@@ -564,6 +564,21 @@ def test_tasks_share_it_with_one_that_reads_to_an_end(topics):
     run(main())
 
 
+def test_what_another_call_may_take_at_once_is_not_for_it(topics):
+    tp = TopicPartition("uneven", 3)
+
+    async def main():
+        async with async_consumer(topics) as consumer:
+            consumer.assign([tp])
+            read = consumer.read_until({tp: 6}, timeout_ms=LIMIT_MS)
+            assert (await anext(read)).offset == 0
+            assert [(await consumer.getone()).offset for _ in range(8)] == [*range(1, 9)]
+            assert await collect(read) == []
+            assert (await consumer.getone()).offset == 9
+
+    run(main())
+
+
 def test_a_commit_in_the_middle_covers_what_was_yielded(topics):
     tp = TopicPartition("uneven", 3)
 

@@ -230,6 +230,12 @@ def a_table(code, broker):
     assert broker.end_offsets("flights") == [len(RECORDS) + 2]
 
 
+def up_to_an_end(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    assert told.calls == [(offset, value) for offset, (_, value) in enumerate(RECORDS)]
+
+
 def a_member_of_the_next_protocol(code, broker):
     made = []
 
@@ -291,7 +297,7 @@ RUN = {
     ],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
     "docs/ASYNC.md": [async_consumer, async_producer],
-    "docs/GROUPS.md": [a_member_of_the_next_protocol],
+    "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/PRODUCER.md": [one_record, one_record, a_table],
     "docs/SECURITY.md": [tokens_of_ones_own, tokens_of_an_identity_provider],
     "docs/WORKERS.md": [workers],
