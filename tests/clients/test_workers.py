@@ -151,6 +151,23 @@ def test_no_more_are_taken_than_may_be_in_flight(broker):
     assert max(most) <= 30
 
 
+def test_what_comes_while_there_is_no_room_waits_too(broker):
+    for partition in (0, 1):
+        fill(broker, 40, keys=40, partition=partition)
+    gate = threading.Event()
+    more = {"partition_assignment_strategy": ["cooperative-sticky"]}
+    with consumer(broker, **more) as one, consumer(broker, **more) as other:
+        while not other.assignment():
+            other.poll(timeout_ms=10)
+        with Running(one, lambda record: gate.wait(LIMIT_S), max_in_flight=10) as running:
+            until(lambda: other.poll(timeout_ms=10) is not None and len(one.paused()) == 1)
+            assert len(one.assignment()) == 1
+            other.close()
+            until(lambda: one.paused() == {T0, T1})
+            assert running.workers._hands.in_flight == 10
+            gate.set()
+
+
 def test_who_waits_for_room_stays_in_its_group(broker):
     fill(broker, 50)
     gate = threading.Event()
@@ -223,16 +240,23 @@ def test_what_goes_is_waited_for_committed_and_not_begun(broker, how):
     gate, handler = threading.Event(), Handler()
     for offset in range(10, 40):
         handler.gates[offset] = gate
-    told = []
+    told, beyond = [], []
 
     def hook():
         told.append(running.workers._hands.running())
         one.commit()  # as many listeners do
+        found = [(tp, one.committed(tp)) for tp in (T0, T1)]
+        at_most = running.workers.unfinished()
+        beyond.extend(tp for tp, at in found if tp in at_most and at > at_most[tp].offset)
+
+    def handle(record):
+        handler(record)
+        time.sleep(0.01 if record.offset > 10 else 0)
 
     listener = Noting(hook)
     with kcore.Consumer(**given) as one, kcore.Consumer(**given) as other:
         one.subscribe(["t"], listener=listener)
-        with Running(one, handler, threads=2) as running:
+        with Running(one, handle, threads=2) as running:
             until(lambda: handler.begun.count(10) == 2)
             other.subscribe(["t"])
             end = time.monotonic() + LIMIT_S
@@ -248,6 +272,7 @@ def test_what_goes_is_waited_for_committed_and_not_begun(broker, how):
             still = {slot.share.partition for slots in told for slot in slots}
             assert not still & set(gone)
             running.workers.stop()
+    assert not beyond
     assert "lost" not in [what for what, _ in listener.heard]
 
 

@@ -23,6 +23,7 @@ KEYS = 6
 LIMIT_S = 30.0
 QUICK = CoordinatorConfig(
     group_initial_rebalance_delay_ms=0,
+    group_min_session_timeout_ms=500,
     group_consumer_assignment_interval_ms=0,
     group_consumer_heartbeat_interval_ms=50,
 )
@@ -179,12 +180,11 @@ class Member:
             raise self.error
 
 
+# Who closes while it is joining may not get to say so: then its session has to end.
+CLASSIC = {"heartbeat_interval_ms": 30, "session_timeout_ms": 1_000}
 HOW = {
-    "range": {"heartbeat_interval_ms": 30},
-    "cooperative": {
-        "heartbeat_interval_ms": 30,
-        "partition_assignment_strategy": ["cooperative-sticky"],
-    },
+    "range": CLASSIC,
+    "cooperative": CLASSIC | {"partition_assignment_strategy": ["cooperative-sticky"]},
     "consumer": {"group_protocol": "consumer"},
 }
 

@@ -136,6 +136,17 @@ def test_ctrl_c_commits_what_is_finished_and_goes_on(broker):
         workers.close()
 
 
+def test_the_last_commit_waits_for_the_end_of_a_rebalance(broker):
+    fill(broker, 10)
+    handler = Handler(10)
+    with consumer(broker) as one:
+        handler.workers = workers = kcore.Workers(one, handler)
+        broker.refuse("OffsetCommit", "REBALANCE_IN_PROGRESS")
+        workers.run()
+        assert one.committed(T0) == 10
+        assert not one.paused()
+
+
 def test_stopped_before_it_runs_it_ends_at_once(broker):
     with consumer(broker) as one:
         workers = kcore.Workers(one, print)
