@@ -315,8 +315,13 @@ class Workers:
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """These are about to go: called by the consumer."""
         shares = self._give_up(revoked)
-        if not self._wait(lambda: not any(share.running for share in shares)):
-            _warn_of([slot for slot in self._hands.running() if slot.share in shares])
+        try:
+            if not self._wait(lambda: not any(share.running for share in shares)):
+                _warn_of([slot for slot in self._hands.running() if slot.share in shares])
+        finally:  # also where Ctrl-C ends the wait: behind this they are gone
+            self._commit_shares(shares)
+
+    def _commit_shares(self, shares: list[Share]) -> None:
         try:
             self._reins.commit(self._hands.uncommitted(shares), self._commit_ms)
         except KafkaError as error:

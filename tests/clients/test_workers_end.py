@@ -5,7 +5,18 @@ import threading
 import time
 
 import pytest
-from at_work import T0, Handler, Running, at_work, consumer, embedded, fill, until
+from at_work import (
+    LIMIT_S,
+    T0,
+    Handler,
+    Running,
+    at_work,
+    consumer,
+    embedded,
+    fill,
+    options,
+    until,
+)
 
 import kcore
 from kcore import errors
@@ -134,6 +145,31 @@ def test_ctrl_c_commits_what_is_finished_and_goes_on(broker):
         assert one.committed(T0) == one.position(T0) == len(done)
         workers.close()
         workers.close()
+
+
+def test_ctrl_c_while_partitions_go_commits_what_is_finished(broker):
+    fill(broker, 10, keys=1)
+    main, handler = threading.get_ident(), Handler()
+    handler.gates[3] = gate = threading.Event()
+
+    def ask_for_some():
+        until(lambda: 3 in handler.begun)
+        other.subscribe(["t"])
+        while workers._hands.in_flight:  # given up
+            other.poll(timeout_ms=5)
+        signal.pthread_kill(main, signal.SIGINT)
+        until(lambda: other.poll(timeout_ms=5) is not None and other.committed(T0) == 3)
+        gate.set()
+
+    with consumer(broker) as one, kcore.Consumer(**options(broker)) as other:
+        workers = kcore.Workers(one, handler)
+        asking = threading.Thread(target=ask_for_some)
+        asking.start()
+        with pytest.raises(KeyboardInterrupt):
+            workers.run()
+        asking.join(LIMIT_S)
+        assert gate.is_set()
+        assert other.committed(T0) == 3
 
 
 def test_the_last_commit_waits_for_the_end_of_a_rebalance(broker):
