@@ -1,10 +1,13 @@
 """Scenarios of consumer groups (KIP-848): what members say, and what others ask and try."""
 
+import itertools
 import time
 
+from raw_client import DEADLINE_S
 from scenarios_data import scenario
 from scenarios_groups import beating, committing, joining, leaving, ready, stable, syncing
 
+from kcore.coordinator import partition_for
 from kcore.wire import messages as m
 from kcore.wire.codec import encode
 
@@ -12,6 +15,7 @@ Heartbeat = m.ConsumerGroupHeartbeatRequest
 
 # A Kafka resolves regular expressions on the side.
 PAUSE_S = 0.5
+JOURNAL_PARTITIONS = 4  # of __consumer_offsets, at both
 
 
 def beat(group, member, epoch, topics=None, owned=None, **more):
@@ -50,9 +54,28 @@ def renamed(peer, base):
     return ready(peer, peer.name(base))
 
 
+def known(peer, group, *topics):
+    """Wait until the group's coordinator knows of new topics, as a member of another group sees
+    that it keeps: in a Kafka it hears of them behind their leaders.
+    """
+    where = partition_for(group, JOURNAL_PARTITIONS)
+    names = (f"{group}-before-{number}" for number in itertools.count())
+    other = next(name for name in names if partition_for(name, JOURNAL_PARTITIONS) == where)
+    end = time.monotonic() + DEADLINE_S
+    while True:
+        answer = peer.link().ask(enter(other, "m", [*topics]), 1)
+        assigned = answer.assignment.topic_partitions if answer.assignment else []
+        if len(assigned) == len(topics):
+            break
+        assert time.monotonic() < end, answer
+        time.sleep(0.02)
+    peer.link().ask(beat(other, "m", -1), 1)
+
+
 @scenario
 def consumer_heartbeats_refused(peer):
     group, topic = renamed(peer, "g"), peer.topic()
+    known(peer, group, topic)
     topic_id = peer.id_of(topic)
     for version in (0, 1):
         for note, more in {
@@ -88,6 +111,7 @@ def consumer_heartbeats_refused(peer):
 @scenario
 def consumer_rebalance(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=4)
+    known(peer, group, topic)
     topic_id = peer.id_of(topic)
     peer.ask(enter(group, "m1", [topic]), note="first")
     peer.ask(beat(group, "m1", 2), note="nothing new")
@@ -128,6 +152,7 @@ def consumer_rebalance(peer):
 @scenario
 def consumer_subscriptions(peer):
     group, one, two = renamed(peer, "g"), peer.topic("one", 2), peer.topic("two", 2)
+    known(peer, group, one, two)
     peer.ask(enter(group, "m1", []), note="nothing")
     describe(peer, group, "nothing")
     peer.ask(beat(group, "m1", 0, [one], {}, rebalance_timeout_ms=30_000), note="one")
@@ -156,6 +181,7 @@ def consumer_topic_that_comes_later(peer):
 @scenario
 def consumer_regexes(peer):
     group, topic = renamed(peer, "g"), peer.topic("x1", 2)
+    known(peer, group, topic)
     regex = peer.name("x.*")
     hello = {"owned": {}, "rebalance_timeout_ms": 30_000, "subscribed_topic_regex": regex}
     peer.ask(beat(group, "m1", 0, **hello), note="joins")
@@ -170,6 +196,7 @@ def consumer_regexes(peer):
 @scenario
 def consumer_static(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
     i = {"instance_id": "i"}
     peer.ask(enter(group, "m1", [topic], **i), note="joins")
     peer.ask(enter(group, "m2", [topic], **i), note="not released")
@@ -190,6 +217,7 @@ def consumer_static(peer):
 @scenario
 def consumer_offsets(peer):
     group, topic, other = renamed(peer, "g"), peer.topic(partitions=2), peer.topic("o")
+    known(peer, group, topic, other)
     peer.ask(enter(group, "m1", [topic]), note="joins")
     for version in (8, 9):
         for epoch, member in ((2, "m1"), (3, "m1"), (1, "m1"), (2, "m2"), (-1, ""), (-1, "m1")):
@@ -228,6 +256,7 @@ def consumer_offsets(peer):
 @scenario
 def consumer_and_classic(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
     peer.ask(enter(group, "m1", [topic]), note="joins")
     peer.ask(m.DescribeGroupsRequest(groups=[group]), 5, note="classic question")
     peer.ask(m.DescribeGroupsRequest(groups=[group]), 6, note="classic question")
@@ -274,6 +303,7 @@ def plan(topic, *numbers):
 @scenario
 def classic_group_upgraded(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=4)
+    known(peer, group, topic)
     topic_id = peer.id_of(topic)
     old, generation = classic(peer, group, topic)
     peer.ask(syncing(group, generation, old, [(old, plan(topic, 0, 1, 2, 3))]), 3, note="sync")
@@ -319,6 +349,7 @@ def classic_group_upgraded(peer):
 @scenario
 def classic_group_not_upgraded(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
     stable(peer, group, kind="other")
     peer.ask(enter(group, "m1", [topic]), note="of another type")
     group = renamed(peer, "h")
@@ -331,6 +362,7 @@ def classic_group_not_upgraded(peer):
 @scenario
 def classic_member_takes_a_static_place(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
     peer.ask(enter(group, "m1", [topic], instance_id="i"), note="native")
     member, generation = classic(peer, group, topic, instance="i", note="takes its place")
     listed(peer, group, "classic")
