@@ -6,16 +6,14 @@ from contextlib import suppress
 
 import gevent
 import pytest
+from leftovers import STRUCK
 from strikes import Strike
 
 from kcore import Consumer, errors
 from kcore.clients import keeper
 from kcore.embedded import EmbeddedBroker
 
-# What is struck while it is being made, a socket or a generator, is closed by the collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
-)
+pytestmark = STRUCK
 
 
 class StruckError(Exception):

@@ -13,15 +13,13 @@ from contextlib import suppress
 import gevent
 import pyarrow
 import pytest
+from leftovers import STRUCK
 from strikes import Strike
 
 from kcore import Consumer, Producer, TopicPartition, errors
 from kcore.embedded import EmbeddedBroker
 
-# What is struck while it is being made, a generator, is closed by the collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
-)
+pytestmark = STRUCK
 
 
 @pytest.fixture

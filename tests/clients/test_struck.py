@@ -15,16 +15,14 @@ from weakref import WeakKeyDictionary
 
 import pyarrow
 import pytest
+from leftovers import STRUCK
 from strikes import Strike
 
 from kcore import Consumer, TopicPartition, errors
 from kcore.cluster.links import Links
 from kcore.embedded import EmbeddedBroker
 
-# What is struck while it is being made, a socket or a generator, is closed by the collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
-)
+pytestmark = STRUCK
 
 T0 = TopicPartition("t", 0)
 HELD = 40_000

@@ -1,8 +1,9 @@
-"""What other clients leave to the garbage collector, collected within the test that used them.
+"""What is left to the garbage collector, collected within the test that left it.
 
 kafka-python drops a connection that still has something to send when its client is closed, socket
 and all (3.0). Collected later, that is an unraisable warning in whichever test is running by then.
-A module that opens such clients in its own process has one of these lists as its `pytestmark`.
+So is what a signal handler struck while it was being made. A module that opens such clients in its
+own process, or strikes, has one of these lists as its `pytestmark`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ ALSO_AIOKAFKA = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     COLLECTED,
 ]
+# Nobody has yet what a call was about to return when it was struck: a socket, a generator.
+STRUCK = ALSO_AIOKAFKA
 
 
 @pytest.fixture
