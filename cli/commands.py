@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from math import isnan
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from kcore.cli import endings
 from kcore.cli.formats import FormatError, Formatter, formatter
 from kcore.limits import MAX_INT64
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
 BOOTSTRAP = click.option(
     "-b",
@@ -21,18 +24,25 @@ BOOTSTRAP = click.option(
     show_envvar=True,
     help="Brokers to begin with.",
 )
-SETTING = click.option(
-    "-X",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=lambda _context, _parameter, given: dict(_setting(text) for text in given),
-    help="Any other option of kcore.Consumer, repeatable.",
-)
 
 
-# Options of kcore.Consumer that have one here.
-_OWN = {"bootstrap_servers": "-b", "group_id": "-g (kcore consume)"}
+def _settings(client: str) -> Callable[[_Verb], _Verb]:
+    return click.option(
+        "-X",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=lambda _context, _parameter, given: dict(_setting(text) for text in given),
+        help=f"Any other option of kcore.{client}, repeatable.",
+    )
+
+
+# Options of clients that have one here.
+_OWN = {
+    "bootstrap_servers": "-b",
+    "group_id": "-g (kcore consume)",
+    "compression_type": "-z (kcore produce)",
+}
 
 
 def _is_number(text: str) -> bool:
@@ -135,7 +145,7 @@ def kcore() -> None:
     help="value, key-value, json, or a template: %t topic, %p partition, %o offset, %T timestamp, "
     "%k key, %s value, %K %S their lengths, %h headers; \\n \\t \\xHH.",
 )
-@SETTING
+@_settings("Consumer")
 def consume(*, format_: Formatter, settings: dict[str, object], **given: Any) -> None:
     """Print the records of TOPIC, as a member of a group or alone."""
     from kcore.cli.consume import ConsumeOptions  # noqa: PLC0415
@@ -149,12 +159,77 @@ def consume(*, format_: Formatter, settings: dict[str, object], **given: Any) ->
     sys.exit(endings.run(lambda: run_consume(options, format_, endings.output())))
 
 
+def _header(text: str) -> tuple[str, bytes]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    return name, value.encode()
+
+
+@kcore.command()
+@click.argument("topic")
+@BOOTSTRAP
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    default="value",
+    show_default=True,
+    type=click.Choice(["value", "key-value", "json"]),
+    help="Of a line: as kcore consume prints them.",
+)
+@click.option(
+    "-K", "--separator", metavar="TEXT",
+    help="Of key and value, instead of a tab; \\t \\xHH.",
+)  # fmt: skip
+@click.option("-k", "--key", metavar="KEY", help="Of the records whose line has none.")
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=lambda _context, _parameter, given: tuple(map(_header, given)),
+    help="Of every record, repeatable.",
+)
+@click.option("-p", "--partition", type=click.IntRange(min=0), help="All into this one.")
+@click.option(
+    "--keep-partitions", is_flag=True, help="Each record into the partition that its JSON names."
+)
+@click.option("-Z", "--null", "empty_is_null", is_flag=True, help="An empty key or value is null.")
+@click.option(
+    "-z", "--compression", type=click.Choice(["gzip", "snappy", "lz4", "zstd"]), metavar="CODEC",
+    help="gzip, snappy, lz4 or zstd.",
+)  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing of what was written.")
+@_settings("Producer")
+def produce(
+    *, format_: str, separator: str | None, key: str | None, compression: str | None, **given: Any
+) -> None:
+    """Write the lines of standard input to TOPIC, each as a record."""
+    from kcore.cli.lines import parser, unescaped  # noqa: PLC0415
+    from kcore.cli.produce import ProduceOptions  # noqa: PLC0415
+    from kcore.cli.produce import produce as run_produce  # noqa: PLC0415
+
+    try:
+        parse = parser(format_, None if separator is None else unescaped(separator))
+    except FormatError as wrong:
+        raise click.UsageError(f"--separator: {wrong}") from wrong
+    if given["keep_partitions"] and (format_ != "json" or given["partition"] is not None):
+        raise click.UsageError("--keep-partitions is for --format json, without --partition")
+    settings = given.pop("settings")
+    if compression is not None:
+        settings["compression_type"] = compression
+    options = ProduceOptions(key=None if key is None else key.encode(), settings=settings, **given)
+    sys.exit(endings.run(lambda: run_produce(options, parse, endings.input_())))
+
+
 @kcore.command()
 @click.argument("names", nargs=-1, metavar="[TOPIC]...")
 @BOOTSTRAP
 @click.option("-o", "--offsets", is_flag=True, help="First and end offset of each partition.")
 @click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
-@SETTING
+@_settings("Consumer")
 def topics(
     bootstrap: str,
     names: tuple[str, ...],

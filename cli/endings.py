@@ -56,6 +56,13 @@ def output() -> BinaryIO:
     return sys.stdout.buffer
 
 
+def input_() -> BinaryIO:
+    """Where records come from. RefusalError: standard input was closed before we were started."""
+    if sys.stdin is None:
+        raise RefusalError("standard input is closed: there is nothing to read from")
+    return sys.stdin.buffer
+
+
 def _say_no_more() -> None:
     """Nothing can be written there, not even by the interpreter on its way out."""
     if sys.stdout is not None:

@@ -28,6 +28,19 @@ from kcore.cli.commands import kcore
         ("consume t -b h:1 -X bootstrap_servers=h:2", "bootstrap_servers is given by -b"),
         ("consume t -b h:1 -X group_id=g", "group_id is given by -g"),
         ("consume t -b h:1 --max -1", "--max"),
+        ("produce", "Missing argument 'TOPIC'"),
+        ("produce t", "--bootstrap"),
+        ("produce t -b h:1 -f %k", "'%k' is not one of"),
+        ("produce t -b h:1 -K :", "lines of format 'value' have none"),
+        ("produce t -b h:1 -f json -K :", "lines of format 'json' have none"),
+        ("produce t -b h:1 -H a", "'a' is not NAME=VALUE"),
+        ("produce t -b h:1 -H =a", "'=a' is not NAME=VALUE"),
+        ("produce t -b h:1 -p -1", "--partition"),
+        ("produce t -b h:1 --keep-partitions", "--keep-partitions is for --format json"),
+        ("produce t -b h:1 -f json -p 0 --keep-partitions", "without --partition"),
+        ("produce t -b h:1 -z bz2", "'bz2' is not one of"),
+        ("produce t -b h:1 -X compression_type=lz4", "compression_type is given by -z"),
+        ("produce t -b h:1 -X acks=7", "acks"),
         ("topics", "--bootstrap"),
         ("demo --topic t", "go together"),
         ("demo --bootstrap h:1", "go together"),
@@ -41,7 +54,7 @@ def test_misuse_is_exit_2(line, said):
     assert said in done.output
 
 
-@pytest.mark.parametrize("verb", ["", "consume", "topics", "demo"])
+@pytest.mark.parametrize("verb", ["", "consume", "produce", "topics", "demo"])
 def test_help(verb):
     done = CliRunner().invoke(kcore, [*verb.split(), "--help"])
     assert done.exit_code == 0

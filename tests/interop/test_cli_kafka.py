@@ -1,4 +1,4 @@
-"""`kcore consume` and `kcore topics` against a real Kafka, as a shell runs them."""
+"""`kcore consume`, `produce` and `topics` against a real Kafka, as a shell runs them."""
 
 import json
 import signal
@@ -10,8 +10,8 @@ import pytest
 KCORE = [sys.executable, "-m", "kcore.cli.main"]
 
 
-def run(*args, timeout=60):
-    return subprocess.run([*KCORE, *args], capture_output=True, text=True, timeout=timeout)
+def run(*args, timeout=60, **more):
+    return subprocess.run([*KCORE, *args], capture_output=True, text=True, timeout=timeout, **more)
 
 
 @pytest.fixture
@@ -40,6 +40,23 @@ def test_consume_json_with_max(kafka, topic):
     done = run("consume", topic, "-b", kafka.bootstrap, *limited)
     printed = [json.loads(line) for line in done.stdout.splitlines()]
     assert [record["topic"] for record in printed] == [topic] * 3
+
+
+def test_a_topic_is_copied_as_json(kafka, topic, names):
+    copy = f"{names.topic}-copy"
+    kafka.create_topic(copy, 2)
+    where = ("-b", kafka.bootstrap)
+    every = (*where, "--from", "earliest", "--exit", "--format")
+    printed = run("consume", topic, *every, "json").stdout
+    done = run("produce", copy, *where, "-f", "json", "--keep-partitions", input=printed)
+    assert done.returncode == 0, done.stderr
+    assert "10 records written" in done.stderr
+    picked = [
+        sorted(run("consume", name, *every, r"%p/%o/%T %k=%s\n").stdout.splitlines())
+        for name in (topic, copy)
+    ]
+    assert len(picked[0]) == 10
+    assert picked[0] == picked[1]
 
 
 def test_a_group_goes_on_where_it_stopped(kafka, topic, names):
