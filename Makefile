@@ -44,13 +44,13 @@ lint: build $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff
 	@find kcore -name '*.pyx' -o -name '*.pxd' | sort | PATH="$(CURDIR)/$(BIN):$$PATH" xargs -r cython-lint
 	@$(BIN)/pytest -q tests/tidy
 
-debug: $(VENV)/.extra-test  ## a build with bounds checks, line trace and C warnings as errors, and the tests on it
+debug: build $(VENV)/.extra-test  ## a build with bounds checks, line trace and C warnings as errors, and the tests on it
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/debug.sh $(ARGS)
 
-sanitize: $(VENV)/.extra-test  ## a build with gcc's address and undefined behaviour sanitizers; record, wire and fuzz tests on it
+sanitize: build $(VENV)/.extra-test  ## a build with gcc's address and undefined behaviour sanitizers; record, wire and fuzz tests on it
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/sanitize.sh $(ARGS)
 
-fuzz: $(VENV)/.extra-test  ## atheris on a build that tells which edges were reached (SECONDS= each, TARGETS= some)
+fuzz: build $(VENV)/.extra-test  ## atheris on a build that tells which edges were reached (SECONDS= each, TARGETS= some)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/fuzz.sh $(TARGETS) --seconds $(or $(SECONDS),60) $(ARGS)
 
 build: $(VENV)/.built  ## the environment and the compiled extensions, in place
