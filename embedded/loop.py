@@ -108,13 +108,19 @@ class CoreLoop:
 
     def run(self) -> None:
         """Give each core its inputs until there are none."""
-        self._drain()
         for _ in range(INPUTS_MAX):
-            if not self._inputs:
+            if not self.step():
                 return
-            self._inputs.popleft()()
-            self._drain()
         raise IllegalStateError(f"no end after {INPUTS_MAX} inputs")
+
+    def step(self) -> bool:
+        """Give one core one input; False if there is none."""
+        self._drain()
+        if not self._inputs:
+            return False
+        self._inputs.popleft()()
+        self._drain()
+        return True
 
     def pass_time(self, ms: int) -> None:
         """Move the clock on by so much, stopping where a core wants to be called."""

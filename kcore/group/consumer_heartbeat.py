@@ -102,6 +102,8 @@ class ConsumerHeartbeats:
         self._count = 0  # the membership that timers and `_busy` are about
         self._interval_ms = 0  # not told yet
         self._taken_in = False  # the coordinator may count our member id in, from before
+        self._leaves = 0  # last heartbeats on their way
+        self._on_left: Callable[[int], None] | None = None
         self._failures = 0
         self._rejoins = 0  # in a row, each of which was refused
         self._repeated = Repeated()
@@ -227,6 +229,10 @@ class ConsumerHeartbeats:
         fields = self._news()
 
         def build(version: int) -> Message:
+            if joining and count != membership.count:
+                # It waited for its link, and whoever was to join has gone meanwhile: the answer
+                # would find nobody, and the coordinator keep a member that is none.
+                return self._leaving()(version)
             own = not joining or version >= _OWN_ID_VERSION
             if count == membership.count:
                 membership.named |= own
@@ -416,23 +422,40 @@ class ConsumerHeartbeats:
     ) -> bool:
         """N6: the last heartbeat, once. See kcore.group.leaving.Leave."""
         del fresh_link  # nothing here is held by the coordinator
+        if self._membership.named:
+            self._ctx.emit(GroupLeft(reason))
+            if self._coordinator.key is not None:
+                self._send_leave(now_ms)
+        self._on_left = done
+        return bool(self._leaves)
+
+    def _send_leave(self, now_ms: int) -> None:
         membership = self._membership
-        if not membership.named:
-            return False
-        self._ctx.emit(GroupLeft(reason))
-        if self._coordinator.key is None:
-            return False
         membership.leave_sent()
 
         def answered(answer: Answer, at_ms: int) -> None:
             # Whatever it says, the coordinator's session timeout does the rest.
+            self._leaves -= 1
             if answer.error is None and membership.state is ConsumerState.LEAVING:
                 self._taken_in = False
             membership.left()
-            done(at_ms)
+            self._look(at_ms)
 
+        self._leaves += 1
         self._coordinator.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, self._leaving(), answered, now_ms)
-        return True
+
+    def _look(self, now_ms: int) -> None:
+        """Nothing may be left to wait for."""
+        if self._on_left is not None and not self._leaves:
+            on_left, self._on_left = self._on_left, None
+            on_left(now_ms)
+
+    def recover(self, now_ms: int) -> None:
+        """Every question is answered (see ClientCore.handle_interrupted): a leave that was only
+        counted was never asked.
+        """
+        self._leaves = 0
+        self._look(now_ms)
 
     def _leaving(self) -> Build:
         config, member_id = self._ctx.config, self._membership.generation.member_id

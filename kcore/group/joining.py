@@ -23,6 +23,7 @@ from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import JOIN, SYNC, Effect, Effects, error_of, passing
 from kcore.group.leader import Leader
+from kcore.group.leaving import Leaving
 from kcore.group.membership import Generation, instance_fenced
 from kcore.group.states import MemberState
 from kcore.timers import NEVER
@@ -64,6 +65,7 @@ class Joining:
         membership: ClassicMembership,
         coordinator: Coordinator,
         leader: Leader,
+        leaving: Leaving,
         on_accepted: Callable[[int], None],
         on_ended: Callable[[Ended, int], None],
     ) -> None:
@@ -71,6 +73,7 @@ class Joining:
         self._membership = membership
         self._coordinator = coordinator
         self._leader = leader
+        self._leaving = leaving
         self._on_accepted = on_accepted
         self._on_ended = on_ended
         self._exchange = 0
@@ -84,6 +87,13 @@ class Joining:
         """An exchange is going on."""
         return self._open
 
+    @property
+    def held_up(self) -> bool:
+        """An id that nobody wants any more is on its way: it goes back first. Before KIP-394 that
+        could stand in line behind the next JoinGroup, which would be parked until it is back.
+        """
+        return self._leaving.unnamed and not self._membership.generation.member_id
+
     def abandon(self) -> None:
         """Drop whatever the exchange under way still brings."""
         self._exchange += 1
@@ -94,6 +104,7 @@ class Joining:
 
     def recover(self, now_ms: int) -> None:
         """End an exchange in which nobody is being asked (see ClientCore.handle_interrupted)."""
+        self._leaving.recover(now_ms)
         if self._open and not self._awaits_metadata:
             self._unanswered(DisconnectedError("interrupted"), now_ms)
 
@@ -124,12 +135,15 @@ class Joining:
         protocols = self._protocols(topics, generation)
         reason = (self._membership.rejoin_reason or "")[:MAX_REASON_CHARS]
         self._membership.join_sent()
+        unnamed = False  # its answer brings an id
 
         def build(version: int) -> Message:
+            nonlocal unnamed
             if ctx.config.group_instance_id is not None and version < _JOIN_INSTANCE_ID_VERSION:
                 raise UnsupportedVersionError(
                     "group_instance_id needs brokers of release 2.3 or later (JoinGroup v5)"
                 )
+            unnamed = unnamed or self._leaving.join_written(generation)
             return JoinGroupRequest(
                 group_id=ctx.config.group_id,
                 session_timeout_ms=ctx.config.session_timeout_ms,
@@ -142,7 +156,10 @@ class Joining:
             )
 
         def done(answer: Answer, at_ms: int) -> None:
-            if exchange == self._exchange:
+            wanted = exchange == self._exchange
+            if unnamed:
+                self._leaving.join_answered(answer, at_ms, wanted=wanted)
+            if wanted:
                 self._joined(answer, generation, at_ms)
 
         timeout_ms = ctx.config.join_timeout_ms

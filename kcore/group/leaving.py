@@ -11,12 +11,16 @@ from kcore.group.classic_membership import ClassicMembership
 from kcore.group.config import MAX_REASON_CHARS
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
+from kcore.group.membership import Generation
 from kcore.group.states import MemberState
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import LeaveGroupRequest
 
 _BATCH_VERSION = 3
 _REASON_VERSION = 5
+# JoinGroup answers that tell a member its id: before KIP-394 (Kafka 2.2) only that of the round.
+_NAMING = (ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.NONE)
 
 
 class Leave(Protocol):
@@ -25,47 +29,114 @@ class Leave(Protocol):
     def __call__(
         self, reason: str, now_ms: int, *, fresh_link: bool, done: Callable[[int], None]
     ) -> bool:
-        """False if there is nothing to tell, or nobody to tell it to; else `done(now_ms)` follows
-        the answer.
+        """False if there is nothing to wait for: nothing to tell, nobody to tell it to, all said
+        before and answered; else `done(now_ms)` follows the last answer.
         """
 
 
-def send_leave(
-    ctx: Context,
-    membership: ClassicMembership,
-    coordinator: Coordinator,
-    reason: str,
-    now_ms: int,
-    *,
-    fresh_link: bool,
-    done: Callable[[int], None],
-) -> bool:
-    """Tell the coordinator that this member goes; False if there is nothing to tell, or nobody to
-    tell it to.
+class Leaving:
+    """Tells the coordinator that this member goes, under whatever ids it is counted in there.
 
-    A static member says nothing: its place is kept until its session ends (KIP-345). With
-    `fresh_link` the request does not wait behind a JoinGroup that the broker still holds.
-    `done(now_ms)` follows the answer.
+    A static member says nothing: its place is kept until its session ends (KIP-345).
+
+    A coordinator hands out an id with the first answer to a member that has none, and from then on
+    the next generation waits for that id to join, for a whole session if it has to (KIP-394). So
+    who goes while that answer is on its way still has to hear it, and to give the id back. (Java's
+    consumer does not: the group waits.)
     """
-    member_id = membership.generation.member_id
-    was_member = membership.state is not MemberState.UNJOINED and member_id != ""
-    if was_member:
-        ctx.emit(GroupLeft(reason))
-    if not was_member or ctx.config.group_instance_id is not None or coordinator.key is None:
-        return False
-    if fresh_link:
-        coordinator.reconnect(now_ms)
 
-    def build(version: int) -> Message:
-        if version < _BATCH_VERSION:
-            return LeaveGroupRequest(group_id=ctx.config.group_id, member_id=member_id)
-        words = reason[:MAX_REASON_CHARS] if version >= _REASON_VERSION else None
-        member = LeaveGroupRequest.MemberIdentity(member_id=member_id, reason=words)
-        return LeaveGroupRequest(group_id=ctx.config.group_id, members=[member])
+    def __init__(
+        self, ctx: Context, membership: ClassicMembership, coordinator: Coordinator
+    ) -> None:
+        self._ctx = ctx
+        self._membership = membership
+        self._coordinator = coordinator
+        self._reason = ""
+        self._unnamed = 0  # JoinGroups on their way whose answers bring an id
+        self._open = 0  # LeaveGroups on their way
+        self._done: Callable[[int], None] | None = None
 
-    def answered(_: Answer, at_ms: int) -> None:
-        # E1: whatever it says, the session timeout does the rest.
-        done(at_ms)
+    def __call__(
+        self, reason: str, now_ms: int, *, fresh_link: bool, done: Callable[[int], None]
+    ) -> bool:
+        """See Leave. With `fresh_link` the request does not wait behind a JoinGroup that the broker
+        still holds.
+        """
+        self._reason = reason
+        member_id = self._membership.generation.member_id
+        if self._membership.state is not MemberState.UNJOINED and member_id:
+            self._ctx.emit(GroupLeft(reason))
+        if self._static or self._coordinator.key is None:
+            return False
+        if member_id:
+            if fresh_link:
+                self._coordinator.reconnect(now_ms)
+            self._tell(member_id, now_ms)
+        self._done = done
+        return self._waits
 
-    coordinator.ask(ApiKey.LEAVE_GROUP, build, answered, now_ms)
-    return True
+    @property
+    def _static(self) -> bool:
+        return self._ctx.config.group_instance_id is not None
+
+    @property
+    def _waits(self) -> bool:
+        return self._open > 0 or self._unnamed > 0
+
+    def _tell(self, member_id: str, now_ms: int) -> None:
+        reason = self._reason
+
+        def build(version: int) -> Message:
+            if version < _BATCH_VERSION:
+                return LeaveGroupRequest(group_id=self._ctx.config.group_id, member_id=member_id)
+            words = reason[:MAX_REASON_CHARS] if version >= _REASON_VERSION else None
+            member = LeaveGroupRequest.MemberIdentity(member_id=member_id, reason=words)
+            return LeaveGroupRequest(group_id=self._ctx.config.group_id, members=[member])
+
+        def answered(_: Answer, at_ms: int) -> None:
+            # E1: whatever it says, the session timeout does the rest.
+            self._open -= 1
+            self._look(at_ms)
+
+        self._open += 1
+        self._coordinator.ask(ApiKey.LEAVE_GROUP, build, answered, now_ms)
+
+    def _look(self, now_ms: int) -> None:
+        """Nothing may be left to wait for."""
+        if self._done is not None and not self._waits:
+            done, self._done = self._done, None
+            done(now_ms)
+
+    def recover(self, now_ms: int) -> None:
+        """Every question is answered: what was only counted was never asked."""
+        self._open = self._unnamed = 0
+        self._look(now_ms)
+
+    # -- ids that are on their way -----------------------------------------------------------------
+
+    @property
+    def unnamed(self) -> bool:
+        """A JoinGroup is on its way whose answer brings an id."""
+        return self._unnamed > 0
+
+    def join_written(self, sent: Generation) -> bool:
+        """A JoinGroup is written; True if its answer brings an id, and `join_answered` is owed."""
+        unnamed = not sent.member_id and not self._static
+        self._unnamed += unnamed
+        return unnamed
+
+    def join_answered(self, answer: Answer, now_ms: int, *, wanted: bool) -> None:
+        """It is answered, or failed. wanted: the id in it is this member's now; else it is given
+        back.
+        """
+        self._unnamed -= 1
+        body = answer.body
+        if (
+            not wanted
+            and answer.error is None
+            and body.error_code in _NAMING
+            and body.member_id
+            and self._coordinator.key is not None
+        ):
+            self._tell(body.member_id, now_ms)
+        self._look(now_ms)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, Protocol
 
 from kcore.group.autocommit import AutoCommit
@@ -16,7 +15,7 @@ from kcore.group.effects import CONSUMER_OFFSET_COMMIT, OFFSET_COMMIT, Effects
 from kcore.group.heartbeat import Heartbeats
 from kcore.group.joining import Joining
 from kcore.group.leader import Leader
-from kcore.group.leaving import Leave, send_leave
+from kcore.group.leaving import Leave, Leaving
 from kcore.group.membership import Membership
 from kcore.group.rebalance import Rebalance
 from kcore.group.reconciliation import Reconciliation
@@ -67,17 +66,19 @@ def classic_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts
     """JoinGroup, SyncGroup, Heartbeat, LeaveGroup; members assign."""
     membership = ClassicMembership(ctx, hooks.dropped)
     heartbeats = Heartbeats(ctx, membership, coordinator, hooks.stalled, hooks.fenced)
+    leaving = Leaving(ctx, membership, coordinator)
 
     def make_steps(autocommit: AutoCommit) -> Steps:
         leader = Leader(ctx)
         rebalance = Rebalance(ctx, membership, coordinator, autocommit, leader)
         rebalance.joining = Joining(
-            ctx, membership, coordinator, leader, heartbeats.enable, rebalance.round_ended
+            *(ctx, membership, coordinator, leader, leaving),
+            heartbeats.enable,
+            rebalance.round_ended,
         )
         return rebalance
 
-    leave = partial(send_leave, ctx, membership, coordinator)
-    return Parts(membership, heartbeats, OFFSET_COMMIT, make_steps, leave)
+    return Parts(membership, heartbeats, OFFSET_COMMIT, make_steps, leaving)
 
 
 def consumer_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts:

@@ -275,7 +275,7 @@ class Rebalance(Steps):
             self.move(StepInput.HALT)
             return
         timers = self._ctx.timers
-        if self._coordinator.key is None or (
+        if not self._can_ask or (
             timers.armed(Timer.JOIN_RETRY) and not self._ctx.due(Timer.JOIN_RETRY, now_ms)
         ):
             return
@@ -288,10 +288,14 @@ class Rebalance(Steps):
             return self.joining.deadline()
         if self._membership.fenced is not None:
             return 0
-        if self._coordinator.key is None:
+        if not self._can_ask:
             return NEVER
         timers = self._ctx.timers
         return timers.at(Timer.JOIN_RETRY) if timers.armed(Timer.JOIN_RETRY) else 0
+
+    @property
+    def _can_ask(self) -> bool:
+        return self._coordinator.key is not None and not self.joining.held_up
 
     def round_ended(self, ended: Ended, now_ms: int) -> None:
         """JoinGroup and SyncGroup came to something."""

@@ -63,6 +63,10 @@ class Reconciliation(Steps):
         self._nameless: frozenset[bytes] = frozenset()  # ids of topics not known by name
         self._attempts = 0  # to learn them
 
+    def recover(self, now_ms: int) -> None:
+        """See Steps."""
+        self._heartbeats.recover(now_ms)
+
     # -- the application is in poll ------------------------------------------------------------
 
     def handle_poll(self, now_ms: int) -> None:

@@ -29,6 +29,18 @@ from kcore.wire.codes import ErrorCode as E
 # -- N6: leaving -----------------------------------------------------------------------------------
 
 
+def test_n6_close_behind_unsubscribe_waits_for_what_that_has_to_say() -> None:
+    world = stable()
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    assert world.request(BEAT).body.member_epoch == -1
+    world.member.close(world.now, world.now + 5_000, autocommit=False)
+    world.settle()
+    assert not world.member.closed
+    world.answer(BEAT)
+    assert world.member.closed
+
+
 @pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("i", -2)])
 def test_n6_unsubscribe(instance_id: str | None, epoch: int) -> None:
     world = stable(group_instance_id=instance_id, await_acknowledgement=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from group_asks import T10, auto, commit, fetch, stable
-from group_world import World
+from group_world import MEMBER, World, start
 
 from kcore.errors import (
     Cancelled,
@@ -21,6 +24,7 @@ from kcore.group.states import MemberState
 from kcore.structs import OffsetAndMetadata
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 
 
 def test_c32_commit_then_revoked_then_leave() -> None:
@@ -143,3 +147,144 @@ def test_close_while_joining_leaves_at_once() -> None:
     world.settle()
     world.answer(ApiKey.LEAVE_GROUP)
     assert world.member.closed
+
+
+# Who goes before its member id is known -----------------------------------------------------------
+
+
+def joining_unnamed(**config: object) -> World:
+    world = start(**config)
+    assert world.request(ApiKey.JOIN_GROUP).body.member_id == ""
+    return world
+
+
+def close(world: World, ms: int = 5_000) -> None:
+    world.member.close(world.now, world.now + ms, autocommit=True)
+    world.settle()
+
+
+def left(world: World) -> list[str]:
+    """Whom the open LeaveGroup names."""
+    return [entry.member_id for entry in world.request(ApiKey.LEAVE_GROUP).body.members]
+
+
+def test_close_waits_for_the_member_id_and_gives_it_back() -> None:
+    world = joining_unnamed()
+    close(world)
+    assert not world.member.closed
+    assert not world.network.drops
+    world.answer(ApiKey.JOIN_GROUP, ErrorCode.MEMBER_ID_REQUIRED, member_id="m7")
+    assert left(world) == ["m7"]
+    assert world.count(ApiKey.JOIN_GROUP) == 1
+    assert not world.member.closed
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+
+
+def test_close_on_an_old_broker_waits_for_the_round_that_names_it() -> None:
+    world = World()
+    world.network.versions = {ApiKey.JOIN_GROUP: 3, ApiKey.LEAVE_GROUP: 2}
+    world.subscribe("t1")
+    world.find()
+    world.poll()
+    close(world)
+    world.answer(ApiKey.JOIN_GROUP, member_id="m7")
+    assert world.request(ApiKey.LEAVE_GROUP).body.member_id == "m7"
+    assert not world.open(ApiKey.SYNC_GROUP)
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+
+
+def test_close_does_not_wait_for_a_member_id_behind_its_deadline() -> None:
+    world = joining_unnamed()
+    close(world, 2_000)
+    world.run(1_999)
+    assert not world.member.closed
+    world.run(1)
+    assert world.member.closed
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.GROUP_MAX_SIZE_REACHED, DisconnectedError("gone")], ids=str
+)
+def test_close_does_not_wait_for_a_member_id_that_does_not_come(
+    error: ErrorCode | DisconnectedError,
+) -> None:
+    world = joining_unnamed()
+    close(world)
+    world.answer(ApiKey.JOIN_GROUP, error)
+    assert world.member.closed
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+
+
+@pytest.mark.parametrize("config", [{"group_instance_id": "i"}, {"leave_on_close": False}], ids=str)
+def test_who_does_not_leave_waits_for_no_member_id(config: dict[str, object]) -> None:
+    world = joining_unnamed(**config)
+    close(world)
+    assert world.member.closed
+
+
+def test_unsubscribed_before_the_member_id_came_it_is_given_back() -> None:
+    world = joining_unnamed()
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    world.subscribe("t1")
+    world.poll()
+    # The next one goes behind what gives it back: a broker may park it.
+    world.answer(ApiKey.JOIN_GROUP, ErrorCode.MEMBER_ID_REQUIRED, member_id="m7")
+    assert left(world) == ["m7"]
+    world.answer(ApiKey.JOIN_GROUP, ErrorCode.MEMBER_ID_REQUIRED, member_id="m8")
+    assert [request.api for request in world.network.log[-3:]] == [
+        ApiKey.LEAVE_GROUP,
+        ApiKey.JOIN_GROUP,
+        ApiKey.JOIN_GROUP,
+    ]
+    world.answer(ApiKey.LEAVE_GROUP)
+    world.join("t1-0")
+    world.poll()
+    assert world.member.stable
+
+
+def test_close_behind_unsubscribe_waits_for_what_that_has_to_say() -> None:
+    world = stable()
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    assert left(world) == [MEMBER]
+    close(world)
+    assert not world.member.closed
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+    assert world.count(ApiKey.LEAVE_GROUP) == 1
+
+
+def test_close_of_who_is_to_come_back_under_its_id_gives_that_back() -> None:
+    world = stable()
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, ErrorCode.ILLEGAL_GENERATION)
+    assert world.member.state is MemberState.UNJOINED
+    close(world)
+    assert left(world) == [MEMBER]
+
+
+def test_a_join_that_was_struck_while_it_was_written_holds_nothing_up() -> None:
+    world = World()
+    world.subscribe("t1")
+    world.find()
+    send = world.network.send
+
+    def struck(
+        node: int, api: ApiKey, build: Callable[[int], Any], *rest: Any, **more: Any
+    ) -> None:
+        build(9)
+        raise KeyboardInterrupt
+
+    world.network.send = struck  # type: ignore[method-assign, assignment]
+    with pytest.raises(KeyboardInterrupt):
+        world.poll()
+    world.network.send = send  # type: ignore[method-assign]
+    world.member.recover(world.now)
+    world.run(1_000)
+    world.join("t1-0")
+    world.poll()
+    assert world.member.stable
