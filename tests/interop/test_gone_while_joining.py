@@ -1,0 +1,91 @@
+"""Members that go while they are on their way into a group of a real Kafka: whoever stays has all
+partitions at once, though sessions are long.
+"""
+
+import threading
+import time
+
+import pytest
+
+from kcore import Consumer
+from kcore.structs import MemberState
+
+PARTITIONS = 4
+SOON_S = 15.0  # sessions are 45 s and more
+MOMENTS, MOMENT_S = 20, 0.0003  # from a JoinGroup that waits for its link to one that is parked
+CLASSIC = {"session_timeout_ms": 60_000, "heartbeat_interval_ms": 200}
+PROTOCOLS = {
+    "range": CLASSIC,
+    "cooperative": CLASSIC | {"partition_assignment_strategy": ["cooperative-sticky"]},
+    "consumer": {"group_protocol": "consumer"},
+}
+
+
+class Resident:
+    """A member that polls in a thread of its own."""
+
+    def __init__(self, make):
+        self._consumer = make()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.held = frozenset()
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error):
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self):
+        with self._consumer as consumer:
+            while not self._stopped.is_set():
+                consumer.poll(50)
+                self.held = frozenset(consumer.assignment())
+
+
+def wait_shared(*residents):
+    """Until each has its share, and nothing is anybody else's."""
+    end = time.monotonic() + SOON_S
+    while True:
+        shares = [len(resident.held) for resident in residents]
+        together = frozenset().union(*(resident.held for resident in residents))
+        if len(together) == sum(shares) == PARTITIONS and all(shares):
+            return
+        assert time.monotonic() < end, shares
+        time.sleep(0.05)
+
+
+def go_while_joining(consumer, later, unsubscribes):
+    """Poll until a join is on its way, and so many times more, without waiting; then go."""
+    with consumer:
+        while consumer.group_metadata().state != MemberState.REBALANCING:
+            consumer.poll(0)
+        for _ in range(later):
+            consumer.poll(0)
+            time.sleep(MOMENT_S)
+        if unsubscribes:
+            consumer.unsubscribe()
+
+
+@pytest.mark.parametrize("unsubscribes", [False, True])
+@pytest.mark.parametrize(
+    "how",
+    [one if one != "consumer" else pytest.param(one, marks=pytest.mark.slow) for one in PROTOCOLS],
+)
+def test_nothing_is_left_of_who_goes_while_joining(kafka, names, how, unsubscribes):
+    kafka.create_topic(names.topic, PARTITIONS)
+
+    def make():
+        return Consumer(
+            names.topic, bootstrap_servers=kafka.bootstrap, group_id=names.group, **PROTOCOLS[how]
+        )
+
+    with Resident(make) as first:
+        wait_shared(first)
+        for later in range(MOMENTS):
+            go_while_joining(make(), later, unsubscribes)
+        with Resident(make) as second:
+            wait_shared(first, second)
+        wait_shared(first)
