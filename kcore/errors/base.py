@@ -8,9 +8,11 @@ the constructor by keyword; the message says what happened, where, and how to go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 
 class Refresh(Enum):
@@ -26,6 +28,8 @@ class KafkaError(RuntimeError):
 
     retriable: the same call can succeed later without anything being changed.
     refresh: what the client looks up again before it tries.
+    failed: of a call about several things (topics, groups, partitions) some of which have failed:
+    their errors. done: what was done, by thing.
 
     Keyword arguments become attributes; each must be declared by the class.
     """
@@ -33,6 +37,8 @@ class KafkaError(RuntimeError):
     retriable: bool = False
     refresh: Refresh = Refresh.NONE
     invalid_metadata: bool = False  # kafka-python's word for refresh == METADATA
+    failed: Mapping[Any, KafkaError] = MappingProxyType({})
+    done: Mapping[Any, Any] = MappingProxyType({})
 
     def __init__(self, *args: object, **details: object) -> None:
         super().__init__(*args)

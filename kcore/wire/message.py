@@ -53,12 +53,19 @@ class _DataclassFields:
         return self._made[owner]
 
 
+class _DataclassParams:
+    """What pprint asks for: the repr is our own."""
+
+    repr = False
+
+
 class Struct:
     """A part of a message."""
 
     __slots__ = ()
 
     __dataclass_fields__ = _DataclassFields()
+    __dataclass_params__ = _DataclassParams
 
     FIELDS: ClassVar[Fields] = ()
 
