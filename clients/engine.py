@@ -240,7 +240,7 @@ class Engine:
         """Raise WakeupError if `wakeup` was called since the last time."""
         if self.woken:
             self.woken = False
-            raise WakeupError("wakeup() was called; the consumer can be used as before")
+            raise WakeupError("wakeup() was called; the client can be used as before")
 
     def raise_pending(self) -> None:
         """Raise what waits for the next poll: a wake-up, or an error from the background."""

@@ -27,9 +27,9 @@ class LoopGuard(Guard):
     Nothing is locked: a call is over before the loop goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "consumer") -> None:
         super().__init__(threading.RLock())
-        self.place = Place("consumer")
+        self.place = Place(what)
         self.bind = self.place.bind
         self.check_place = self.place.check
 
@@ -45,22 +45,10 @@ class LoopGuard(Guard):
         """End the call."""
 
 
-class LoopDriver(LoopTurns):
-    """The engine's driver. engine: set by whoever makes one of this."""
+class EngineTurns(LoopTurns):
+    """An engine's driver. engine: set by whoever makes one of this."""
 
     engine: Engine
-
-    def __init__(self, pump: Pump, transport: AsyncioTransport) -> None:
-        super().__init__(pump, transport)
-        self._burst = 1
-        self._granted_at = 0
-        self._find_attendant: Callable[[], Callable[[], None] | None] = lambda: None
-
-    def attended_by(self, find: Callable[[], Callable[[], None] | None]) -> None:
-        """find(): what to call behind each turn that brought anything, if it is still there."""
-        self._find_attendant = find
-
-    # The engine's face --------------------------------------------------------------------------
 
     def step(self, timeout_ms: int | None = None) -> Step:  # noqa: ARG002 - waiting is the loop's
         """One step of the pump, without a wait."""
@@ -73,6 +61,29 @@ class LoopDriver(LoopTurns):
 
     def wakeup(self) -> None:
         """Nobody waits inside the pump."""
+
+    def _step(self) -> bool:
+        engine, fed = self.engine, True
+        try:
+            fed = engine.step(0) is not Step.IDLE
+            engine.run_callbacks()
+        except Exception as error:  # noqa: BLE001 - the next call raises it
+            engine.keep_failure(error, "a turn of the event loop")
+        return fed
+
+
+class LoopDriver(EngineTurns):
+    """That of a consumer's."""
+
+    def __init__(self, pump: Pump, transport: AsyncioTransport) -> None:
+        super().__init__(pump, transport)
+        self._burst = 1
+        self._granted_at = 0
+        self._find_attendant: Callable[[], Callable[[], None] | None] = lambda: None
+
+    def attended_by(self, find: Callable[[], Callable[[], None] | None]) -> None:
+        """find(): what to call behind each turn that brought anything, if it is still there."""
+        self._find_attendant = find
 
     # Turns --------------------------------------------------------------------------------------
 
@@ -87,14 +98,8 @@ class LoopDriver(LoopTurns):
         super().close()
 
     def _step(self) -> bool:
-        engine, fed = self.engine, True
         self.stay()
-        try:
-            fed = engine.step(0) is not Step.IDLE
-            engine.run_callbacks()
-        except Exception as error:  # noqa: BLE001 - the next read raises it
-            engine.keep_failure(error, "a turn of the event loop")
-        return fed
+        return super()._step()
 
     def _attend(self) -> None:
         attend = self._find_attendant()
