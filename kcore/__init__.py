@@ -9,6 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kcore.admin.config import AdminConfig as AdminConfig
+    from kcore.admin.core import AdminCore as AdminCore
+    from kcore.clients.admin import Admin as Admin
+    from kcore.clients.async_admin import AsyncAdmin as AsyncAdmin
     from kcore.clients.async_consumer import AsyncConsumer as AsyncConsumer
     from kcore.clients.async_producer import AsyncProducer as AsyncProducer
     from kcore.clients.consumer import Consumer as Consumer
@@ -32,7 +36,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Admin": "kcore.clients.admin",
+    "AdminConfig": "kcore.admin.config",
+    "AdminCore": "kcore.admin.core",
     "ArrowBatch": "kcore.records.arrow",
+    "AsyncAdmin": "kcore.clients.async_admin",
     "AsyncConsumer": "kcore.clients.async_consumer",
     "AsyncProducer": "kcore.clients.async_producer",
     "Consumer": "kcore.clients.consumer",
@@ -54,7 +62,11 @@ _HOMES = {
 }
 
 __all__ = [
+    "Admin",
+    "AdminConfig",
+    "AdminCore",
     "ArrowBatch",
+    "AsyncAdmin",
     "AsyncConsumer",
     "AsyncProducer",
     "Consumer",

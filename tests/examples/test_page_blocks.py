@@ -217,6 +217,21 @@ def async_producer(code, broker):
     assert broker.end_offsets("flights") == [len(RECORDS) + 1001]
 
 
+def admin_topics_and_groups(code, broker):
+    commit(broker, "printers", 10)
+    told = Told()
+    run(code, broker, print=told)
+    assert told.calls == [(0, 10, len(RECORDS), 20, None)]
+    assert broker.topics()["trains"] == 6
+    assert committed(broker, "printers") == 0
+
+
+def admin_on_a_loop(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    assert told.calls == [(2, [])]
+
+
 def one_record(code, broker):
     told = Told()
     run(code, broker, print=told)
@@ -295,6 +310,7 @@ RUN = {
         readme_fixture,
         None,  # needs Spark
     ],
+    "docs/ADMIN.md": [admin_topics_and_groups, admin_on_a_loop],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
     "docs/ASYNC.md": [async_consumer, async_producer],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],

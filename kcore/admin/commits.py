@@ -1,0 +1,291 @@
+"""Offsets that groups have committed: listed, altered, reset, deleted; how far they are behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kcore.admin.asking import Ask, Outcome, Reply, Route
+from kcore.admin.core import Procedure
+from kcore.admin.groups import describe_groups, owners_of
+from kcore.admin.offsets import ask_offsets, by_topic
+from kcore.admin.rows import verdict
+from kcore.admin.values import OffsetSpec, PartitionLag
+from kcore.errors import BrokerResponseError, KafkaError, UnsupportedVersionError
+from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+
+_GROUPS_SINCE: Final = 8  # OffsetFetch of several groups (KIP-709, Kafka 3.0)
+_ALL_SINCE: Final = 2  # and of all that a group has
+_NAMES_UNTIL: Final = 9  # OffsetFetch and OffsetCommit go by topic ids behind that
+_EPOCH_SINCE: Final = 6  # OffsetCommit with leader epochs
+_READ_UNCOMMITTED: Final = 0
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+_Verdicts = dict[TopicPartition, type[KafkaError]]
+
+
+# Listing ------------------------------------------------------------------------------------------
+
+
+def _ask_committed(specs: Mapping[str, Sequence[TopicPartition] | None]) -> Ask:
+    def build(keys: list[str], version: int, _limit_ms: int) -> OffsetFetchRequest:
+        cls = OffsetFetchRequest
+        if version < _GROUPS_SINCE:
+            wanted = specs[keys[0]]
+            if wanted is None and version < _ALL_SINCE:
+                raise UnsupportedVersionError(
+                    f"listing the offsets of group {keys[0]}: this broker cannot list all"
+                )
+            return cls(group_id=keys[0], topics=_topics(cls.OffsetFetchRequestTopic, wanted))
+        return cls(
+            groups=[
+                cls.OffsetFetchRequestGroup(
+                    group_id=group, topics=_topics(cls.OffsetFetchRequestTopics, specs[group])
+                )
+                for group in keys
+            ]
+        )
+
+    def read(body: Any, version: int, keys: list[str]) -> Iterable[Reply]:
+        rows = [(keys[0], body)]
+        if version >= _GROUPS_SINCE:
+            rows = [(row.group_id, row) for row in body.groups]
+        for group, row in rows:
+            found: Offsets = {}
+            code = row.error_code
+            for topic in row.topics:
+                for part in topic.partitions:
+                    code = code or part.error_code
+                    found[TopicPartition(topic.name, part.partition_index)] = OffsetAndMetadata(
+                        part.committed_offset, part.metadata or "", part.committed_leader_epoch
+                    )
+            yield Reply(group, code, found)
+
+    return Ask(
+        ApiKey.OFFSET_FETCH,
+        tuple(specs),
+        "listing the offsets of group",
+        build,
+        read,
+        route=Route.COORDINATOR,
+        most=lambda version: None if version >= _GROUPS_SINCE else 1,
+        max_version=_NAMES_UNTIL,
+    )
+
+
+def _topics(kind: Any, partitions: Sequence[TopicPartition] | None) -> Any:
+    if partitions is None:
+        return None
+    return [
+        kind(name=topic, partition_indexes=[tp.partition for tp in tps])
+        for topic, tps in by_topic(partitions)
+    ]
+
+
+def list_group_offsets(
+    specs: Mapping[str, Sequence[TopicPartition] | None],
+) -> Procedure[dict[str, Offsets]]:
+    """{group: {partition: what is committed}}; None: of all partitions that have anything.
+
+    A partition that was named and has no commit has the offset -1.
+    """
+    (outcome,) = yield [_ask_committed(specs)]
+    return outcome.all_done()
+
+
+# Altering -----------------------------------------------------------------------------------------
+
+
+def _ask_commit(group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> Ask:
+    def build(keys: list[TopicPartition], version: int, _limit_ms: int) -> OffsetCommitRequest:
+        cls = OffsetCommitRequest
+        topics = []
+        for topic, tps in by_topic(keys):
+            parts = []
+            for tp in tps:
+                offset, metadata, epoch = offsets[tp]
+                part = cls.OffsetCommitRequestPartition(
+                    partition_index=tp.partition,
+                    committed_offset=offset,
+                    committed_metadata=metadata,
+                )
+                if version >= _EPOCH_SINCE:
+                    part.committed_leader_epoch = epoch
+                parts.append(part)
+            topics.append(cls.OffsetCommitRequestTopic(name=topic, partitions=parts))
+        return cls(group_id=group, generation_id_or_member_epoch=-1, member_id="", topics=topics)
+
+    def read(body: Any, _version: int, _keys: list[TopicPartition]) -> Iterable[Reply]:
+        for topic in body.topics:
+            for part in topic.partitions:
+                yield Reply(TopicPartition(topic.name, part.partition_index), part.error_code)
+
+    return Ask(
+        ApiKey.OFFSET_COMMIT,
+        tuple(offsets),
+        f"altering the offsets of group {group} in",
+        build,
+        read,
+        route=Route.COORDINATOR,
+        place=lambda _key: group,
+        max_version=_NAMES_UNTIL,
+        changes=True,
+    )
+
+
+def _verdicts(outcome: Outcome, keys: Iterable[TopicPartition], *, raise_errors: bool) -> _Verdicts:
+    """The class of each error; raised is what did not merely come out of an answer."""
+    told = all(isinstance(error, BrokerResponseError) for error in outcome.failed.values())
+    if outcome.failed and (raise_errors or not told):
+        raise outcome.error()
+    return {tp: verdict(outcome.failed.get(tp)) for tp in keys}
+
+
+def alter_group_offsets(
+    group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata], *, raise_errors: bool
+) -> Procedure[_Verdicts]:
+    """Commit for a group that has no members. {partition: the class of its error, or NoError}."""
+    (outcome,) = yield [_ask_commit(group, offsets)]
+    return _verdicts(outcome, offsets, raise_errors=raise_errors)
+
+
+# Resetting ----------------------------------------------------------------------------------------
+
+
+class Target(NamedTuple):
+    """Where to reset a partition to: the one that is not None.
+
+    offset: there. timestamp: a time (ms), or the number of an OffsetSpec. shift: so far from what
+    is committed.
+    """
+
+    offset: int | None = None
+    timestamp: int | None = None
+    shift: int | None = None
+
+
+def reset_group_offsets(
+    group: str, wanted: Mapping[TopicPartition, Target] | Target, *, raise_errors: bool
+) -> Procedure[dict[TopicPartition, dict[str, Any]]]:
+    """{partition: {"error": its class, or NoError, "offset": what was committed}}.
+
+    wanted: one for all: every partition of which the group has committed anything. Offsets are kept
+    between the beginning and the end of the partition; a time behind the last record is the end. A
+    shift of what has no commit counts from the beginning.
+    """
+    if isinstance(wanted, Target):
+        (every,) = yield [_ask_committed({group: None})]
+        targets: Mapping[TopicPartition, Target] = dict.fromkeys(every.all_done()[group], wanted)
+    else:
+        targets = wanted
+    timed = {tp: to.timestamp for tp, to in targets.items() if to.timestamp is not None}
+    what = f"resetting group {group}: finding the offset of"
+    asks = [
+        _ask_committed({group: tuple(targets)}),
+        ask_offsets(dict.fromkeys(targets, OffsetSpec.EARLIEST), _READ_UNCOMMITTED, what),
+        ask_offsets(dict.fromkeys(targets, OffsetSpec.LATEST), _READ_UNCOMMITTED, what),
+        ask_offsets(timed, _READ_UNCOMMITTED, what),
+    ]
+    outcomes = yield asks
+    committed, earliest, latest, found = (outcome.all_done() for outcome in outcomes)
+    offsets: Offsets = {}
+    for tp, to in targets.items():
+        before = committed[group].get(tp)
+        low, high = earliest[tp].offset, latest[tp].offset
+        if to.timestamp is not None:
+            at = found[tp].offset
+        elif to.shift is not None:
+            at = max(0, (low if before is None or before.offset < 0 else before.offset) + to.shift)
+        else:
+            assert to.offset is not None
+            at = to.offset
+        if at < 0 or at > high:
+            at = high
+        metadata = "" if before is None else before.metadata
+        offsets[tp] = OffsetAndMetadata(max(at, low), metadata)
+    (outcome,) = yield [_ask_commit(group, offsets)]
+    verdicts = _verdicts(outcome, targets, raise_errors=raise_errors)
+    return {tp: {"error": verdicts[tp], "offset": offsets[tp].offset} for tp in targets}
+
+
+# Deleting -----------------------------------------------------------------------------------------
+
+
+def delete_group_offsets(
+    group: str, partitions: Sequence[TopicPartition], *, raise_errors: bool
+) -> Procedure[_Verdicts]:
+    """{partition: the class of its error, or NoError}; what is wrong with the group is raised."""
+    refused: list[int] = []
+
+    def build(keys: list[TopicPartition], _version: int, _limit_ms: int) -> OffsetDeleteRequest:
+        cls = OffsetDeleteRequest
+        return cls(
+            group_id=group,
+            topics=[
+                cls.OffsetDeleteRequestTopic(
+                    name=topic,
+                    partitions=[
+                        cls.OffsetDeleteRequestPartition(partition_index=tp.partition) for tp in tps
+                    ],
+                )
+                for topic, tps in by_topic(keys)
+            ],
+        )
+
+    def read(body: Any, _version: int, keys: list[TopicPartition]) -> Iterable[Reply]:
+        if body.error_code:
+            refused.append(body.error_code)
+            for tp in keys:
+                yield Reply(tp, body.error_code)
+            return
+        for topic in body.topics:
+            for part in topic.partitions:
+                yield Reply(TopicPartition(topic.name, part.partition_index), part.error_code)
+
+    ask = Ask(
+        ApiKey.OFFSET_DELETE,
+        tuple(partitions),
+        f"deleting the offsets of group {group} in",
+        build,
+        read,
+        route=Route.COORDINATOR,
+        place=lambda _key: group,
+        changes=True,
+    )
+    (outcome,) = yield [ask]
+    if outcome.failed and refused:
+        raise outcome.error()
+    return _verdicts(outcome, partitions, raise_errors=raise_errors)
+
+
+# Lag ----------------------------------------------------------------------------------------------
+
+
+def lag(
+    group: str, partitions: Sequence[TopicPartition] | None, isolation_level: int
+) -> Procedure[dict[TopicPartition, PartitionLag]]:
+    """How far a group is behind, in these partitions or in all that it reads or has read."""
+    (committed,) = yield [_ask_committed({group: None})]
+    offsets = committed.all_done()[group]
+    described = yield from describe_groups([group], operations=False)
+    owners = owners_of(described[group])
+    if partitions is None:
+        partitions = sorted({*offsets, *owners})
+    (ends,) = yield [ask_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level)]
+    found = ends.all_done()
+    return {tp: _lag(offsets.get(tp), found[tp].offset, owners.get(tp, {})) for tp in partitions}
+
+
+def _lag(committed: OffsetAndMetadata | None, end: int, owner: Mapping[str, Any]) -> PartitionLag:
+    at = None if committed is None or committed.offset < 0 else committed.offset
+    return PartitionLag(
+        at,
+        end,
+        None if at is None else max(0, end - at),
+        owner.get("member_id"),
+        owner.get("client_id"),
+        owner.get("client_host"),
+        owner.get("group_instance_id"),
+    )

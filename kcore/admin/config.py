@@ -1,0 +1,34 @@
+"""Every option of an admin client, read once and checked.
+
+Names are kafka-python's; Java's dotted names are understood as well. Defaults are Java's where the
+two differ: reconnect_backoff_max_ms is 1000 (kafka-python: 30000), and a call takes at most
+default_api_timeout_ms, 60000 (kafka-python: request_timeout_ms).
+
+Source: AdminClientConfig.java of Kafka 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kcore.admin.options import TABLE
+from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
+
+
+class AdminConfig(ClientConfig):
+    """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
+
+    default_api_timeout_ms: how long a call may take that is given no `timeout_ms`.
+    """
+
+    default_api_timeout_ms: int = 60_000
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, object]) -> AdminConfig:
+        """Read a mapping of kafka-python's or Java's names.
+
+        KafkaConfigurationError: an unknown name (it carries the nearest known one), a value of the
+        wrong type or out of range, options that contradict each other, or one that this version
+        does not have yet.
+        """
+        return read_options(cls, TABLE, options, fill_in, contradictions)

@@ -1,0 +1,141 @@
+"""`AdminCore`: the sans-IO admin client. It composes links and questions, and holds no rule of its
+own.
+
+World in and out: `kcore.cluster.client.ClientCore`, docs/BOUNDARY.md. Application in: `begin`, with
+one of the procedures of `topics`, `cluster`, `groups`, `commits`, `offsets`, `configs` and
+`partitions`; `cancel`; `close`. An operation ends in OperationCompleted.
+
+A procedure is a generator: it yields questions that may be asked side by side, gets how they ended,
+and returns the operation's result, or raises its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+from kcore.admin.asking import Ask, Asking, Outcome
+from kcore.admin.config import AdminConfig
+from kcore.admin.places import Places
+from kcore.cluster.client import ClientCore
+from kcore.errors import DisconnectedError, IllegalStateError, KafkaError
+from kcore.structs import Rng
+from kcore.timers import NEVER
+
+CLOSED = "the admin client is closed"
+
+# Steps of a procedure in one turn: what has no end goes on in the next.
+_ROUNDS_MAX = 64
+
+T = TypeVar("T")
+Procedure = Generator[list[Ask], list[Outcome], T]
+
+
+class _Operation:
+    """A procedure on its way. over: it has ended, with `result` or `error`."""
+
+    def __init__(self, procedure: Procedure[Any], places: Places, deadline_ms: int) -> None:
+        self.over = False
+        self.result: Any = None
+        self.error: KafkaError | None = None
+        self._procedure = procedure
+        self._places = places
+        self._deadline_ms = deadline_ms
+        self._askings: list[Asking] = []
+        self._begun = False
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        first = min((asking.deadline() for asking in self._askings), default=NEVER)
+        return min(first, self._places.deadline())
+
+    def handle_tick(self, now_ms: int) -> None:
+        """Go on as far as that is possible now."""
+        if not self._begun:
+            self._begun = True
+            self._go_on(None)
+        for _ in range(_ROUNDS_MAX):
+            for asking in self._askings:
+                asking.handle_tick(now_ms)
+            found = self._places.handle_tick(now_ms)
+            if all(asking.over for asking in self._askings) and not self.over:
+                self._go_on([asking.outcome for asking in self._askings])
+                found = True
+            if self.over or not found:
+                return
+
+    def _go_on(self, outcomes: list[Outcome] | None) -> None:
+        try:
+            asks = self._procedure.send(outcomes)  # type: ignore[arg-type]
+        except StopIteration as end:
+            self.over, self.result = True, end.value
+        except KafkaError as error:
+            self.over, self.error = True, error
+        else:
+            self._askings = [Asking(ask, self._places, self._deadline_ms) for ask in asks]
+
+
+class AdminCore(ClientCore):
+    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back."""
+
+    def __init__(self, config: AdminConfig, rng: Rng, now_ms: int) -> None:
+        super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.config = config
+        self._rng = rng
+        self._operations: dict[int, _Operation] = {}
+        self._settle(now_ms)
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def deadline(self) -> int:
+        """When `handle_deadline` is due; NEVER if it is not."""
+        if self._closed:
+            return NEVER
+        # Nobody reads what a refresh of metadata brings: operations look up what they need.
+        first = min(self._links.deadline(), self._lookup.deadline())
+        for operation in self._operations.values():
+            first = min(first, operation.deadline())
+        return first
+
+    def _turn(self, now_ms: int) -> None:
+        self._lookup.handle_tick(now_ms)
+        for number, operation in [*self._operations.items()]:
+            operation.handle_tick(now_ms)
+            if operation.over:
+                del self._operations[number]
+                self._outbox.finish(number, operation.result, operation.error)
+
+    def _recover(self, now_ms: int) -> None:  # noqa: ARG002 - as all cores
+        """Whoever waited for an operation is who was struck: nothing is asked again."""
+        self._fail_all(DisconnectedError("interrupted"))
+
+    # -- operations --------------------------------------------------------------------------------
+
+    def begin(self, procedure: Procedure[Any], now_ms: int, timeout_ms: int) -> int:
+        """Begin an operation; it ends within `timeout_ms`. IllegalStateError: closed."""
+        if self._closed:
+            raise IllegalStateError(CLOSED)
+        number = self._outbox.begin()
+        deadline_ms = now_ms + timeout_ms
+        places = Places(self._links, self.config.refresh(), self._rng, deadline_ms, timeout_ms)
+        self._operations[number] = _Operation(procedure, places, deadline_ms)
+        self._settle(now_ms)
+        return number
+
+    def cancel(self, operation: int) -> None:
+        """Ask nothing more for an operation, and do not tell of its end. What was asked already is
+        carried out, or not.
+        """
+        self._operations.pop(operation, None)
+
+    def close(self, now_ms: int) -> None:
+        """Give up what is under way, end all links; ends in Closed."""
+        if self._closed:
+            return
+        self._fail_all(IllegalStateError(CLOSED))
+        self._end(now_ms)
+
+    def _fail_all(self, error: KafkaError) -> None:
+        operations, self._operations = self._operations, {}
+        for number in operations:
+            self._outbox.finish(number, None, error)

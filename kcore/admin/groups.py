@@ -1,0 +1,370 @@
+"""Groups: listed, described, deleted, and members taken out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kcore.admin.asking import Ask, Outcome, Reply, Route
+from kcore.admin.cluster import of_brokers
+from kcore.admin.core import Procedure
+from kcore.admin.rows import operations_of, row_of, verdict
+from kcore.admin.values import MemberToRemove
+from kcore.assignors.blobs import decode_assignment, decode_subscription
+from kcore.errors import (
+    BrokerResponseError,
+    FencedInstanceIdError,
+    GroupIdNotFoundError,
+    KafkaError,
+    ProtocolError,
+    UnknownMemberIdError,
+    UnsupportedVersionError,
+)
+from kcore.structs import TopicPartition
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+)
+
+_STATES_SINCE: Final = 4  # ListGroups with a filter of states (KIP-518, Kafka 2.6)
+_TYPES_SINCE: Final = 5  # and one of types (KIP-848, Kafka 3.8)
+_OPERATIONS_SINCE: Final = 3  # DescribeGroups with authorized operations
+_MEMBERS_SINCE: Final = 3  # LeaveGroup with a list of members (KIP-345, Kafka 2.4)
+_REASON_SINCE: Final = 5  # and with reasons (KIP-800)
+_DEAD: Final = "Dead"
+_CONSUMER: Final = "consumer"
+_MEMBER_HINT: Final[Mapping[int, str]] = {
+    ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member (any more)",
+}
+
+
+# Listing ------------------------------------------------------------------------------------------
+
+
+def list_groups(
+    brokers: Sequence[int] | None, states: Sequence[str], types: Sequence[str]
+) -> Procedure[list[dict[str, Any]]]:
+    """kafka-python's rows of the groups that these brokers coordinate, or all do."""
+
+    def build(_keys: list[int], version: int, _limit_ms: int) -> ListGroupsRequest:
+        request = ListGroupsRequest()
+        if states:
+            if version < _STATES_SINCE:
+                raise UnsupportedVersionError(
+                    "listing groups by state: this broker (before 2.6) cannot"
+                )
+            request.states_filter = list(states)
+        if types:
+            if version < _TYPES_SINCE:
+                raise UnsupportedVersionError(
+                    "listing groups by type: this broker (before 3.8) cannot"
+                )
+            request.types_filter = list(types)
+        return request
+
+    def read(body: Any, _version: int, keys: list[int]) -> Iterable[Reply]:
+        yield Reply(keys[0], body.error_code, [row_of(group) for group in body.groups])
+
+    def make(ids: tuple[int, ...]) -> Ask:
+        return Ask(
+            ApiKey.LIST_GROUPS, ids, "listing the groups of broker", build, read, route=Route.BROKER
+        )
+
+    _, outcome = yield from of_brokers(brokers, make)
+    # One that moves from a broker to another meanwhile is told by both.
+    rows = [row for found in outcome.all_done().values() for row in found]
+    return list({row["group_id"]: row for row in rows}.values())
+
+
+# Describing ---------------------------------------------------------------------------------------
+
+
+def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dict[str, Any]]:
+    """{group: kafka-python's row}; what is wrong with one is its "error".
+
+    The consumer protocol is asked first (KIP-848), the classic one for what it does not know.
+    """
+    (newer,) = yield [_ask_newer(groups, operations=operations)]
+    rest = [
+        group
+        for group, error in newer.failed.items()
+        if isinstance(error, (GroupIdNotFoundError, UnsupportedVersionError))
+    ]
+    (classic,) = yield [_ask_classic(rest, operations=operations)]
+    rows: dict[str, Any] = {}
+    for group in groups:
+        if group in newer.done:
+            rows[group] = _newer_row(newer.done[group])
+        elif group in classic.done:
+            rows[group] = _classic_row(classic.done[group])
+        else:
+            error = classic.failed.get(group) or newer.failed[group]
+            if not isinstance(error, BrokerResponseError):
+                raise _whole(error, rows)
+            rows[group] = _refused_row(group, error)
+    return rows
+
+
+def _whole(error: KafkaError, rows: dict[str, Any]) -> KafkaError:
+    error.done = dict(rows)
+    return error
+
+
+def _ask_newer(groups: Sequence[str], *, operations: bool) -> Ask:
+    return Ask(
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        tuple(dict.fromkeys(groups)),
+        "describing group",
+        lambda keys, _version, _limit_ms: ConsumerGroupDescribeRequest(
+            group_ids=keys, include_authorized_operations=operations
+        ),
+        _read_groups,
+        route=Route.COORDINATOR,
+    )
+
+
+def _ask_classic(groups: Sequence[str], *, operations: bool) -> Ask:
+    def build(keys: list[str], version: int, _limit_ms: int) -> DescribeGroupsRequest:
+        request = DescribeGroupsRequest(groups=keys)
+        request.include_authorized_operations = operations and version >= _OPERATIONS_SINCE
+        return request
+
+    return Ask(
+        ApiKey.DESCRIBE_GROUPS,
+        tuple(groups),
+        "describing group",
+        build,
+        _read_groups,
+        route=Route.COORDINATOR,
+    )
+
+
+def _read_groups(body: Any, _version: int, _keys: list[str]) -> Iterable[Reply]:
+    for group in body.groups:
+        yield Reply(group.group_id, group.error_code, group, group.error_message)
+
+
+def _refused_row(group: str, error: KafkaError) -> dict[str, Any]:
+    unknown = isinstance(error, GroupIdNotFoundError)
+    return {
+        "error": str(error),
+        "group_id": group,
+        "group_state": _DEAD if unknown else "Unknown",
+        "group_type": "Unknown",
+        "protocol_type": "",
+        "protocol_data": "",
+        "members": [],
+        "authorized_operations": None,
+    }
+
+
+def _classic_row(group: Any) -> dict[str, Any]:
+    if group.group_state == _DEAD and not group.members:
+        # Before v6 (KIP-1043) that is how a group is told that is not there.
+        words = f"describing group {group.group_id}: there is no such group"
+        return _refused_row(group.group_id, GroupIdNotFoundError(words))
+    known = group.protocol_type == _CONSUMER
+    return {
+        "error": None,
+        "group_id": group.group_id,
+        "group_state": group.group_state,
+        "group_type": "classic",
+        "protocol_type": group.protocol_type,
+        "protocol_data": group.protocol_data,
+        "members": [_classic_member(member, known=known) for member in group.members],
+        "authorized_operations": operations_of(group.authorized_operations),
+    }
+
+
+def _classic_member(member: Any, *, known: bool) -> dict[str, Any]:
+    row = row_of(member, "member_metadata", "member_assignment")
+    metadata: Any = bytes(member.member_metadata)
+    assignment: Any = bytes(member.member_assignment)
+    if known:
+        metadata = _subscription(metadata)
+        assignment = _assignment(assignment)
+    return row | {"member_metadata": metadata, "member_assignment": assignment}
+
+
+def _subscription(blob: bytes) -> Any:
+    """As kafka-python tells it; what cannot be read stays as it is."""
+    try:
+        found = decode_subscription(blob)
+    except ProtocolError:
+        return blob
+    return {
+        "topics": list(found.topics),
+        "user_data": found.userdata,
+        "owned_partitions": _by_topic(found.owned),
+        "generation_id": found.generation,
+        "rack_id": found.rack,
+    }
+
+
+def _assignment(blob: bytes) -> Any:
+    try:
+        found, userdata = decode_assignment(blob)
+    except ProtocolError:
+        return blob
+    return {"assigned_partitions": _by_topic(found), "user_data": userdata}
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
+    topics: dict[str, list[int]] = {}
+    for tp in partitions:
+        topics.setdefault(tp.topic, []).append(tp.partition)
+    return [{"topic": topic, "partitions": numbers} for topic, numbers in topics.items()]
+
+
+def _newer_row(group: Any) -> dict[str, Any]:
+    return {
+        "error": None,
+        "group_id": group.group_id,
+        "group_state": group.group_state,
+        "group_type": _CONSUMER,
+        "protocol_type": _CONSUMER,
+        "protocol_data": group.assignor_name,
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": [_newer_member(member) for member in group.members],
+        "authorized_operations": operations_of(group.authorized_operations),
+    }
+
+
+def _newer_member(member: Any) -> dict[str, Any]:
+    assigned = _named_partitions(member.assignment)
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "member_epoch": member.member_epoch,
+        "member_type": {0: "classic", 1: _CONSUMER}.get(member.member_type, "Unknown"),
+        "subscribed_topic_regex": member.subscribed_topic_regex,
+        "member_metadata": {
+            "topics": list(member.subscribed_topic_names),
+            "user_data": None,
+            "owned_partitions": assigned,
+            "generation_id": member.member_epoch,
+            "rack_id": member.rack_id,
+        },
+        "member_assignment": {"assigned_partitions": assigned, "user_data": None},
+        "target_assignment": {
+            "assigned_partitions": _named_partitions(member.target_assignment),
+            "user_data": None,
+        },
+    }
+
+
+def _named_partitions(assignment: Any) -> list[dict[str, Any]]:
+    return [
+        {"topic": entry.topic_name, "partitions": list(entry.partitions)}
+        for entry in assignment.topic_partitions
+    ]
+
+
+def owners_of(row: dict[str, Any]) -> dict[TopicPartition, dict[str, Any]]:
+    """{partition: the row of the member it is assigned to} of a described group."""
+    owners: dict[TopicPartition, dict[str, Any]] = {}
+    for member in row["members"]:
+        assignment = member["member_assignment"]
+        if isinstance(assignment, dict):
+            for entry in assignment["assigned_partitions"]:
+                for number in entry["partitions"]:
+                    owners[TopicPartition(entry["topic"], number)] = member
+    return owners
+
+
+# Deleting -----------------------------------------------------------------------------------------
+
+
+def delete_groups(groups: Sequence[str], *, raise_errors: bool) -> Procedure[Outcome]:
+    """Delete groups with their offsets."""
+
+    def read(body: Any, _version: int, _keys: list[str]) -> Iterable[Reply]:
+        for row in body.results:
+            yield Reply(row.group_id, row.error_code)
+
+    ask = Ask(
+        ApiKey.DELETE_GROUPS,
+        tuple(dict.fromkeys(groups)),
+        "deleting group",
+        lambda keys, _version, _limit_ms: DeleteGroupsRequest(groups_names=keys),
+        read,
+        route=Route.COORDINATOR,
+        changes=True,
+    )
+    (outcome,) = yield [ask]
+    if raise_errors:
+        outcome.all_done()
+    return outcome
+
+
+_Member = tuple[str, str | None]  # its id and its instance id
+
+
+def remove_group_members(
+    group: str, members: Sequence[MemberToRemove], *, raise_errors: bool
+) -> Procedure[dict[str, type[KafkaError]]]:
+    """{member id, or instance id of one that was named by it: the class of its error, or NoError}.
+
+    What is wrong with the whole group is raised.
+    """
+    wanted = {(member.member_id or "", member.group_instance_id): member for member in members}
+    ask = _ask_leave(group, {key: member.reason for key, member in wanted.items()})
+    (outcome,) = yield [ask]
+    whole = any(not _is_of_member(error) for error in outcome.failed.values())
+    if outcome.failed and (raise_errors or whole):
+        raise outcome.error()
+    return {key[0] or str(key[1]): verdict(outcome.failed.get(key)) for key in wanted}
+
+
+def _is_of_member(error: KafkaError) -> bool:
+    """Whether a coordinator says it of one member: of the group it would say another thing."""
+    return isinstance(error, (UnknownMemberIdError, FencedInstanceIdError))
+
+
+def _ask_leave(group: str, reasons: Mapping[_Member, str | None]) -> Ask:
+    def build(keys: list[_Member], version: int, _limit_ms: int) -> LeaveGroupRequest:
+        if version < _MEMBERS_SINCE:
+            member_id, instance_id = keys[0]
+            if instance_id is not None:
+                raise UnsupportedVersionError(
+                    "removing members by group_instance_id: this broker (before 2.4) cannot"
+                )
+            return LeaveGroupRequest(group_id=group, member_id=member_id)
+        cls = LeaveGroupRequest.MemberIdentity
+        members = [cls(member_id=key[0], group_instance_id=key[1]) for key in keys]
+        if version >= _REASON_SINCE:
+            for key, member in zip(keys, members, strict=True):
+                member.reason = reasons[key]
+        return LeaveGroupRequest(group_id=group, members=members)
+
+    def read(body: Any, version: int, keys: list[_Member]) -> Iterable[Reply]:
+        if body.error_code or version < _MEMBERS_SINCE:
+            for key in keys:
+                yield Reply(key, body.error_code)
+            return
+        for row in body.members:
+            # The coordinator may fill in the id of a member that was named by its instance id.
+            key = (row.member_id, row.group_instance_id)
+            yield Reply(key if key in reasons else ("", row.group_instance_id), row.error_code)
+
+    return Ask(
+        ApiKey.LEAVE_GROUP,
+        tuple(reasons),
+        f"removing from group {group} member",
+        build,
+        read,
+        route=Route.COORDINATOR,
+        place=lambda _key: group,
+        most=lambda version: None if version >= _MEMBERS_SINCE else 1,
+        changes=True,
+        hints=_MEMBER_HINT,
+        name=lambda key: repr(key[0] or key[1]),
+    )

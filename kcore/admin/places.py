@@ -1,0 +1,241 @@
+"""Where questions go: the nodes behind controller, brokers, groups and partitions, looked up for
+one operation.
+
+Nothing is kept from one operation to the next: an administrator asks now and then, mostly behind a
+change, and what was true before it is what leads astray. Within one, each place is looked up once,
+and again when its node is gone or says that it is not its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kcore.admin.asking import Ask, Asking, Reply, Route
+from kcore.cluster.links import Links
+from kcore.cluster.refresh import RefreshConfig, metadata_request
+from kcore.connection.backoff import exponential
+from kcore.connection.calls import COORDINATOR_KEY_BASE
+from kcore.errors import KafkaError
+from kcore.structs import Node, Rng, TopicPartition
+from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import FindCoordinatorRequest
+
+_GROUP = 0  # FindCoordinator's key type of a group
+_BATCH_VERSION = 4  # keys are asked in a list from here on (KIP-699)
+_MAX_PORT = 65_535
+_NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
+
+_Place = tuple[Route, Any]
+
+
+class Places:
+    """See the module's text. network: all links. timeout_ms: what the operation was given."""
+
+    def __init__(
+        self, network: Links, config: RefreshConfig, rng: Rng, deadline_ms: int, timeout_ms: float
+    ) -> None:
+        self.network = network
+        self.timeout_ms = timeout_ms
+        self._config = config
+        self._rng = rng
+        self._deadline_ms = deadline_ms
+        self._nodes: dict[_Place, int] = {}
+        self._wanted: dict[_Place, None] = {}
+        self._sought: dict[_Place, Asking] = {}
+        self._refused: dict[_Place, KafkaError] = {}
+
+    def backoff(self, attempts: int) -> int:
+        """How long to wait (ms) after so many attempts that failed."""
+        config = self._config
+        return exponential(
+            attempts, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
+        )
+
+    # -- what questions want to know ---------------------------------------------------------------
+
+    def find(self, route: Route, what: Any) -> int | None:
+        """The key of the node to ask; None: it is being looked up."""
+        place = _place(route, what)
+        node = self._nodes.get(place)
+        if node is None and place not in self._sought:
+            self._wanted[place] = None
+        return node
+
+    def is_sought(self, route: Route, what: Any) -> bool:
+        """Whether it is being looked up."""
+        place = _place(route, what)
+        return place in self._sought or place in self._wanted
+
+    def take_refusal(self, route: Route, what: Any) -> KafkaError | None:
+        """Why it cannot be found, once: the next question looks again."""
+        return self._refused.pop(_place(route, what), None)
+
+    def why(self, route: Route, what: Any) -> KafkaError | None:
+        """Why it was not found until now, if that is known."""
+        place = _place(route, what)
+        asking = self._sought.get(place)
+        return self._refused.get(place) if asking is None else asking.why(place[1])
+
+    def forget(self, route: Route, what: Any) -> None:
+        """It is to be looked up anew."""
+        self._nodes.pop(_place(route, what), None)
+
+    def learn(self, api: ApiKey, body: Any, now_ms: int) -> None:
+        """Take what an answer says of brokers, whoever asked for what."""
+        if api is not ApiKey.METADATA:
+            return
+        if body.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+            self.network.set_nodes([], now_ms)  # only the bootstrap is left (KIP-1102)
+        nodes = [
+            Node(broker.node_id, broker.host, broker.port, broker.rack)
+            for broker in body.brokers
+            if _is_usable(broker)
+        ]
+        if nodes:
+            self.network.set_nodes(nodes, now_ms)
+            self.network.release_bootstrap(now_ms)
+            known = {node.node_id for node in nodes}
+            for place in [place for place in self._nodes if place[0] is Route.BROKER]:
+                del self._nodes[place]
+            self._nodes |= {(Route.BROKER, node_id): node_id for node_id in known}
+            if body.controller_id in known:
+                self._nodes[Route.CONTROLLER, None] = body.controller_id
+
+    # -- looking up --------------------------------------------------------------------------------
+
+    def deadline(self) -> int:
+        """When `handle_tick` has something to do."""
+        if self._wanted:
+            return 0
+        return min((asking.deadline() for asking in self._sought.values()), default=NEVER)
+
+    def handle_tick(self, now_ms: int) -> bool:
+        """Look up what is wanted; True: something was found, or cannot be."""
+        wanted, self._wanted = self._wanted, {}
+        for route in dict.fromkeys(route for route, _ in wanted):
+            places = [place for place in wanted if place[0] is route]
+            asking = Asking(_lookup(route, [what for _, what in places]), self, self._deadline_ms)
+            self._sought |= dict.fromkeys(places, asking)
+        found = False
+        for asking in dict.fromkeys(self._sought.values()):
+            asking.handle_tick(now_ms)
+            if asking.over:
+                self._note(asking)
+                found = True
+        return found
+
+    def _note(self, asking: Asking) -> None:
+        for place in [place for place, by in self._sought.items() if by is asking]:
+            del self._sought[place]
+            route, what = place
+            if what in asking.outcome.failed:
+                self._refused[place] = asking.outcome.failed[what]
+                continue
+            found = asking.outcome.done[what]
+            if route is Route.COORDINATOR:
+                found = self.network.add_coordinator(*found)
+            self._nodes[place] = found
+
+
+def _place(route: Route, what: Any) -> _Place:
+    return route, (None if route is Route.CONTROLLER else what)
+
+
+def _is_usable(broker: Any) -> bool:
+    return bool(
+        0 <= broker.node_id <= _NODE_ID_MAX and broker.host and 0 < broker.port <= _MAX_PORT
+    )
+
+
+def _lookup(route: Route, keys: list[Any]) -> Ask:
+    if route is Route.COORDINATOR:
+        return Ask(
+            ApiKey.FIND_COORDINATOR,
+            tuple(keys),
+            "finding the coordinator of group",
+            _build_find,
+            _read_find,
+            most=lambda version: None if version >= _BATCH_VERSION else 1,
+        )
+    if route is Route.LEADER:
+        return Ask(
+            ApiKey.METADATA, tuple(keys), "finding the leader of", _build_leaders, _read_leaders
+        )
+    what = "finding broker" if route is Route.BROKER else "finding the controller"
+    read = _read_brokers if route is Route.BROKER else _read_controller
+    name = str if route is Route.BROKER else _nameless
+    return Ask(ApiKey.METADATA, tuple(keys), what, _build_brokers, read, name=name)
+
+
+def _nameless(_key: Any) -> str:
+    return "of the cluster"
+
+
+def _build_find(groups: list[str], version: int, _limit_ms: int) -> FindCoordinatorRequest:
+    if version >= _BATCH_VERSION:
+        return FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=groups)
+    return FindCoordinatorRequest(key=groups[0], key_type=_GROUP)
+
+
+def _read_find(body: Any, version: int, groups: list[str]) -> Iterable[Reply]:
+    rows = [(groups[0], body)]
+    if version >= _BATCH_VERSION:
+        rows = [(row.key, row) for row in body.coordinators]
+    for group, row in rows:
+        if row.error_code:
+            yield Reply(group, row.error_code, words=row.error_message)
+        elif _is_usable(row):
+            yield Reply(group, 0, (row.node_id, row.host, row.port))
+
+
+def _build_leaders(keys: list[TopicPartition], version: int, _limit_ms: int) -> Any:
+    return metadata_request({tp.topic for tp in keys}, version, allow_auto_create=False)
+
+
+def _read_leaders(body: Any, _version: int, keys: list[TopicPartition]) -> Iterable[Reply]:
+    topics = {topic.name: topic for topic in body.topics}
+    known = {broker.node_id for broker in body.brokers}
+    for tp in keys:
+        topic = topics.get(tp.topic)
+        code = body.error_code or (0 if topic is None else topic.error_code)
+        if code:
+            yield Reply(tp, code)
+            continue
+        parts = {} if topic is None else {part.partition_index: part for part in topic.partitions}
+        part = parts.get(tp.partition)
+        if part is None:
+            words = f"{tp.topic} has partitions 0 to {len(parts) - 1}" if parts else None
+            yield Reply(tp, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words=words)
+        elif part.leader_id not in known:
+            yield Reply(tp, ErrorCode.LEADER_NOT_AVAILABLE, words="no leader is elected")
+        else:
+            yield Reply(tp, 0, part.leader_id)
+
+
+def _build_brokers(_keys: list[Any], version: int, _limit_ms: int) -> Any:
+    return metadata_request(set(), version, allow_auto_create=False)
+
+
+def _read_brokers(body: Any, _version: int, keys: list[int]) -> Iterable[Reply]:
+    known = sorted(broker.node_id for broker in body.brokers)
+    for node_id in keys:
+        if body.error_code:
+            yield Reply(node_id, body.error_code)
+        elif node_id in known:
+            yield Reply(node_id, 0, node_id)
+        elif known:
+            words = f"the cluster has brokers {', '.join(map(str, known))}"
+            yield Reply(node_id, ErrorCode.BROKER_NOT_AVAILABLE, words=words)
+
+
+def _read_controller(body: Any, _version: int, _keys: list[None]) -> Iterable[Reply]:
+    known = {broker.node_id for broker in body.brokers}
+    if body.error_code:
+        yield Reply(None, body.error_code)
+    elif body.controller_id in known:
+        yield Reply(None, 0, body.controller_id)
+    else:
+        yield Reply(None, ErrorCode.NOT_CONTROLLER, words="the cluster names none now")

@@ -1,0 +1,58 @@
+"""How answers are told: as kafka-python's dictionaries."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from kcore.admin.values import AclOperation
+from kcore.errors import KafkaError, NoError
+from kcore.wire.message import ZERO_UUID, Struct
+
+_NOT_TOLD: Final = -2_147_483_648  # of authorized operations: nobody asked, or nobody decides
+
+
+def row_of(struct: Struct, *without: str) -> dict[str, Any]:
+    """The fields of a part of a message, parts of it too; topic ids as text, or None."""
+    row: dict[str, Any] = {}
+    for known in struct.FIELDS:
+        name = known[0]
+        if name in without:
+            continue
+        value = getattr(struct, name)
+        if known[1] == "uuid":
+            value = id_of(value)
+        elif isinstance(value, list):
+            value = [row_of(one) if isinstance(one, Struct) else one for one in value]
+        elif isinstance(value, Struct):
+            value = row_of(value)
+        row[name] = value
+    return row
+
+
+def id_of(raw: bytes) -> str | None:
+    """A topic id as text; None if there is none."""
+    return None if bytes(raw) == ZERO_UUID else str(UUID(bytes=bytes(raw)))
+
+
+def operations_of(bits: int) -> set[AclOperation] | None:
+    """What this principal may do; None if it was not told."""
+    if bits == _NOT_TOLD:
+        return None
+    return {one for one in AclOperation if bits & (1 << one)}
+
+
+def code_of(error: KafkaError) -> int:
+    """The error code of a broker; of what was found on this side that of the nearest error."""
+    return int(getattr(error, "errno", None) or _nearest(error))
+
+
+def _nearest(error: KafkaError) -> int:
+    from kcore.errors import KafkaTimeoutError, RequestTimedOutError  # noqa: PLC0415
+
+    return RequestTimedOutError.errno if isinstance(error, KafkaTimeoutError) else -1
+
+
+def verdict(error: KafkaError | None) -> type[KafkaError]:
+    """The class of what went wrong, or NoError."""
+    return NoError if error is None else type(error)

@@ -1,0 +1,261 @@
+"""What users of the admin client hold: what is to be made or changed, and what is told.
+
+Names, fields and numbers are kafka-python's; its own objects and aiokafka's are taken in their
+place. Numbers: the resource types, sources and operations of Kafka's protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum, StrEnum
+from typing import Any, Final, NamedTuple
+
+from kcore.errors import IllegalArgumentError
+from kcore.values import Value, field
+
+DEFAULT: Final = -1  # of partitions and replicas: as the cluster is set up
+
+
+class NewTopic(Value):
+    """A topic to be made. num_partitions, replication_factor: -1: the cluster's default.
+
+    replica_assignments: {partition: [broker ids]} in place of both. topic_configs: {name: value}.
+    """
+
+    name: str
+    num_partitions: int = DEFAULT
+    replication_factor: int = DEFAULT
+    replica_assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    topic_configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+class NewPartitions(Value):
+    """How many partitions a topic is to have. new_assignments: [[broker ids]] of those added."""
+
+    total_count: int
+    new_assignments: Sequence[Sequence[int]] | None = None
+
+
+class RecordsToDelete(Value):
+    """Records below this offset; -1: up to the high watermark."""
+
+    before_offset: int
+
+
+class MemberToRemove(Value):
+    """A member of a group, by the id that the coordinator gave it, or by its group_instance_id."""
+
+    member_id: str | None = None
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+class _Named(IntEnum):
+    """Numbers that may be given by their names, in either case."""
+
+    @classmethod
+    def of(cls, value: object) -> Any:
+        """What a number, a name or somebody else's enum stands for. IllegalArgumentError."""
+        known = ", ".join(one.name for one in cls)
+        try:
+            if isinstance(value, str):
+                return cls[value.strip().upper().replace("-", "_")]
+            return cls(value)  # type: ignore[arg-type]
+        except (KeyError, ValueError):
+            raise IllegalArgumentError(f"{cls.__name__} is one of {known}, not {value!r}") from None
+
+
+class OffsetSpec(_Named):
+    """An offset by what it is; the broker looks it up."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3  # of the record with the highest timestamp (KIP-734, Kafka 3.0)
+    EARLIEST_LOCAL = -4  # of tiered storage (KIP-405, Kafka 3.6)
+    LATEST_TIERED = -5  # likewise (KIP-1005, Kafka 3.9)
+
+
+class OffsetTimestamp(int):
+    """Ms since 1970, where a plain number would be an offset: the first record not before it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"OffsetTimestamp({int(self)})"
+
+
+class OffsetDuration(str):
+    """A duration (ISO 8601, "P1DT12H"): the first record not older than it is now."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"OffsetDuration({str(self)!r})"
+
+
+class OffsetShift(int):
+    """So many records on from what is committed, or back if it is negative."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"OffsetShift({int(self)})"
+
+
+class ConfigResourceType(_Named):
+    """What has a configuration."""
+
+    UNKNOWN = 0
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class AlterConfigOp(_Named):
+    """What to do to an entry (KIP-339). APPEND and SUBTRACT are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigFilterType(_Named):
+    """Which entries to tell: those that are not a default, that can be altered, or all."""
+
+    ALL = 0
+    DYNAMIC = 1
+    MODIFIED = 2
+    DEFAULT = 3
+    STATIC = 4
+
+
+class ConfigSourceType(_Named):
+    """Where a value comes from."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class ConfigType(_Named):
+    """What a value is."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ElectionType(_Named):
+    """Which replica is to lead: the first of its list, or any that there is, with what it has."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class AclOperation(_Named):
+    """What a principal may do (the numbers of kafka-python's ACLOperation)."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class ConfigResource:
+    """Whose configuration: a topic, a broker by its number as text, a group.
+
+    configs: to be told: names (None: all); to be altered: {name: value} or {name: (op, value)}.
+    """
+
+    def __init__(
+        self,
+        resource_type: ConfigResourceType | str | int,
+        name: str,
+        configs: Mapping[str, Any] | Sequence[str] | None = None,
+    ) -> None:
+        self.resource_type: ConfigResourceType = ConfigResourceType.of(resource_type)
+        self.name = name
+        self.configs = configs
+
+    def __repr__(self) -> str:
+        return f"ConfigResource({self.resource_type.name}, {self.name!r}, {self.configs!r})"
+
+
+class _Word(StrEnum):
+    """A word of the protocol that may be given by its name, or in another spelling."""
+
+    @classmethod
+    def of(cls, value: object) -> str:
+        """As brokers spell it. IllegalArgumentError."""
+        wanted = str(getattr(value, "value", value))
+        plain = wanted.replace("-", "").replace("_", "").lower()
+        for one in cls:
+            if one.value.lower() == plain:
+                return str(one.value)
+        known = ", ".join(one.value for one in cls)
+        raise IllegalArgumentError(f"{cls.__name__} is one of {known}, not {wanted!r}")
+
+
+class GroupState(_Word):
+    """States of groups (KIP-518, KIP-848)."""
+
+    UNKNOWN = "Unknown"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+
+
+class GroupType(_Word):
+    """Protocols of groups (KIP-848, KIP-932)."""
+
+    UNKNOWN = "Unknown"
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+
+
+class PartitionLag(NamedTuple):
+    """How far a group is behind in one partition, and who reads it.
+
+    committed: the next offset to read; None: nothing is committed. end: the end of the partition,
+    of what a consumer of this isolation level can read. lag: records between the two; None without
+    a commit. The rest: the member it is assigned to, None if it is to nobody.
+    """
+
+    committed: int | None
+    end: int
+    lag: int | None
+    member_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    group_instance_id: str | None = None
