@@ -451,14 +451,18 @@ class Admin:
         group_coordinator_id: int | None = None,  # noqa: ARG002 - kafka-python's; it is found
         timeout_ms: float | None = None,
         raise_errors: bool = False,
+        validate_only: bool = False,
     ) -> dict[TopicPartition, dict[str, Any]]:
         """Move what a group without members has committed. {partition: {"error": class, "offset"}}.
 
         offset_specs: {partition: where to}, or where to for all partitions that the group has
         committed: OffsetSpec or its name, OffsetTimestamp, OffsetDuration, OffsetShift, or an
-        offset. It is kept between the beginning and the end of the partition.
+        offset. It is kept between the beginning and the end of the partition. validate_only: tell
+        where to that is, and commit nothing.
         """
-        procedure = requests.reset_group_offsets(group_id, offset_specs, raise_errors=raise_errors)
+        procedure = requests.reset_group_offsets(
+            group_id, offset_specs, raise_errors=raise_errors, validate_only=validate_only
+        )
         found: dict[TopicPartition, dict[str, Any]] = self._run(procedure, timeout_ms)
         return found
 

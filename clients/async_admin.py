@@ -473,9 +473,12 @@ class AsyncAdmin:
         group_coordinator_id: int | None = None,  # noqa: ARG002 - kafka-python's; it is found
         timeout_ms: float | None = None,
         raise_errors: bool = False,
+        validate_only: bool = False,
     ) -> dict[TopicPartition, dict[str, Any]]:
         """See `Admin.reset_group_offsets`."""
-        procedure = requests.reset_group_offsets(group_id, offset_specs, raise_errors=raise_errors)
+        procedure = requests.reset_group_offsets(
+            group_id, offset_specs, raise_errors=raise_errors, validate_only=validate_only
+        )
         found: dict[TopicPartition, dict[str, Any]] = await self._run(procedure, timeout_ms)
         return found
 

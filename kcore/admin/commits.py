@@ -11,7 +11,7 @@ from kcore.admin.groups import describe_groups, owners_of
 from kcore.admin.offsets import ask_offsets, by_topic
 from kcore.admin.rows import verdict
 from kcore.admin.values import OffsetSpec, PartitionLag
-from kcore.errors import BrokerResponseError, KafkaError, UnsupportedVersionError
+from kcore.errors import BrokerResponseError, KafkaError, NoError, UnsupportedVersionError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
@@ -167,9 +167,15 @@ class Target(NamedTuple):
 
 
 def reset_group_offsets(
-    group: str, wanted: Mapping[TopicPartition, Target] | Target, *, raise_errors: bool
+    group: str,
+    wanted: Mapping[TopicPartition, Target] | Target,
+    *,
+    raise_errors: bool,
+    validate_only: bool = False,
 ) -> Procedure[dict[TopicPartition, dict[str, Any]]]:
     """{partition: {"error": its class, or NoError, "offset": what was committed}}.
+
+    validate_only: nothing is; "offset" is what would have been.
 
     wanted: one for all: every partition of which the group has committed anything. Offsets are kept
     between the beginning and the end of the partition; a time behind the last record is the end. A
@@ -205,6 +211,8 @@ def reset_group_offsets(
             at = high
         metadata = "" if before is None else before.metadata
         offsets[tp] = OffsetAndMetadata(max(at, low), metadata)
+    if validate_only:
+        return {tp: {"error": NoError, "offset": offsets[tp].offset} for tp in targets}
     (outcome,) = yield [_ask_commit(group, offsets)]
     verdicts = _verdicts(outcome, targets, raise_errors=raise_errors)
     return {tp: {"error": verdicts[tp], "offset": offsets[tp].offset} for tp in targets}

@@ -1,0 +1,162 @@
+"""`kcore groups` and `kcore lag`: the groups of a cluster, who is in them, and how far behind.
+
+What changes a group is said first and done only when it is asked for with `--execute`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kcore.cli.endings import DONE, REFUSED, RefusalError
+from kcore.cli.tables import show, table
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore import Admin
+    from kcore.admin import PartitionLag
+
+_NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class GroupsOptions:
+    """What was asked for. groups: none: all, listed. settings: of Admin."""
+
+    bootstrap: str
+    groups: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LagOptions:
+    """What was asked for. topics: none: all that the group reads. most: what a partition may be
+    behind; None: whatever it is.
+    """
+
+    bootstrap: str
+    groups: tuple[str, ...]
+    topics: tuple[str, ...] = ()
+    most: int | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def open_admin(bootstrap: str, settings: Mapping[str, object]) -> Admin:
+    """An admin client that knows a broker."""
+    from kcore import Admin  # noqa: PLC0415 (it loads the compiled core: not for --help)
+
+    options = {"bootstrap_servers": bootstrap.split(","), "client_id": "kcore-groups"}
+    return Admin(**(options | dict(settings)))
+
+
+# Groups -----------------------------------------------------------------------------------------
+
+
+def groups(options: GroupsOptions) -> int:
+    """Print a table of all groups, or one of the members of each that is named."""
+    with open_admin(options.bootstrap, options.settings) as admin:
+        if options.groups:
+            described = admin.describe_groups(options.groups)
+            for name in options.groups:
+                _check(described[name])
+            show(*(part for name in options.groups for part in _described(described[name])))
+        else:
+            show(_listed(admin, options))
+    return DONE
+
+
+def _listed(admin: Admin, options: GroupsOptions) -> object:
+    rows = admin.list_groups(
+        states_filter=options.states or None, types_filter=options.types or None
+    )
+    found = table("group", "type", "protocol", "state")
+    for row in sorted(rows, key=lambda row: str(row["group_id"])):
+        words = (row["group_type"], row["protocol_type"], row["group_state"])
+        found.add_row(row["group_id"], *(word or _NOTHING for word in words))
+    return found
+
+
+def _described(row: Mapping[str, Any]) -> Iterable[object]:
+    assignor = f", {row['protocol_data']}" if row["protocol_data"] else ""
+    count = len(row["members"])
+    yield (
+        f"{row['group_id']}: {row['group_state']}, {row['group_type']}{assignor}, "
+        f"{count or 'no'} member{'s' * (count != 1)}"
+    )
+    if count:
+        members = table("member", "client", "host", "instance", "partitions")
+        for member in sorted(row["members"], key=lambda member: str(member["client_id"])):
+            members.add_row(
+                member["member_id"],
+                member["client_id"],
+                member["client_host"],
+                member["group_instance_id"] or _NOTHING,
+                _partitions(member["member_assignment"]),
+            )
+        yield members
+
+
+def _partitions(assignment: Any) -> str:
+    """`orders 0-3,7; other 1`; groups of other protocols have bytes that only they understand."""
+    if not isinstance(assignment, dict):
+        return f"{len(assignment)} bytes" if assignment else _NOTHING
+    parts = sorted(assignment["assigned_partitions"], key=lambda part: str(part["topic"]))
+    said = "; ".join(f"{part['topic']} {ranges(part['partitions'])}" for part in parts)
+    return said or _NOTHING
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-3,7` of 0, 1, 2, 3 and 7."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    if row["error"] is not None:
+        raise RefusalError(str(row["error"]))
+
+
+# Lag --------------------------------------------------------------------------------------------
+
+
+def lag(options: LagOptions) -> int:
+    """Print how far each group is behind. Status REFUSED if a partition is further than it may."""
+    late = False
+    with open_admin(options.bootstrap, options.settings) as admin:
+        for name in options.groups:
+            _check(admin.describe_groups([name])[name])
+            found = _chosen(admin.lag(name), options.topics)
+            show(*_lags(name, found))
+            late |= options.most is not None and any(
+                one.lag is None or one.lag > options.most for one in found.values()
+            )
+    return REFUSED if late else DONE
+
+
+def _chosen(
+    found: Mapping[TopicPartition, PartitionLag], topics: Sequence[str]
+) -> dict[TopicPartition, PartitionLag]:
+    return {tp: one for tp, one in sorted(found.items()) if not topics or tp.topic in topics}
+
+
+def _lags(name: str, found: Mapping[TopicPartition, PartitionLag]) -> Iterable[object]:
+    behind = sum(one.lag or 0 for one in found.values())
+    unknown = sum(one.lag is None for one in found.values())
+    text = f"{name}: {behind} behind in {len(found)} partition{'s' * (len(found) != 1)}"
+    yield text + (f", {unknown} of them without a commit" if unknown else "")
+    if found:
+        rows = table("topic", right=("partition", "committed", "end", "lag"))
+        rows.add_column("member", overflow="fold")
+        for tp, one in found.items():
+            numbers = (_NOTHING if number is None else str(number) for number in one[:3])
+            who = f"{one.client_id} at {one.client_host}" if one.member_id else _NOTHING
+            rows.add_row(tp.topic, str(tp.partition), *numbers, who)
+        yield rows

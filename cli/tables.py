@@ -1,0 +1,28 @@
+"""Tables of the command line: on a terminal as wide as that is, elsewhere a row is a line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from kcore.cli.endings import output
+
+_WIDE: Final = 1_000
+
+
+def table(*left: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty one: columns of text, then columns of numbers."""
+    made = Table(box=None, pad_edge=False)
+    for column in left:
+        made.add_column(column, overflow="fold")
+    for column in right:
+        made.add_column(column, justify="right", overflow="fold")
+    return made
+
+
+def show(*parts: object) -> None:
+    """Print tables and lines. RefusalError: there is no standard output."""
+    width = None if output().isatty() else _WIDE
+    Console(width=width, highlight=False, markup=False).print(*parts, sep="\n")
