@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rich.console import Console
 
 from kcore.cli.endings import DONE, RefusalError
-from kcore.cli.tables import show, table
+from kcore.cli.tables import Page, table
 from kcore.errors import KafkaTimeoutError
 from kcore.structs import TopicPartition
 
@@ -63,6 +63,7 @@ class Figures(NamedTuple):
 
 def bench(options: BenchOptions) -> int:
     """Measure, and print a table. Raises KafkaError, RefusalError."""
+    page = Page()
     console = Console(file=sys.stderr, highlight=False)
     with _brokers(options) as bootstrap, _topic(options, bootstrap) as target:
         found: dict[str, list[Figures]] = {}
@@ -71,7 +72,7 @@ def bench(options: BenchOptions) -> int:
                 for name, way in target.ways().items():
                     found.setdefault(name, []).append(_measured(way))
         where = bootstrap if options.bootstrap else "an embedded broker in a process of its own"
-        show(f"{target.title} at {where}", _table(found))
+        page.show(f"{target.title} at {where}", _table(found))
     return DONE
 
 
@@ -105,7 +106,8 @@ def _brokers(options: BenchOptions) -> Iterator[str]:
         yield options.bootstrap
         return
     line = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as broker:  # noqa: S603 - our own
+    serving = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own
+    with serving as broker:
         assert broker.stdout is not None
         try:
             said = broker.stdout.readline()

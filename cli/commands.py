@@ -24,6 +24,8 @@ BOOTSTRAP = click.option(
     show_envvar=True,
     help="Brokers to begin with.",
 )
+CODECS = click.Choice(["gzip", "snappy", "lz4", "zstd"])
+_CODECS_HELP = "gzip, snappy, lz4 or zstd."
 
 
 def _settings(client: str) -> Callable[[_Verb], _Verb]:
@@ -82,6 +84,15 @@ def _start(_context: click.Context, _parameter: click.Parameter, text: str) -> s
             raise click.BadParameter(f"{text!r}: {wrong}") from wrong
     why = f"{text!r} is neither earliest, latest nor an offset, nor as by_duration:PT1H30M"
     raise click.BadParameter(why)
+
+
+def _reset(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    if text is None or (text[:1] in {"+", "-"} and _is_number(text[1:])):
+        return text
+    try:
+        return _start(_context, _parameter, text)
+    except click.BadParameter as wrong:
+        raise click.BadParameter(f"{wrong.message}, +N or -N") from wrong
 
 
 class Verbs(click.Group):
@@ -197,10 +208,7 @@ def _header(text: str) -> tuple[str, bytes]:
     "--keep-partitions", is_flag=True, help="Each record into the partition that its JSON names."
 )
 @click.option("-Z", "--null", "empty_is_null", is_flag=True, help="An empty key or value is null.")
-@click.option(
-    "-z", "--compression", type=click.Choice(["gzip", "snappy", "lz4", "zstd"]), metavar="CODEC",
-    help="gzip, snappy, lz4 or zstd.",
-)  # fmt: skip
+@click.option("-z", "--compression", type=CODECS, metavar="CODEC", help=_CODECS_HELP)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of what was written.")
 @_settings("Producer")
 def produce(
@@ -246,6 +254,98 @@ def topics(
             lambda: list_topics(bootstrap, names, settings, offsets=offsets, internal=internal)
         )
     )
+
+
+@kcore.command()
+@click.argument("groups", nargs=-1, metavar="[GROUP]...")
+@BOOTSTRAP
+@click.option("--state", "states", multiple=True, metavar="STATE", help="Stable, Empty, ...")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="classic, consumer, ...")
+@click.option("--delete", is_flag=True, help="Delete these groups, which have no members.")
+@click.option(
+    "--reset-to",
+    "where",
+    metavar="earliest|latest|by_duration:PT1H|+N|-N|OFFSET",
+    callback=_reset,
+    help="Say where these groups, which have no members, would go on; +N and -N: from where they "
+    "are, by_duration: with the records of that time, in ISO 8601.",
+)
+@click.option(
+    "-t", "--topic", "topics", multiple=True, metavar="TOPIC",
+    help="To be reset, repeatable; or what the group has committed for.",
+)  # fmt: skip
+@click.option("--execute", is_flag=True, help="With --reset-to: do it.")
+@_settings("Admin")
+def groups(*, delete: bool, execute: bool, **given: Any) -> None:
+    """List groups; or the members of each GROUP, and what they read."""
+    from kcore.cli import groups as verb  # noqa: PLC0415
+
+    options = verb.GroupsOptions(**given)
+    if options.groups and (options.states or options.types):
+        raise click.UsageError("--state and --type are for a list: without GROUP")
+    if (delete or options.where) and not options.groups:
+        raise click.UsageError("--delete and --reset-to take the groups that they are for: GROUP")
+    if delete and options.where:
+        raise click.UsageError("--delete or --reset-to, not both")
+    if (execute or options.topics) and not options.where:
+        raise click.UsageError("--execute and --topic go with --reset-to")
+    run = verb.delete if delete else verb.groups
+    if options.where:
+        sys.exit(endings.run(lambda: verb.reset(options, execute=execute)))
+    sys.exit(endings.run(lambda: run(options)))
+
+
+@kcore.command()
+@click.argument("groups", nargs=-1, metavar="GROUP...", required=True)
+@BOOTSTRAP
+@click.option(
+    "-t", "--topic", "topics", multiple=True, metavar="TOPIC", help="Only this one, repeatable."
+)
+@click.option(
+    "--max", "most", type=click.IntRange(min=0), metavar="RECORDS",
+    help="Exit code 1 if a partition is further behind, or nothing is committed for it.",
+)  # fmt: skip
+@_settings("Admin")
+def lag(**given: Any) -> None:
+    """Print how far each GROUP is behind, and who reads what."""
+    from kcore.cli import groups as verb  # noqa: PLC0415
+
+    sys.exit(endings.run(lambda: verb.lag(verb.LagOptions(**given))))
+
+
+@kcore.command()
+@click.option(
+    "-b",
+    "--bootstrap",
+    metavar="HOST:PORT[,...]",
+    envvar="KCORE_BOOTSTRAP",
+    show_envvar=True,
+    help="Your brokers, instead of an embedded one in a process of its own.",
+)
+@click.option("-t", "--topic", metavar="TOPIC", help="Read this one of yours; nothing is written.")
+@click.option(
+    "-n", "--records", type=click.IntRange(min=1), default=1_000_000, show_default=True,
+    help="As many, or what the topic has.",
+)  # fmt: skip
+@click.option(
+    "-s", "--size", "value_bytes", type=click.IntRange(1, 1_000_000), default=100,
+    show_default=True, help="Bytes of a value.",
+)  # fmt: skip
+@click.option("-p", "--partitions", type=click.IntRange(1, 10_000), default=4, show_default=True)
+@click.option("-z", "--compression", type=CODECS, metavar="CODEC", help=_CODECS_HELP)
+@click.option("-r", "--rounds", type=click.IntRange(1, 1_000), default=3, show_default=True)
+@_settings("Consumer and kcore.Producer")
+def bench(**given: Any) -> None:
+    """Measure how fast kcore writes to brokers and reads from them, here.
+
+    A topic is made for it, and deleted again.
+    """
+    from kcore.cli.bench import BenchOptions  # noqa: PLC0415
+    from kcore.cli.bench import bench as run_bench  # noqa: PLC0415
+
+    if given["topic"] is not None and given["bootstrap"] is None:
+        raise click.UsageError("--topic is of your brokers: --bootstrap says which")
+    sys.exit(endings.run(lambda: run_bench(BenchOptions(**given))))
 
 
 def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:

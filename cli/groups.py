@@ -1,7 +1,4 @@
-"""`kcore groups` and `kcore lag`: the groups of a cluster, who is in them, and how far behind.
-
-What changes a group is said first and done only when it is asked for with `--execute`.
-"""
+"""`kcore groups` and `kcore lag`: the groups of a cluster, who is in them, and how far behind."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kcore.cli.endings import DONE, REFUSED, RefusalError
-from kcore.cli.tables import show, table
+from kcore.cli.tables import Page, table
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -22,12 +19,16 @@ _NOTHING = "-"
 
 @dataclass(frozen=True)
 class GroupsOptions:
-    """What was asked for. groups: none: all, listed. settings: of Admin."""
+    """What was asked for. groups: none: all, listed. where: they are to be reset to; topics: only
+    there. settings: of Admin.
+    """
 
     bootstrap: str
     groups: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    where: str | None = None
+    topics: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -57,14 +58,22 @@ def open_admin(bootstrap: str, settings: Mapping[str, object]) -> Admin:
 
 def groups(options: GroupsOptions) -> int:
     """Print a table of all groups, or one of the members of each that is named."""
+    page = Page()
     with open_admin(options.bootstrap, options.settings) as admin:
         if options.groups:
             described = admin.describe_groups(options.groups)
             for name in options.groups:
                 _check(described[name])
-            show(*(part for name in options.groups for part in _described(described[name])))
+            page.show(*(part for name in options.groups for part in _described(described[name])))
         else:
-            show(_listed(admin, options))
+            page.show(_listed(admin, options))
+    return DONE
+
+
+def delete(options: GroupsOptions) -> int:
+    """Delete the groups that are named. RefusalError, when all were tried: one could not be."""
+    with open_admin(options.bootstrap, options.settings) as admin:
+        admin.delete_groups(options.groups, raise_errors=True)
     return DONE
 
 
@@ -124,17 +133,61 @@ def _check(row: Mapping[str, Any]) -> None:
         raise RefusalError(str(row["error"]))
 
 
+# Resetting --------------------------------------------------------------------------------------
+
+
+def reset(options: GroupsOptions, *, execute: bool) -> int:
+    """Print where each group is and where it goes on, and have it go on there if `execute`."""
+    page = Page()
+    with open_admin(options.bootstrap, options.settings) as admin:
+        spec = _spec(str(options.where))
+        for name in options.groups:
+            _check(admin.describe_groups([name])[name])
+            specs = spec if not options.topics else dict.fromkeys(_all_of(admin, options), spec)
+            before = admin.list_group_offsets([name])[name]
+            found = admin.reset_group_offsets(
+                name, specs, raise_errors=True, validate_only=not execute
+            )
+            rows = table("topic", right=("partition", "committed", "reset to"))
+            for tp, row in sorted(found.items()):
+                was = str(before[tp].offset) if tp in before else _NOTHING
+                rows.add_row(tp.topic, str(tp.partition), was, str(row["offset"]))
+            page.show(
+                f"{name}: {'reset' if execute else 'nothing is reset without --execute'}", rows
+            )
+    return DONE
+
+
+def _spec(text: str) -> object:
+    from kcore.admin import OffsetDuration, OffsetShift  # noqa: PLC0415
+
+    if text[0] in "+-":
+        return OffsetShift(int(text))
+    if text.isdecimal():
+        return int(text)
+    _, is_duration, duration = text.partition(":")
+    return OffsetDuration(duration) if is_duration else text
+
+
+def _all_of(admin: Admin, options: GroupsOptions) -> Iterable[TopicPartition]:
+    from kcore.admin.topics import partitions_of  # noqa: PLC0415
+
+    for topic, numbers in partitions_of(admin.describe_topics(options.topics)).items():
+        for number in numbers:
+            yield TopicPartition(topic, number)
+
+
 # Lag --------------------------------------------------------------------------------------------
 
 
 def lag(options: LagOptions) -> int:
     """Print how far each group is behind. Status REFUSED if a partition is further than it may."""
-    late = False
+    page, late = Page(), False
     with open_admin(options.bootstrap, options.settings) as admin:
         for name in options.groups:
             _check(admin.describe_groups([name])[name])
             found = _chosen(admin.lag(name), options.topics)
-            show(*_lags(name, found))
+            page.show(*_lags(name, found))
             late |= options.most is not None and any(
                 one.lag is None or one.lag > options.most for one in found.values()
             )

@@ -22,7 +22,15 @@ def table(*left: str, right: tuple[str, ...] = ()) -> Table:
     return made
 
 
-def show(*parts: object) -> None:
-    """Print tables and lines. RefusalError: there is no standard output."""
-    width = None if output().isatty() else _WIDE
-    Console(width=width, highlight=False, markup=False).print(*parts, sep="\n")
+class Page:
+    """Where tables and lines are printed. RefusalError when it is made, before anybody is asked for
+    anything: there is no standard output.
+    """
+
+    def __init__(self) -> None:
+        width = None if output().isatty() else _WIDE
+        self._console = Console(width=width, highlight=False, markup=False)
+
+    def show(self, *parts: object) -> None:
+        """Print these, each on lines of its own."""
+        self._console.print(*parts, sep="\n")

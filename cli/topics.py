@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
-from kcore.cli.endings import DONE, RefusalError, output
+from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.tables import Page, table
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from rich.console import JustifyMethod
+    from rich.table import Table
 
     from kcore import Consumer
-
-_WIDE: Final = 1_000
 
 
 def list_topics(
@@ -30,8 +26,7 @@ def list_topics(
     """Print a table of these topics (all if none is named). Raises KafkaError, RefusalError."""
     from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
-    # A pipe or a file has no width: a row is a line there, however long names are.
-    width = None if output().isatty() else _WIDE
+    page = Page()
     options = {"bootstrap_servers": bootstrap.split(","), "client_id": "kcore-topics"}
     with Consumer(**(options | dict(settings))) as consumer:
         known = consumer.topics()
@@ -39,28 +34,19 @@ def list_topics(
         if missing:
             raise RefusalError(f"there is no topic {missing[0]!r} at {bootstrap}")
         chosen = sorted(names or (name for name in known if internal or not name.startswith("__")))
-        table = _offsets(consumer, chosen) if offsets else _partitions(consumer, chosen)
-        Console(width=width).print(table)
+        page.show(_offsets(consumer, chosen) if offsets else _partitions(consumer, chosen))
     return DONE
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        justify: JustifyMethod = "left" if column == "topic" else "right"
-        table.add_column(column, justify=justify, overflow="fold")
-    return table
-
-
 def _partitions(consumer: Consumer, topics: Iterable[str]) -> Table:
-    table = _table("topic", "partitions")
+    found = table("topic", right=("partitions",))
     for topic in topics:
-        table.add_row(topic, str(len(consumer.partitions_for_topic(topic) or ())))
-    return table
+        found.add_row(topic, str(len(consumer.partitions_for_topic(topic) or ())))
+    return found
 
 
 def _offsets(consumer: Consumer, topics: Iterable[str]) -> Table:
-    table = _table("topic", "partition", "first", "end", "between")
+    found = table("topic", right=("partition", "first", "end", "between"))
     partitions = [
         TopicPartition(topic, number)
         for topic in topics
@@ -69,5 +55,5 @@ def _offsets(consumer: Consumer, topics: Iterable[str]) -> Table:
     first, end = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     for tp in partitions:
         numbers = (tp.partition, first[tp], end[tp], end[tp] - first[tp])
-        table.add_row(tp.topic, *map(str, numbers))
-    return table
+        found.add_row(tp.topic, *map(str, numbers))
+    return found

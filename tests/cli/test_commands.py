@@ -41,6 +41,23 @@ from kcore.cli.commands import kcore
         ("produce t -b h:1 -z bz2", "'bz2' is not one of"),
         ("produce t -b h:1 -X compression_type=lz4", "compression_type is given by -z"),
         ("produce t -b h:1 -X acks=7", "acks"),
+        ("groups", "--bootstrap"),
+        ("groups g -b h:1 --state Stable", "without GROUP"),
+        ("groups -b h:1 --delete", "take the groups that they are for"),
+        ("groups -b h:1 --reset-to latest", "take the groups that they are for"),
+        ("groups g -b h:1 --reset-to latest --delete", "not both"),
+        ("groups g -b h:1 --execute", "go with --reset-to"),
+        ("groups g -b h:1 -t t", "go with --reset-to"),
+        ("groups g -b h:1 --reset-to yesterday", "+N or -N"),
+        ("groups g -b h:1 --reset-to by_duration:-PT1H", "a negative duration"),
+        ("groups g -b h:1 --reset-to +", "+N or -N"),
+        ("groups -b h:1 -X group_id=g", "group_id"),
+        ("lag -b h:1", "Missing argument 'GROUP...'"),
+        ("lag g", "--bootstrap"),
+        ("lag g -b h:1 --max -1", "--max"),
+        ("bench -t t", "--bootstrap says which"),
+        ("bench -n 0", "--records"),
+        ("bench -s 0", "--size"),
         ("topics", "--bootstrap"),
         ("demo --topic t", "go together"),
         ("demo --bootstrap h:1", "go together"),
@@ -54,7 +71,9 @@ def test_misuse_is_exit_2(line, said):
     assert said in done.output
 
 
-@pytest.mark.parametrize("verb", ["", "consume", "produce", "topics", "demo"])
+@pytest.mark.parametrize(
+    "verb", ["", "consume", "produce", "groups", "lag", "topics", "bench", "demo"]
+)
 def test_help(verb):
     done = CliRunner().invoke(kcore, [*verb.split(), "--help"])
     assert done.exit_code == 0

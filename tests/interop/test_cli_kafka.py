@@ -1,4 +1,4 @@
-"""`kcore consume`, `produce` and `topics` against a real Kafka, as a shell runs them."""
+"""`kcore consume`, `produce`, `groups`, `lag`, `topics` on a real Kafka, as a shell runs them."""
 
 import json
 import signal
@@ -68,6 +68,29 @@ def test_a_group_goes_on_where_it_stopped(kafka, topic, names):
     assert sorted(printed) == [f"{part}/{offset}" for part in range(2) for offset in range(5)]
     assert len(first.stdout.split()) == 4
     assert third.stdout == ""
+
+
+def test_how_far_a_group_is_behind_and_where_it_is_put(kafka, topic, names):
+    member = ("-b", kafka.bootstrap, "-g", names.group, "--from", "earliest")
+    run("consume", topic, *member, "--exit")
+    where = ("-b", kafka.bootstrap)
+    run("produce", topic, *where, "-p", "1", input="a\nb\nc\n")
+    said = run("lag", names.group, *where).stdout.splitlines()
+    assert said[0] == f"{names.group}: 3 behind in 2 partitions"
+    assert [row.split()[1:] for row in said[2:]] == [
+        ["0", "5", "5", "0", "-"],
+        ["1", "5", "8", "3", "-"],
+    ]
+    done = run("groups", names.group, *where, "--reset-to", "-1", "-t", topic, "--execute")
+    assert done.returncode == 0, done.stderr
+    offsets = kafka.group_offsets(names.group, topic)
+    assert offsets == {0: 4, 1: 4}
+    listed = run("groups", *where).stdout
+    assert [names.group, "classic", "Empty"] in [
+        [row.split()[0], row.split()[1], row.split()[-1]] for row in listed.splitlines()
+    ]
+    assert run("groups", names.group, *where, "--delete").returncode == 0
+    assert names.group not in run("groups", *where).stdout
 
 
 def test_the_reader_of_a_pipe_may_go(kafka, topic):

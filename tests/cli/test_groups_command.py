@@ -1,0 +1,187 @@
+"""`kcore groups` and `kcore lag` over an embedded broker, with groups of both protocols."""
+
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner
+
+from kcore import Admin, Consumer, OffsetAndMetadata, TopicPartition
+from kcore.cli.commands import kcore
+from kcore.cli.groups import ranges
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def run(broker, *line):
+    return CliRunner().invoke(kcore, [*line, "-b", broker.bootstrap])
+
+
+@pytest.fixture
+def broker(kcore_broker):
+    kcore_broker.create_topic("t", 2)
+    for number in range(2):
+        kcore_broker.produce("t", [(None, b"v")] * 10, partition=number)
+    with Consumer(bootstrap_servers=kcore_broker.bootstrap, group_id="gone") as consumer:
+        consumer.assign([T0])
+        consumer.commit({T0: OffsetAndMetadata(4, "", -1)})
+    return kcore_broker
+
+
+@contextmanager
+def member(broker, group, **more):
+    options = {"auto_offset_reset": "earliest", "client_id": "reader", **more}
+    with Consumer("t", bootstrap_servers=broker.bootstrap, group_id=group, **options) as consumer:
+        while not consumer.assignment():
+            consumer.poll(100)
+        while any(consumer.position(tp) < 10 for tp in (T0, T1)):
+            consumer.poll(100)
+        consumer.commit()
+        yield consumer
+
+
+def committed(broker, group):
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        found = admin.list_group_offsets([group])[group]
+        return {tp: one.offset for tp, one in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"), [((), ""), ((3,), "3"), ((2, 0, 1), "0-2"), ((0, 1, 3, 7, 8), "0-1,3,7-8")]
+)
+def test_ranges(numbers, said):
+    assert ranges(numbers) == said
+
+
+def test_all_groups(broker):
+    with member(broker, "old"), member(broker, "new", group_protocol="consumer"):
+        rows = [row.split() for row in run(broker, "groups").stdout.splitlines()]
+        stable = [
+            row.split() for row in run(broker, "groups", "--state", "stable").stdout.splitlines()
+        ]
+        newer = [
+            row.split() for row in run(broker, "groups", "--type", "consumer").stdout.splitlines()
+        ]
+    head = ["group", "type", "protocol", "state"]
+    old = ["old", "classic", "consumer", "Stable"]
+    new = ["new", "consumer", "consumer", "Stable"]
+    assert rows == [head, ["gone", "classic", "-", "Empty"], new, old]
+    assert stable == [head, new, old]
+    assert newer == [head, new]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_members_of_a_group(broker, protocol):
+    with member(broker, "g", group_protocol=protocol, group_instance_id="one"):
+        done = run(broker, "groups", "g", "gone")
+    assert done.exit_code == 0, done.output
+    first, head, row, last = done.stdout.splitlines()
+    assert first.startswith(f"g: Stable, {protocol}, ")
+    assert first.endswith(", 1 member")
+    assert head.split() == ["member", "client", "host", "instance", "partitions"]
+    assert row.split()[1:] == ["reader", "/127.0.0.1", "one", "t", "0-1"]
+    assert last == "gone: Empty, classic, no members"
+
+
+@pytest.mark.parametrize(
+    "line", [("groups", "nosuch"), ("lag", "nosuch"), ("groups", "nosuch", "--delete"),
+             ("groups", "nosuch", "--reset-to", "earliest", "--execute")],
+)  # fmt: skip
+def test_a_group_that_is_not_there(broker, line):
+    done = run(broker, *line)
+    assert done.exit_code == 1
+    assert "GROUP_ID_NOT_FOUND" in done.stderr
+    assert "nosuch" in done.stderr
+
+
+def test_a_group_is_deleted_when_its_members_have_gone(broker):
+    with member(broker, "g"):
+        done = run(broker, "groups", "g", "gone", "--delete")
+        assert done.exit_code == 1
+        assert "NonEmptyGroupError" in done.stderr
+    done = run(broker, "groups", "g", "--delete")
+    assert (done.exit_code, done.output) == (0, "")
+    assert run(broker, "groups").stdout.split() == ["group", "type", "protocol", "state"]
+
+
+def test_lag(broker):
+    with member(broker, "g"):
+        broker.produce("t", [(None, b"v")] * 3, partition=1)
+        done = run(broker, "lag", "g", "gone", "--max", "6")
+    assert done.exit_code == 0, done.output
+    rows = [row.split() for row in done.stdout.splitlines()]
+    assert rows == [
+        ["g:", "3", "behind", "in", "2", "partitions"],
+        ["topic", "partition", "committed", "end", "lag", "member"],
+        ["t", "0", "10", "10", "0", "reader", "at", "/127.0.0.1"],
+        ["t", "1", "10", "13", "3", "reader", "at", "/127.0.0.1"],
+        ["gone:", "6", "behind", "in", "1", "partition"],
+        ["topic", "partition", "committed", "end", "lag", "member"],
+        ["t", "0", "4", "10", "6", "-"],
+    ]
+
+
+def test_lag_that_is_too_much_is_the_exit_code(broker):
+    done = run(broker, "lag", "gone", "--max", "5")
+    assert done.exit_code == 1
+    assert done.stderr == ""
+    assert "gone: 6 behind" in done.stdout
+    assert run(broker, "lag", "gone", "--max", "5", "--topic", "other").exit_code == 0
+
+
+def test_a_partition_without_a_commit_is_too_late_for_any_bound(broker):
+    options = {"auto_offset_reset": "latest", "enable_auto_commit": False}
+    with Consumer("t", bootstrap_servers=broker.bootstrap, group_id="g", **options) as consumer:
+        while not consumer.assignment():
+            consumer.poll(100)
+        done = run(broker, "lag", "g", "--max", "1000")
+    assert done.exit_code == 1
+    assert "g: 0 behind in 2 partitions, 2 of them without a commit" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "to"),
+    [
+        ("earliest", 0),
+        ("latest", 10),
+        ("7", 7),
+        ("99", 10),
+        ("-3", 1),
+        ("+2", 6),
+        ("by_duration:PT1H", 0),
+    ],
+)
+def test_reset(broker, where, to):
+    line = ("groups", "gone", f"--reset-to={where}")
+    done = run(broker, *line)
+    assert done.exit_code == 0, done.output
+    said, _, row = done.stdout.splitlines()
+    assert said == "gone: nothing is reset without --execute"
+    assert row.split() == ["t", "0", "4", str(to)]
+    assert committed(broker, "gone") == {T0: 4}
+    done = run(broker, *line, "--execute")
+    assert done.exit_code == 0, done.output
+    said, _, row = done.stdout.splitlines()
+    assert said == "gone: reset"
+    assert row.split() == ["t", "0", "4", str(to)]
+    assert committed(broker, "gone") == {T0: to}
+
+
+def test_topics_that_are_named_are_reset_with_all_their_partitions(broker):
+    done = run(broker, "groups", "gone", "--reset-to", "latest", "-t", "t", "--execute")
+    assert done.exit_code == 0, done.output
+    assert [row.split() for row in done.stdout.splitlines()[2:]] == [
+        ["t", "0", "4", "10"],
+        ["t", "1", "-", "10"],
+    ]
+    assert committed(broker, "gone") == {T0: 10, T1: 10}
+    done = run(broker, "groups", "gone", "--reset-to", "latest", "-t", "nosuch", "--execute")
+    assert done.exit_code == 1
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in done.stderr
+
+
+def test_a_group_with_members_is_not_reset(broker):
+    with member(broker, "g"):
+        done = run(broker, "groups", "g", "--reset-to", "earliest", "--execute")
+        assert done.exit_code == 1
+        assert "UnknownMemberIdError" in done.stderr
+        assert committed(broker, "g") == {T0: 10, T1: 10}
