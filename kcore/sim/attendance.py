@@ -72,7 +72,7 @@ class Attendance:
         self._turned_ms: dict[str, int] = {}  # when they last became classic ones
         self._max_poll_ms = plan.max_poll_interval_ms
         self._leave_ms = _LEAVE_MS + _TRIPS * plan.latency_ms[1]
-        self._ids: dict[Member, set[str]] = {}  # those that it has used
+        self._ids: dict[Member, set[str]] = {}  # those that it was given, or has used
         self._polled_ms: dict[Member, int] = {}  # or joined
         self._left: dict[Member, int] = {}  # closed, and not looked for any more: when
 
@@ -133,6 +133,8 @@ class Attendance:
         member: Any = wire.client
         self._turn(request.group_id)
         joins = isinstance(answer, JoinGroupResponse)
+        if isinstance(answer, JoinGroupResponse) and answer.member_id and member in self._ids:
+            self._ids[member].add(answer.member_id)
         if isinstance(answer, ConsumerGroupHeartbeatResponse):
             joins = not request.member_epoch
         if joins and member in self._polled_ms:
@@ -196,10 +198,13 @@ class Attendance:
 
 
 def _counts(group: AnyGroup, member_id: str) -> bool:
-    """Whether it is a member that could leave: one whose join waits for others is not told so yet,
-    and of the consumer protocol's members some are away and keep their place (KIP-848).
+    """Whether it is a member that could leave, or an id that the next generation waits for: one
+    whose join waits for others is not told so yet, and of the consumer protocol's members some are
+    away and keep their place (KIP-848).
     """
     if isinstance(group, Group):
+        if member_id in group.pending_join:
+            return True
         classic = group.members.get(member_id)
         return classic is not None and classic.join is None and classic.sync is None
     known = group.members.get(member_id)

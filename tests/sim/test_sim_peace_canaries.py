@@ -16,6 +16,7 @@ from kcore.group.commits import CommitOperation, Committer
 from kcore.group.consumer_heartbeat import ConsumerHeartbeats
 from kcore.group.context import Timer
 from kcore.group.heartbeat import Heartbeats
+from kcore.group.leaving import Leaving
 from kcore.group.rebalance import Preparation, Rebalance
 from kcore.group.reconciliation import Reconciliation
 from kcore.sim import Fault, Rule
@@ -26,6 +27,7 @@ STICKY = {"assignors": (("sticky",),)}
 BY_EPOCHS = {"consumer_share": 1.0}
 BOTH = {"consumer_share": 0.5}
 RESTLESS = BY_EPOCHS | {"topics": 3, "members": 5, "faults": {Fault.RESUBSCRIBE: 500}}
+BRIEF = {"faults": {Fault.JOIN: 300, Fault.LEAVE: 300}, "session_timeout_ms": 20_000}
 IDLE = {
     "append_every_ms": 60_000,
     "auto_commit_share": 0.0,
@@ -78,6 +80,11 @@ def lose_heart(patch):
 
 def go_without_a_word(patch):
     patch.setattr(Closing, "_send_leave", lambda self, now_ms: False)
+
+
+def go_before_the_id_comes(patch):
+    """A coordinator has handed out an id, and nobody is there to give it back."""
+    patch.setattr(Leaving, "join_written", lambda self, sent: False)
 
 
 def stay_without_polling(patch):
@@ -188,6 +195,7 @@ BUGS = [
     (go_without_a_word, Rule.LEAVES, (Fault.LEAVE,), {}),
     (go_without_a_word, Rule.LEAVES, (Fault.LEAVE,), BY_EPOCHS),
     (go_without_a_word, Rule.LEAVES, (Fault.LEAVE,), BOTH),
+    (go_before_the_id_comes, Rule.LEAVES, (), BRIEF),
     (stay_without_polling, Rule.LEAVES, (Fault.SLOW,), {}),
     (stay_in_a_consumer_group_without_polling, Rule.LEAVES, (Fault.SLOW,), BY_EPOCHS),
     (stay_in_a_consumer_group_without_polling, Rule.LEAVES, (Fault.SLOW,), BOTH),
