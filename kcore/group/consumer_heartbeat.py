@@ -103,6 +103,7 @@ class ConsumerHeartbeats:
         self._interval_ms = 0  # not told yet
         self._taken_in = False  # the coordinator may count our member id in, from before
         self._leaves = 0  # last heartbeats on their way
+        self._seeking = 0  # those that wait for a coordinator
         self._on_left: Callable[[int], None] | None = None
         self._failures = 0
         self._rejoins = 0  # in a row, each of which was refused
@@ -424,14 +425,31 @@ class ConsumerHeartbeats:
         del fresh_link  # nothing here is held by the coordinator
         if self._membership.named:
             self._ctx.emit(GroupLeft(reason))
-            if self._coordinator.key is not None:
-                self._send_leave(now_ms)
+            self._membership.leave_sent()
+            build = self._leaving()
+            if self._coordinator.usable(now_ms):
+                self._send_leave(build, now_ms)
+            else:
+                self._seek(build)
         self._on_left = done
-        return bool(self._leaves)
+        return bool(self._leaves or self._seeking)
 
-    def _send_leave(self, now_ms: int) -> None:
+    def _seek(self, build: Build) -> None:
+        """One look-up, as one request."""
+
+        def then(found: bool, at_ms: int) -> None:
+            self._seeking -= 1
+            if found:
+                self._send_leave(build, at_ms)
+            else:
+                self._membership.left()
+            self._look(at_ms)
+
+        self._seeking += 1
+        self._coordinator.seek(then)
+
+    def _send_leave(self, build: Build, now_ms: int) -> None:
         membership = self._membership
-        membership.leave_sent()
 
         def answered(answer: Answer, at_ms: int) -> None:
             # Whatever it says, the coordinator's session timeout does the rest.
@@ -442,11 +460,11 @@ class ConsumerHeartbeats:
             self._look(at_ms)
 
         self._leaves += 1
-        self._coordinator.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, self._leaving(), answered, now_ms)
+        self._coordinator.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, build, answered, now_ms)
 
     def _look(self, now_ms: int) -> None:
         """Nothing may be left to wait for."""
-        if self._on_left is not None and not self._leaves:
+        if self._on_left is not None and not self._leaves and not self._seeking:
             on_left, self._on_left = self._on_left, None
             on_left(now_ms)
 

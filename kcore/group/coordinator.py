@@ -61,12 +61,14 @@ class Coordinator:
         self._worked = False  # the coordinator found last did what it was asked
         self._attempts = 0  # look-ups in a row that led to no coordinator that works
         self._finds = 0  # tells answers from the coordinator before this one apart
+        self._seekers: list[Callable[[bool, int], None]] = []
 
     def handle_tick(self, now_ms: int, *, wanted: bool) -> None:
         """Notice a connection that is gone; look up if someone wants it and the backoff is over."""
         ctx = self._ctx
+        wanted = wanted or bool(self._seekers)
         if self.key is not None:
-            if wanted and ctx.network.reach(self.key, now_ms) in (Reach.BACKOFF, Reach.UNKNOWN):
+            if wanted and not self.usable(now_ms):
                 self.lost("its connection is gone", now_ms)
             else:
                 return
@@ -78,10 +80,25 @@ class Coordinator:
 
     def deadline(self, *, wanted: bool) -> int:
         """When `handle_tick` has something to do."""
-        if self.key is not None or self._looking or not wanted:
+        if self.key is not None or self._looking or not (wanted or self._seekers):
             return NEVER
         timers = self._ctx.timers
         return timers.at(Timer.LOOKUP) if timers.armed(Timer.LOOKUP) else 0
+
+    def usable(self, now_ms: int) -> bool:
+        """Whether it is known, and there is a connection or may be one now."""
+        return self.key is not None and (
+            self._ctx.network.reach(self.key, now_ms) not in (Reach.BACKOFF, Reach.UNKNOWN)
+        )
+
+    def seek(self, then: Callable[[bool, int], None]) -> None:
+        """Look for one that is usable; `then(found, now_ms)` follows: False if a look-up fails."""
+        self._seekers.append(then)
+
+    def _tell_seekers(self, now_ms: int, *, found: bool) -> None:
+        seekers, self._seekers = self._seekers, []
+        for then in seekers:
+            then(found, now_ms)
 
     def works(self) -> None:
         """The coordinator did what it was asked: the next loss starts over without backoff."""
@@ -184,6 +201,8 @@ class Coordinator:
         self._finds += 1
         self._ctx.emit(CoordinatorFound(*found))
         self._on_found(now_ms)
+        if self.usable(now_ms):  # else it is lost in the next tick, and looked for again
+            self._tell_seekers(now_ms, found=True)
 
     def _read(self, answer: Answer) -> _Found:
         """The coordinator in an answer; raises the error in it, or Unexpected if it cannot be
@@ -210,6 +229,7 @@ class Coordinator:
         if passing(error):
             self._ctx.cluster.request_update()  # K3: another broker may be the one to ask
         self._on_failed(error, now_ms)
+        self._tell_seekers(now_ms, found=False)
 
     def _wait(self, now_ms: int) -> None:
         self._ctx.timers.set(Timer.LOOKUP, now_ms + self._ctx.backoff(self._attempts))

@@ -54,6 +54,7 @@ class Leaving:
         self._reason = ""
         self._unnamed = 0  # JoinGroups on their way whose answers bring an id
         self._open = 0  # LeaveGroups on their way
+        self._seeking = 0  # those that wait for a coordinator
         self._done: Callable[[int], None] | None = None
 
     def __call__(
@@ -66,9 +67,11 @@ class Leaving:
         member_id = self._membership.generation.member_id
         if self._membership.state is not MemberState.UNJOINED and member_id:
             self._ctx.emit(GroupLeft(reason))
-        if self._static or self._coordinator.key is None:
+        if self._static:
             return False
-        if member_id:
+        if member_id and not self._coordinator.usable(now_ms):
+            self._seek(member_id)
+        elif member_id:
             if fresh_link:
                 self._coordinator.reconnect(now_ms)
             self._tell(member_id, now_ms)
@@ -81,7 +84,7 @@ class Leaving:
 
     @property
     def _waits(self) -> bool:
-        return self._open > 0 or self._unnamed > 0
+        return self._open > 0 or self._unnamed > 0 or self._seeking > 0
 
     def _tell(self, member_id: str, now_ms: int) -> None:
         reason = self._reason
@@ -100,6 +103,18 @@ class Leaving:
 
         self._open += 1
         self._coordinator.ask(ApiKey.LEAVE_GROUP, build, answered, now_ms)
+
+    def _seek(self, member_id: str) -> None:
+        """One look-up, as one request (E1)."""
+
+        def then(found: bool, at_ms: int) -> None:
+            self._seeking -= 1
+            if found:
+                self._tell(member_id, at_ms)
+            self._look(at_ms)
+
+        self._seeking += 1
+        self._coordinator.seek(then)
 
     def _look(self, now_ms: int) -> None:
         """Nothing may be left to wait for."""

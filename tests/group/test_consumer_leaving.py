@@ -41,6 +41,22 @@ def test_n6_close_behind_unsubscribe_waits_for_what_that_has_to_say() -> None:
     assert world.member.closed
 
 
+@pytest.mark.parametrize("found", [True, False])
+def test_n6_close_while_the_coordinator_is_looked_for(found: bool) -> None:
+    world = stable()
+    world.next_beat()
+    world.refuse(E.NOT_COORDINATOR)
+    world.member.close(world.now, world.now + 5_000, autocommit=False)
+    world.settle()
+    assert not world.member.closed
+    error = E.NONE if found else E.COORDINATOR_NOT_AVAILABLE
+    world.answer(ApiKey.FIND_COORDINATOR, error)
+    if found:
+        assert world.request(BEAT).body.member_epoch == -1
+        world.answer(BEAT)
+    assert world.member.closed
+
+
 @pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("i", -2)])
 def test_n6_unsubscribe(instance_id: str | None, epoch: int) -> None:
     world = stable(group_instance_id=instance_id, await_acknowledgement=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from group_asks import T10, auto, commit, fetch, stable
-from group_world import MEMBER, World, start
+from group_world import KEY, MEMBER, World, start
 
 from kcore.errors import (
     Cancelled,
@@ -285,6 +285,75 @@ def test_a_join_that_was_struck_while_it_was_written_holds_nothing_up() -> None:
     world.network.send = send  # type: ignore[method-assign]
     world.member.recover(world.now)
     world.run(1_000)
+    world.join("t1-0")
+    world.poll()
+    assert world.member.stable
+
+
+# Who goes while its coordinator is looked for -----------------------------------------------------
+
+
+def looking() -> World:
+    """A member whose coordinator has moved; the look-up is on its way."""
+    world = stable()
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, ErrorCode.NOT_COORDINATOR)
+    assert world.member.state is MemberState.STABLE
+    assert world.open(ApiKey.FIND_COORDINATOR)
+    return world
+
+
+def test_close_tells_the_coordinator_that_is_being_looked_for() -> None:
+    world = looking()
+    close(world)
+    assert not world.member.closed
+    world.find()
+    assert left(world) == [MEMBER]
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+
+
+def test_close_looks_for_its_coordinator_once() -> None:
+    world = looking()
+    close(world)
+    world.answer(ApiKey.FIND_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert world.member.closed
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+
+
+def test_close_waits_for_no_coordinator_behind_its_deadline() -> None:
+    world = looking()
+    close(world, 2_000)
+    world.run(1_999)
+    assert not world.member.closed
+    world.run(1)
+    assert world.member.closed
+
+
+def test_close_of_who_has_lost_its_link_makes_another() -> None:
+    world = stable()
+    world.network.break_link(KEY, DisconnectedError("gone"))
+    world.network.backoff_until[KEY] = world.now + 200
+    close(world)
+    world.find()  # the same one, and it is not to be tried yet
+    assert not world.member.closed
+    world.run(300)
+    world.find()
+    assert left(world) == [MEMBER]
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+
+
+def test_unsubscribed_while_its_coordinator_is_looked_for_it_leaves_before_it_comes_again() -> None:
+    world = looking()
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    world.subscribe("t1")
+    world.poll()
+    world.find()
+    assert left(world) == [MEMBER]
+    world.answer(ApiKey.LEAVE_GROUP)
+    world.poll()
     world.join("t1-0")
     world.poll()
     assert world.member.stable
