@@ -90,6 +90,13 @@ class CoreLoop:
             self._forget(wire)
             self._tell_node(wire, "closed by the client")
 
+    def cut(self, core: Any) -> None:
+        """All connections of a core end, and both sides are told; it may make others."""
+        for wire in [wire for wire in self._by_node.values() if wire.core is core]:
+            self._forget(wire)
+            self._tell_node(wire, "cut")
+            self._tell_client(wire, "cut")
+
     def call(self, function: Callable[[int], _R]) -> _R:
         """Run `function(now_ms)` on the cluster, and what follows from it."""
         result = function(self.now_ms)
@@ -192,12 +199,13 @@ class CoreLoop:
             self._inputs.append(lambda: wire.node.handle_sent(wire.number, self.now_ms))
         elif isinstance(action, Disconnect):
             self._forget(wire)
-            self._inputs.append(
-                lambda: wire.core.handle_closed(wire.link, "closed by the peer", self.now_ms)
-            )
+            self._tell_client(wire, "closed by the peer")
 
     def _tell_node(self, wire: _Wire, why: str) -> None:
         self._inputs.append(lambda: wire.node.handle_closed(wire.number, why, self.now_ms))
+
+    def _tell_client(self, wire: _Wire, why: str) -> None:
+        self._inputs.append(lambda: wire.core.handle_closed(wire.link, why, self.now_ms))
 
     def _forget(self, wire: _Wire) -> None:
         self._by_client.pop((id(wire.core), wire.link), None)

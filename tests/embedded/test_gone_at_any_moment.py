@@ -129,12 +129,8 @@ def unsubscribe_and_come_again(world):
 GOES = [close, unsubscribe, unsubscribe_and_close, unsubscribe_and_come_again]
 
 
-@pytest.mark.parametrize(
-    "first", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, STRIDE))]
-)
-@pytest.mark.parametrize("go", GOES)
-@pytest.mark.parametrize("how", HOW)
-def test_nothing_is_left_of_who_goes(how, go, first):
+def at_moments(how, first):
+    """(moment, a world that has come to it) for every fourth."""
     last = sum(1 for _ in World(how).moments())
     assert 20 < last < MOMENTS_MAX
     for moment in range(first, last, STRIDE):
@@ -142,8 +138,37 @@ def test_nothing_is_left_of_who_goes(how, go, first):
         for number, _ in enumerate(world.moments()):
             if number == moment:
                 break
+        yield moment, world
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, STRIDE))]
+)
+@pytest.mark.parametrize("go", GOES)
+@pytest.mark.parametrize("how", HOW)
+def test_nothing_is_left_of_who_goes(how, go, first):
+    for moment, world in at_moments(how, first):
         go(world)
         try:
             world.judge()
         except AssertionError as error:
-            raise AssertionError(f"moment {moment} of {last}: {error}") from error
+            raise AssertionError(f"moment {moment}: {error}") from error
+
+
+@pytest.mark.parametrize("go", [close, unsubscribe])
+@pytest.mark.parametrize("how", HOW)
+def test_nothing_is_left_of_who_goes_when_its_links_are_lost(how, go):
+    """Who has heard its id: else there is none to leave under, and the session has to end."""
+    gone = 0
+    for moment, world in at_moments(how, 0):
+        if not world.comes.group_metadata().member_id:
+            continue
+        gone += 1
+        world.loop.cut(world.comes)
+        world.loop.run()
+        go(world)
+        try:
+            world.judge()
+        except AssertionError as error:
+            raise AssertionError(f"moment {moment}: {error}") from error
+    assert gone > 5
