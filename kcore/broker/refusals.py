@@ -20,7 +20,7 @@ _MEANING: Final = {
     "group_id": "name",
     "transactional_id": "name",
     "resource_name": "name",
-    "member_id": "name",
+    "member_id": "member",
     "index": "number",
     "partition": "number",
     "partition_index": "number",
