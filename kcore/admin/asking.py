@@ -307,7 +307,7 @@ class Asking:
             self._unknown[key] = self._unknown.get(key, 0) + 1
             retriable = self._unknown[key] < self.ask.patience
         else:
-            retriable = kind.retriable
+            retriable = kind.retriable or code == ErrorCode.REBOOTSTRAP_REQUIRED
         if self.ask.changes and code in _IN_DOUBT:
             self._doubtful.add(key)
         error = kind(self._words(reply))

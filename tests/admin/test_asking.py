@@ -1,0 +1,567 @@
+"""Questions on their way: who is asked, what is tried again, what is not, and until when."""
+
+import pytest
+from scripted import CUT, SILENT
+from scripted_admin import admin_world
+
+from kcore import errors
+from kcore.admin import (
+    AlterConfigOp,
+    ConfigFilterType,
+    ConfigResourceType,
+    ElectionType,
+    MemberToRemove,
+    NewPartitions,
+    NewTopic,
+)
+from kcore.admin.cluster import describe_cluster, describe_log_dirs
+from kcore.admin.commits import (
+    Target,
+    alter_group_offsets,
+    delete_group_offsets,
+    lag,
+    list_group_offsets,
+    reset_group_offsets,
+)
+from kcore.admin.configs import alter_configs, describe_configs, reset_configs
+from kcore.admin.groups import delete_groups, describe_groups, list_groups, remove_group_members
+from kcore.admin.offsets import delete_records, list_partition_offsets
+from kcore.admin.partitions import create_partitions, elect_leaders
+from kcore.admin.topics import (
+    create_topics,
+    delete_topics,
+    describe_topics,
+    list_topics,
+    wait_for_topics,
+)
+from kcore.broker.refusals import refusal
+from kcore.errors import KafkaTimeoutError, for_code
+from kcore.events import Closed, OperationCompleted
+from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.timers import NEVER
+from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import CreateTopicsResponse, MetadataResponse
+
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+TOPIC = (ConfigResourceType.TOPIC, "t")
+BROKER = (ConfigResourceType.BROKER, "2")
+RAISED = {"raise_errors": True}
+KEEP = {"validate_only": False, "raise_on_unknown": False, "raise_errors": True}
+
+# Of each API a procedure that asks it, and nothing else but for places, and raises its errors.
+VERBS = {
+    ApiKey.CREATE_TOPICS: lambda: create_topics(
+        [NewTopic("a", 1, 1), NewTopic("b", 1, 1)], validate_only=False, wait=False, **RAISED
+    ),
+    ApiKey.DELETE_TOPICS: lambda: delete_topics(["a", "b"], **RAISED),
+    ApiKey.CREATE_PARTITIONS: lambda: create_partitions(
+        {"a": NewPartitions(3)}, validate_only=False, **RAISED
+    ),
+    ApiKey.DELETE_RECORDS: lambda: delete_records({T0: 1, T1: 2}),
+    ApiKey.LIST_OFFSETS: lambda: list_partition_offsets({T0: -1, T1: -2, T2: 5}, 1),
+    ApiKey.ELECT_LEADERS: lambda: elect_leaders(ElectionType.PREFERRED, {"t": [0, 1]}, **RAISED),
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    ApiKey.DESCRIBE_LOG_DIRS: lambda: describe_log_dirs({"t": [0]}, None),
+    ApiKey.DESCRIBE_CONFIGS: lambda: describe_configs(
+        {TOPIC: None, BROKER: ["x"]}, synonyms=True, shown=ConfigFilterType.ALL
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda: alter_configs(
+        {TOPIC: {"a": (AlterConfigOp.SET, "1")}, BROKER: {"b": (AlterConfigOp.DELETE, None)}},
+        **KEEP,
+    ),
+    ApiKey.LIST_GROUPS: lambda: list_groups(None, [], []),
+    ApiKey.DELETE_GROUPS: lambda: delete_groups(["g", "h"], **RAISED),
+    ApiKey.LEAVE_GROUP: lambda: remove_group_members("g", [MemberToRemove("m")], **RAISED),
+    ApiKey.OFFSET_FETCH: lambda: list_group_offsets({"g": [T0], "h": [T1]}),
+    ApiKey.OFFSET_COMMIT: lambda: alter_group_offsets(
+        "g", {T0: OffsetAndMetadata(1, "m", 3), T1: OffsetAndMetadata(2)}, **RAISED
+    ),
+    ApiKey.OFFSET_DELETE: lambda: delete_group_offsets("g", [T0, T1], **RAISED),
+    ApiKey.METADATA: list_topics,
+}
+APIS = sorted(VERBS)
+CHANGES = set(APIS) - {
+    ApiKey.LIST_OFFSETS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.LIST_GROUPS,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.METADATA,
+}
+UNKNOWN = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+CODES = [code for code in ErrorCode if code is not ErrorCode.NONE and code not in UNKNOWN]
+PASSING = [
+    code for code in CODES if for_code(code).retriable or code is ErrorCode.REBOOTSTRAP_REQUIRED
+]
+LASTING = [code for code in CODES if code not in PASSING]
+# What an election says for good, though Kafka calls it retriable.
+SAID = {80, 83, 84}
+
+
+def by_name(api):
+    return api.stem
+
+
+# Versions -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [(api, v) for api in APIS for v in range(API_TABLE[api][1], API_TABLE[api][2] + 1)],
+    ids=lambda value: value.stem if isinstance(value, ApiKey) else str(value),
+)
+def test_every_version_is_spoken(api, version):
+    _, cluster, client = admin_world()
+    cluster.apis[api] = (version, version)
+    by_ids = api in (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH) and version == 10
+    if by_ids or (api is ApiKey.METADATA and version == 0):  # "all topics" has no word there
+        with pytest.raises((errors.UnsupportedVersionError, errors.UsageError)):
+            client.run(VERBS[api]())
+        return
+    client.run(VERBS[api]())
+    assert cluster.count(api)
+
+
+def test_what_a_version_cannot_say_is_refused():
+    world, cluster, client = admin_world()
+
+    def refused(api, highest, procedure, words):
+        cluster.apis[api] = (cluster.apis[api][0], highest)
+        with pytest.raises(errors.UnsupportedVersionError, match=words):
+            client.run(procedure)
+        assert cluster.count(api) == 0
+
+    for link in [*client.links]:
+        world.cut(client, link)
+    made = create_topics([NewTopic("a")], validate_only=False, raise_errors=True, wait=False)
+    refused(ApiKey.CREATE_TOPICS, 3, made, "before 2.4.*num_partitions")
+
+
+# Errors -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", APIS, ids=by_name)
+def test_what_passes_is_tried_again(api):
+    _, cluster, client = admin_world()
+    for code in PASSING:
+        cluster.asked.clear()
+        said = ErrorCode.REBOOTSTRAP_REQUIRED if api is ApiKey.METADATA else code
+        cluster.first(api, said, said)
+        if api is not ApiKey.ELECT_LEADERS or code not in SAID:
+            client.run(VERBS[api]())
+            assert cluster.count(api) >= 3, code
+            continue
+        if code is ErrorCode.ELECTION_NOT_NEEDED:
+            client.run(VERBS[api]())
+        else:
+            with pytest.raises(for_code(code)):
+                client.run(VERBS[api]())
+        assert cluster.count(api) == 1, code
+
+
+# What is answered by asking another question, and so is not raised.
+ASKED_ANEW = {
+    (ApiKey.DESCRIBE_CLUSTER, ErrorCode.UNSUPPORTED_VERSION),
+    (ApiKey.DESCRIBE_LOG_DIRS, ErrorCode.BROKER_NOT_AVAILABLE),
+    (ApiKey.LIST_GROUPS, ErrorCode.BROKER_NOT_AVAILABLE),
+}
+
+
+@pytest.mark.parametrize("api", [api for api in APIS if api is not ApiKey.METADATA], ids=by_name)
+def test_what_lasts_is_raised_at_once(api):
+    world, cluster, client = admin_world()
+    for code in LASTING:
+        if (api, code) in ASKED_ANEW:
+            continue
+        cluster.asked.clear()
+        cluster.always(api, code)
+        before = world.now
+        with pytest.raises(for_code(code)) as caught:
+            client.run(VERBS[api]())
+        assert world.now - before < 100
+        assert caught.value.errno == code
+        assert caught.value.failed
+        asked = [repr(message) for _, one, message in cluster.asked if one is api]
+        assert len(asked) == len(set(zip(cluster.who_was_asked(api), asked, strict=True)))
+
+
+@pytest.mark.parametrize("api", [ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS], ids=by_name)
+def test_a_partition_that_is_not_there_is_believed_after_three_answers(api):
+    world, cluster, client = admin_world()
+    cluster.always(api, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    with pytest.raises(errors.UnknownTopicOrPartitionError):
+        client.run(VERBS[api]())
+    assert max(map(cluster.who_was_asked(api).count, (1, 2, 3))) == 3
+
+
+@pytest.mark.parametrize("procedure", [VERBS[ApiKey.CREATE_TOPICS], VERBS[ApiKey.DELETE_TOPICS]])
+def test_who_makes_and_deletes_topics_is_believed_at_once(procedure):
+    _, cluster, client = admin_world()
+    for api in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS):
+        cluster.always(api, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    with pytest.raises(errors.UnknownTopicOrPartitionError):
+        client.run(procedure())
+    assert sum(map(cluster.count, (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS))) == 1
+
+
+# Links --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mishap",
+    [CUT, SILENT, b"\0\0\0\4\0\0\0\0", b"\0\0\0\1x"],
+    ids=["cut", "silent", "foreign", "garbled"],
+)
+@pytest.mark.parametrize("api", APIS, ids=by_name)
+def test_an_answer_that_does_not_come_is_asked_for_again(api, mishap):
+    _, cluster, client = admin_world(request_timeout_ms=1_000)
+    cluster.first(api, mishap, mishap)
+    client.run(VERBS[api]())
+    assert cluster.count(api) >= 3
+
+
+@pytest.mark.parametrize("api", APIS, ids=by_name)
+def test_every_operation_ends_in_its_time(api):
+    world, cluster, client = admin_world(request_timeout_ms=1_000)
+    cluster.script[api] = lambda *_: SILENT
+    before = world.now
+    with pytest.raises(KafkaTimeoutError) as caught:
+        client.run(VERBS[api](), 5_500)
+    assert 5_400 < world.now - before < 5_700
+    assert caught.value.timeout_ms == 5_500
+    assert "not done in time" in str(caught.value)
+    assert ("done nevertheless" in str(caught.value)) == (api in CHANGES)
+    assert client.core.deadline() > world.now
+    client.core.close(world.now)
+    assert client.core.deadline() == NEVER
+
+
+@pytest.mark.parametrize("api", APIS, ids=by_name)
+def test_nobody_is_there(api):
+    world, cluster, client = admin_world()
+    cluster.down |= {1, 2, 3}
+    inputs = world.inputs
+    with pytest.raises(KafkaTimeoutError):
+        client.run(VERBS[api](), 5_000)
+    assert world.inputs - inputs < 200
+
+
+@pytest.mark.parametrize("api", APIS, ids=by_name)
+def test_a_node_dies_and_the_rest_goes_on(api):
+    world, cluster, client = admin_world(request_timeout_ms=1_000)
+    cluster.script[api] = lambda node, _request: SILENT if node == 1 else None
+    procedure = VERBS[api]()
+    number = client.begin(procedure)
+    world.run(100)
+    world.kill_node(1)
+    cluster.controller = 2
+    cluster.coordinators = {"g": 3, "h": 3}
+    cluster.leader_of = lambda partition: 2 + partition % 2
+    client.result(number)
+
+
+def test_no_broker_speaks_it():
+    world, cluster, client = admin_world()
+    del cluster.apis[ApiKey.OFFSET_DELETE]
+    with pytest.raises(errors.UnsupportedVersionError):
+        client.run(VERBS[ApiKey.OFFSET_DELETE]())
+
+
+def test_credentials_that_are_refused_are_said_at_once():
+    world, cluster, client = admin_world(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username="me",
+        sasl_plain_password="secret",
+    )
+    cluster.always(ApiKey.SASL_HANDSHAKE, ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+    before = world.now
+    with pytest.raises(errors.AuthenticationFailedError):
+        client.run(list_topics())
+    assert world.now - before < 1_000
+
+
+# In doubt -----------------------------------------------------------------------------------------
+
+MISLED = [
+    (ApiKey.CREATE_TOPICS, ErrorCode.TOPIC_ALREADY_EXISTS),
+    (ApiKey.DELETE_TOPICS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    (ApiKey.CREATE_PARTITIONS, ErrorCode.INVALID_PARTITIONS),
+    (ApiKey.DELETE_GROUPS, ErrorCode.GROUP_ID_NOT_FOUND),
+    (ApiKey.LEAVE_GROUP, ErrorCode.UNKNOWN_MEMBER_ID),
+]
+
+
+@pytest.mark.parametrize("lost", [CUT, ErrorCode.REQUEST_TIMED_OUT], ids=["cut", "timed out"])
+@pytest.mark.parametrize(("api", "code"), MISLED, ids=[api.stem for api, _ in MISLED])
+def test_who_is_refused_behind_an_attempt_in_doubt_is_told_so(api, code, lost):
+    _, cluster, client = admin_world()
+    cluster.first(api, lost, code, code)
+    with pytest.raises(for_code(code), match="an earlier attempt of this call"):
+        client.run(VERBS[api]())
+    _, cluster, client = admin_world()
+    cluster.first(api, code, code)
+    with pytest.raises(for_code(code)) as caught:
+        client.run(VERBS[api]())
+    assert "earlier attempt" not in str(caught.value)
+
+
+def test_a_link_that_ended_before_the_request_went_out_leaves_no_doubt():
+    _, cluster, client = admin_world()
+    cluster.down |= {1}
+    number = client.begin(VERBS[ApiKey.DELETE_GROUPS]())
+    client.world.run(500)
+    assert cluster.count(ApiKey.DELETE_GROUPS) == 0
+    cluster.down.clear()
+    cluster.first(ApiKey.DELETE_GROUPS, ErrorCode.NON_EMPTY_GROUP)
+    with pytest.raises(errors.NonEmptyGroupError) as caught:
+        client.result(number)
+    assert "earlier attempt" not in str(caught.value)
+
+
+# Who is asked -------------------------------------------------------------------------------------
+
+
+def test_the_controller_is_asked_and_followed():
+    _, cluster, client = admin_world()
+    cluster.controller = 2
+
+    def moves(node, request):
+        if node == 2:
+            cluster.controller = 3
+            return refusal(request.message, request.api_version, ErrorCode.NOT_CONTROLLER)
+        return None
+
+    cluster.script[ApiKey.CREATE_TOPICS] = moves
+    client.run(VERBS[ApiKey.CREATE_TOPICS]())
+    assert cluster.who_was_asked(ApiKey.CREATE_TOPICS) == [2, 3]
+
+
+def test_a_cluster_without_a_controller_is_waited_for():
+    world, cluster, client = admin_world()
+    cluster.controller = -1
+    number = client.begin(VERBS[ApiKey.CREATE_TOPICS]())
+    world.run(2_000)
+    assert cluster.count(ApiKey.CREATE_TOPICS) == 0
+    assert cluster.count(ApiKey.METADATA) < 20
+    cluster.controller = 2
+    client.result(number, 3_000)
+    cluster.controller = -1
+    with pytest.raises(KafkaTimeoutError, match="names none"):
+        client.run(VERBS[ApiKey.CREATE_TOPICS](), 1_000)
+
+
+def test_coordinators_are_asked_side_by_side_and_followed():
+    _, cluster, client = admin_world()
+    cluster.coordinators = {"g": 2, "h": 3, "i": 2}
+    client.run(delete_groups(["g", "h", "i"], raise_errors=True))
+    assert sorted(cluster.who_was_asked(ApiKey.DELETE_GROUPS)) == [2, 3]
+    asked = {n: x.groups_names for n, a, x in cluster.asked if a is ApiKey.DELETE_GROUPS}
+    assert asked == {2: ["g", "i"], 3: ["h"]}
+    assert cluster.count(ApiKey.FIND_COORDINATOR) == 1
+    cluster.asked.clear()
+    cluster.first(ApiKey.DELETE_GROUPS, ErrorCode.NOT_COORDINATOR)
+    client.run(delete_groups(["h"], raise_errors=True))
+    assert cluster.count(ApiKey.FIND_COORDINATOR) == 2
+
+
+def test_old_brokers_are_asked_for_one_coordinator_and_one_group_at_a_time():
+    _, cluster, client = admin_world()
+    cluster.apis[ApiKey.FIND_COORDINATOR] = (0, 3)
+    cluster.apis[ApiKey.OFFSET_FETCH] = (1, 7)
+    cluster.apis[ApiKey.LEAVE_GROUP] = (0, 2)
+    cluster.coordinators = {"g": 2, "h": 3, "i": 2}
+    found = client.run(list_group_offsets({"g": [T0], "h": [T0], "i": [T0]}))
+    assert list(found) == ["g", "h", "i"]
+    assert cluster.count(ApiKey.FIND_COORDINATOR) == 3
+    assert cluster.count(ApiKey.OFFSET_FETCH) == 3
+    gone = [MemberToRemove("m"), MemberToRemove("n")]
+    assert list(client.run(remove_group_members("g", gone, raise_errors=True))) == ["m", "n"]
+    assert cluster.count(ApiKey.LEAVE_GROUP) == 2
+    with pytest.raises(errors.UnsupportedVersionError, match="group_instance_id"):
+        client.run(remove_group_members("g", [MemberToRemove(None, "i")], raise_errors=False))
+
+
+def test_leaders_are_asked_and_followed():
+    _, cluster, client = admin_world()
+    client.run(list_partition_offsets({T0: -1, T1: -1, T2: -1}, 0))
+    assert sorted(cluster.who_was_asked(ApiKey.LIST_OFFSETS)) == [1, 2, 3]
+    cluster.asked.clear()
+    cluster.first(ApiKey.LIST_OFFSETS, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    client.run(list_partition_offsets({T0: -1}, 0))
+    assert (cluster.count(ApiKey.METADATA), cluster.count(ApiKey.LIST_OFFSETS)) == (2, 2)
+
+
+def test_a_partition_without_a_leader_is_waited_for():
+    world, cluster, client = admin_world()
+    leader_of, cluster.leader_of = cluster.leader_of, lambda _: -1
+    number = client.begin(list_partition_offsets({T0: -1}, 0))
+    world.run(3_000)
+    assert cluster.count(ApiKey.LIST_OFFSETS) == 0
+    cluster.leader_of = leader_of
+    client.result(number, 2_000)
+
+
+def test_a_broker_that_leaves_while_all_are_asked_is_left_out():
+    world, cluster, client = admin_world(request_timeout_ms=1_000)
+    cluster.script[ApiKey.LIST_GROUPS] = lambda node, _: SILENT if node == 3 else None
+    number = client.begin(list_groups(None, [], []))
+    world.run(100)
+    world.kill_node(3)
+    client.result(number)
+    assert cluster.who_was_asked(ApiKey.LIST_GROUPS).count(1) == 2  # what 3 had may be here now
+    with pytest.raises(errors.BrokerNotAvailableError, match="has brokers 1, 2"):
+        client.run(list_groups([3], [], []))
+
+
+def test_a_peer_that_answers_for_others_is_not_believed():
+    _, cluster, client = admin_world()
+    R = CreateTopicsResponse
+    foreign = R(topics=[R.CreatableTopicResult(name="another")])
+    cluster.first(ApiKey.CREATE_TOPICS, foreign, foreign)
+    rows = client.run(VERBS[ApiKey.CREATE_TOPICS]())["topics"]
+    assert [row["name"] for row in rows] == ["a", "b"]
+    assert cluster.count(ApiKey.CREATE_TOPICS) == 3
+
+
+def test_an_answer_without_brokers_teaches_nothing():
+    _, cluster, client = admin_world()
+    nothing = MetadataResponse(controller_id=1)
+    cluster.first(ApiKey.METADATA, nothing, nothing)
+    client.run(VERBS[ApiKey.CREATE_TOPICS]())
+    cluster.first(ApiKey.METADATA, nothing, nothing)
+    client.run(list_groups([2], [], []))
+
+
+# Operations ---------------------------------------------------------------------------------------
+
+
+def test_operations_go_side_by_side():
+    world, cluster, client = admin_world()
+    cluster.script[ApiKey.CREATE_TOPICS] = lambda *_: SILENT
+    slow = client.begin(VERBS[ApiKey.CREATE_TOPICS](), 10_000)
+    client.run(list_partition_offsets({T1: -1}, 0), 1_000)  # of another node
+    with pytest.raises(KafkaTimeoutError):
+        client.result(slow)
+
+
+def test_who_is_cancelled_asks_nothing_more_and_is_not_told_of():
+    world, cluster, client = admin_world()
+    cluster.script[ApiKey.CREATE_TOPICS] = lambda *_: CUT
+    number = client.begin(VERBS[ApiKey.CREATE_TOPICS]())
+    world.run(50)
+    client.core.cancel(number)
+    asked = len(cluster.asked)
+    world.run(10_000)
+    assert len(cluster.asked) == asked
+    assert client.of(OperationCompleted) == []
+
+
+def test_what_is_under_way_ends_with_the_client():
+    world, cluster, client = admin_world()
+    number = client.begin(VERBS[ApiKey.CREATE_TOPICS]())
+    client.core.close(world.now)
+    client.drain()
+    with pytest.raises(errors.IllegalStateError, match="closed"):
+        client.result(number)
+    assert len(client.of(Closed)) == 1
+    with pytest.raises(errors.IllegalStateError, match="closed"):
+        client.begin(list_topics())
+    client.core.close(world.now)
+    client.drain()
+    assert len(client.of(Closed)) == 1
+
+
+@pytest.mark.parametrize("after_ms", range(12))
+def test_a_client_that_was_struck_goes_on(after_ms):
+    world, cluster, client = admin_world()
+    number = client.begin(VERBS[ApiKey.DELETE_GROUPS]())
+    world.run(after_ms)
+    client.core.handle_interrupted(world.now)
+    client.drain()
+    ended = [event for event in client.of(OperationCompleted) if event.operation == number]
+    assert len(ended) == 1
+    client.run(VERBS[ApiKey.DELETE_GROUPS]())
+    client.run(VERBS[ApiKey.LIST_OFFSETS]())
+
+
+def test_an_idle_client_has_nothing_to_do_but_to_close_its_links():
+    world, cluster, client = admin_world(connections_max_idle_ms=60_000)
+    client.run(VERBS[ApiKey.LIST_OFFSETS]())
+    asked, inputs = len(cluster.asked), world.inputs
+    world.run(3_600_000)
+    assert len(cluster.asked) == asked
+    assert world.inputs - inputs < 10
+    assert not client.links
+    assert client.core.deadline() == NEVER
+    client.run(VERBS[ApiKey.LIST_OFFSETS]())
+
+
+# Procedures of several questions ------------------------------------------------------------------
+
+
+def test_topics_are_waited_for_until_they_have_leaders():
+    world, cluster, client = admin_world(topics={})
+    made = create_topics([NewTopic("new", 2, 1)], validate_only=False, raise_errors=True, wait=True)
+    number = client.begin(made)
+    world.run(3_000)
+    cluster.topics["new"] = 2
+    leader_of, cluster.leader_of = cluster.leader_of, lambda _: -1
+    world.run(3_000)
+    assert client.of(OperationCompleted) == []
+    cluster.leader_of = leader_of
+    client.result(number, 2_000)
+    with pytest.raises(KafkaTimeoutError, match="waiting for topic nope"):
+        client.run(wait_for_topics(["new", "nope"]), 500)
+
+
+def test_a_reset_that_cannot_find_an_offset_commits_nothing():
+    _, cluster, client = admin_world()
+    cluster.always(ApiKey.LIST_OFFSETS, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(errors.TopicAuthorizationFailedError, match="resetting group g"):
+        client.run(reset_group_offsets("g", {T0: Target(timestamp=-2)}, raise_errors=False))
+    assert cluster.count(ApiKey.OFFSET_COMMIT) == 0
+
+
+def test_entries_that_were_set_are_what_a_reset_without_names_takes_back():
+    _, cluster, client = admin_world()
+    client.run(reset_configs({TOPIC: []}, **KEEP))
+    assert cluster.count(ApiKey.DESCRIBE_CONFIGS) == 1
+    assert cluster.count(ApiKey.INCREMENTAL_ALTER_CONFIGS) == 1
+
+
+def test_groups_are_looked_for_in_both_protocols():
+    _, cluster, client = admin_world()
+    cluster.first(ApiKey.CONSUMER_GROUP_DESCRIBE, ErrorCode.GROUP_ID_NOT_FOUND)
+    found = client.run(describe_groups(["g", "h"], operations=True))
+    assert {row["group_type"] for row in found.values()} == {"classic"}
+    assert cluster.count(ApiKey.FIND_COORDINATOR) == 1
+    for code in (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST):
+        cluster.always(ApiKey.CONSUMER_GROUP_DESCRIBE, code)
+        row = client.run(describe_groups(["g"], operations=False))["g"]
+        assert (row["error"][:4], row["members"]) == (f"[{code} "[:4], [])
+    cluster.script[ApiKey.CONSUMER_GROUP_DESCRIBE] = lambda *_: SILENT
+    with pytest.raises(KafkaTimeoutError):
+        client.run(describe_groups(["g"], operations=False), 500)
+
+
+def test_brokers_that_know_no_newer_groups_are_asked_for_classic_ones():
+    _, cluster, client = admin_world()
+    del cluster.apis[ApiKey.CONSUMER_GROUP_DESCRIBE]
+    found = client.run(describe_groups(["g"], operations=True))
+    assert found["g"]["group_type"] == "classic"
+
+
+def test_what_a_group_is_behind_fails_as_a_whole():
+    _, cluster, client = admin_world()
+    cluster.always(ApiKey.OFFSET_FETCH, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(errors.GroupAuthorizationFailedError, match="grant"):
+        client.run(lag("g", None, 0))
+
+
+def test_described_topics_have_codes():
+    _, cluster, client = admin_world()
+    rows = client.run(describe_topics(["t", "nope"]))
+    assert [(row["name"], row["error_code"]) for row in rows] == [("nope", 3), ("t", 0)]
