@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kcore.admin.values import (
-    AclOperation,
     AlterConfigOp,
     ConfigFilterType,
     ConfigResource,
@@ -25,7 +24,6 @@ from kcore.admin.values import (
 )
 
 __all__ = [
-    "AclOperation",
     "AlterConfigOp",
     "ConfigFilterType",
     "ConfigResource",

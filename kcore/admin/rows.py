@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from kcore.admin.values import AclOperation
-from kcore.errors import KafkaError, NoError
+from kcore.errors import (
+    BrokerResponseError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoError,
+    RequestTimedOutError,
+)
 from kcore.wire.message import ZERO_UUID, Struct
 
+# By their bits, from the fourth (org.apache.kafka.common.acl.AclOperation; below are ANY and ALL).
+_OPERATIONS: Final = (
+    *("READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION"),
+    *("DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS"),
+    *("DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
+)
 _NOT_TOLD: Final = -2_147_483_648  # of authorized operations: nobody asked, or nobody decides
 
 
@@ -35,21 +46,17 @@ def id_of(raw: bytes) -> str | None:
     return None if bytes(raw) == ZERO_UUID else str(UUID(bytes=bytes(raw)))
 
 
-def operations_of(bits: int) -> set[AclOperation] | None:
-    """What this principal may do; None if it was not told."""
+def operations_of(bits: int) -> list[str] | None:
+    """What this principal may do, in Kafka's words; None if it was not told."""
     if bits == _NOT_TOLD:
         return None
-    return {one for one in AclOperation if bits & (1 << one)}
+    return [name for bit, name in enumerate(_OPERATIONS, 3) if bits & (1 << bit)]
 
 
 def code_of(error: KafkaError) -> int:
     """The error code of a broker; of what was found on this side that of the nearest error."""
-    return int(getattr(error, "errno", None) or _nearest(error))
-
-
-def _nearest(error: KafkaError) -> int:
-    from kcore.errors import KafkaTimeoutError, RequestTimedOutError  # noqa: PLC0415
-
+    if isinstance(error, BrokerResponseError):
+        return error.errno
     return RequestTimedOutError.errno if isinstance(error, KafkaTimeoutError) else -1
 
 

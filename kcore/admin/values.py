@@ -168,24 +168,6 @@ class ElectionType(_Named):
     UNCLEAN = 1
 
 
-class AclOperation(_Named):
-    """What a principal may do (the numbers of kafka-python's ACLOperation)."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
-
-
 class ConfigResource:
     """Whose configuration: a topic, a broker by its number as text, a group.
 
