@@ -100,8 +100,6 @@ class Admin:
         if self._released:
             return
         guard.bar()
-        with guard.visit():
-            pass  # nobody is let in any more
         if guard.inside:
             engine.wakeup()
         with guard.even_barred(_CLOSE_S):
@@ -367,6 +365,13 @@ class Admin:
             group_ids, group_coordinator_id, include_authorized_operations, timeout_ms
         )
         return list(found.values())
+
+    def find_coordinator(
+        self, group_id: str, coordinator_type: int = 0, timeout_ms: float | None = None
+    ) -> int:
+        """The number of the broker that coordinates a group, or (1) a transactional id."""
+        found: int = self._run(requests.find_coordinator(group_id, coordinator_type), timeout_ms)
+        return found
 
     def delete_groups(
         self,

@@ -440,6 +440,11 @@ def describe_groups(values: object, *, operations: bool) -> Procedure[dict[str, 
     return groups.describe_groups(_groups(values), operations=operations)
 
 
+def find_coordinator(key: object, kind: object) -> Procedure[int]:
+    """A group id, or with the kind 1 a transactional id."""
+    return groups.find_coordinator(_group(key), _count(kind, "coordinator_type", 0, 1))
+
+
 def delete_groups(values: object, *, raise_errors: bool) -> Procedure[Any]:
     """Group ids."""
     return groups.delete_groups(_groups(values), raise_errors=raise_errors)

@@ -397,6 +397,14 @@ class AsyncAdmin:
         )
         return list(found.values())
 
+    async def find_coordinator(
+        self, group_id: str, coordinator_type: int = 0, timeout_ms: float | None = None
+    ) -> int:
+        """See `Admin.find_coordinator`."""
+        procedure = requests.find_coordinator(group_id, coordinator_type)
+        found: int = await self._run(procedure, timeout_ms)
+        return found
+
     async def delete_groups(
         self,
         group_ids: Iterable[str],

@@ -28,6 +28,7 @@ from kcore.admin.hints import HINTS
 from kcore.connection.calls import Answer, Message, Reach
 from kcore.errors import (
     AuthenticationFailedError,
+    BrokerResponseError,
     KafkaError,
     KafkaTimeoutError,
     Unexpected,
@@ -71,6 +72,11 @@ class Reply(NamedTuple):
     code: int
     value: Any = None
     words: str | None = None
+
+
+def _is_said(error: KafkaError) -> bool:
+    """Whether a broker has said it of what it was asked."""
+    return isinstance(error, BrokerResponseError) and not isinstance(error, UnsupportedVersionError)
 
 
 def _itself(key: Key) -> Key:
@@ -125,9 +131,15 @@ class Outcome:
 
     def all_done(self) -> dict[Key, Any]:
         """Every value. Raises what failed, if anything has."""
-        if self.failed:
-            raise self.error()
+        self.check(raise_errors=True)
         return self.done
+
+    def check(self, *, raise_errors: bool) -> None:
+        """Raise what failed; if not asked to, then only what no broker has said of a part: there
+        was no time, or no way to ask.
+        """
+        if self.failed and (raise_errors or not all(map(_is_said, self.failed.values()))):
+            raise self.error()
 
     def error(self) -> KafkaError:
         """What failed, as one error: of the first one's class, and saying how it went with each.
@@ -135,7 +147,7 @@ class Outcome:
         failed, done: the parts of the call.
         """
         first = next(iter(self.failed.values()))
-        whole = first
+        words = "; ".join(map(str, first.args))
         if self.done or len(self.failed) > 1:
             words = "; ".join(str(error) for error in list(self.failed.values())[:_NAMES_MAX])
             if len(self.failed) > _NAMES_MAX:
@@ -144,8 +156,8 @@ class Outcome:
                 names = ", ".join(plain_name(key) for key in list(self.done)[:_NAMES_MAX])
                 more = f" and {len(self.done) - _NAMES_MAX} more" * (len(self.done) > _NAMES_MAX)
                 words += f"; the others are done: {names}{more}"
-            whole = type(first)(words)
-            whole.__dict__.update(first.__dict__)
+        whole = type(first)(words)
+        whole.__dict__.update(first.__dict__)
         whole.failed = dict(self.failed)
         whole.done = dict(self.done)
         return whole

@@ -11,8 +11,13 @@ from kcore.admin.groups import describe_groups, owners_of
 from kcore.admin.offsets import ask_offsets, by_topic
 from kcore.admin.rows import verdict
 from kcore.admin.values import OffsetSpec, PartitionLag
-from kcore.errors import BrokerResponseError, KafkaError, NoError, UnsupportedVersionError
-from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.errors import (
+    KafkaError,
+    NoError,
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+)
+from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 
@@ -136,10 +141,8 @@ def _ask_commit(group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata])
 
 
 def _verdicts(outcome: Outcome, keys: Iterable[TopicPartition], *, raise_errors: bool) -> _Verdicts:
-    """The class of each error; raised is what did not merely come out of an answer."""
-    told = all(isinstance(error, BrokerResponseError) for error in outcome.failed.values())
-    if outcome.failed and (raise_errors or not told):
-        raise outcome.error()
+    """The class of each error."""
+    outcome.check(raise_errors=raise_errors)
     return {tp: verdict(outcome.failed.get(tp)) for tp in keys}
 
 
@@ -279,19 +282,29 @@ def lag(
     offsets = committed.all_done()[group]
     described = yield from describe_groups([group], operations=False)
     owners = owners_of(described[group])
+    named = True
     if partitions is None:
         partitions = sorted({*offsets, *owners})
+        named = False
     (ends,) = yield [ask_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST), isolation_level)]
+    if not named:  # what is committed may outlive its topic
+        for tp, error in [*ends.failed.items()]:
+            if isinstance(error, UnknownTopicOrPartitionError):
+                del ends.failed[tp]
     found = ends.all_done()
-    return {tp: _lag(offsets.get(tp), found[tp].offset, owners.get(tp, {})) for tp in partitions}
+    return {tp: _lag(offsets.get(tp), found.get(tp), owners.get(tp, {})) for tp in partitions}
 
 
-def _lag(committed: OffsetAndMetadata | None, end: int, owner: Mapping[str, Any]) -> PartitionLag:
+def _lag(
+    committed: OffsetAndMetadata | None,
+    end: OffsetAndTimestamp | None,
+    owner: Mapping[str, Any],
+) -> PartitionLag:
     at = None if committed is None or committed.offset < 0 else committed.offset
     return PartitionLag(
         at,
-        end,
-        None if at is None else max(0, end - at),
+        None if end is None else end.offset,
+        None if at is None or end is None else max(0, end.offset - at),
         owner.get("member_id"),
         owner.get("client_id"),
         owner.get("client_host"),

@@ -220,8 +220,7 @@ def _alter(
         changes=not validate_only,
     )
     outcome = _joined(outcomes)
-    if raise_errors:
-        outcome.all_done()
+    outcome.check(raise_errors=raise_errors)
     told: dict[str, dict[str, str]] = {}
     for kind, name in changes:
         error = outcome.failed.get((kind, name))

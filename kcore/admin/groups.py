@@ -8,6 +8,7 @@ from typing import Any, Final
 from kcore.admin.asking import Ask, Outcome, Reply, Route
 from kcore.admin.cluster import of_brokers
 from kcore.admin.core import Procedure
+from kcore.admin.places import ask_coordinators
 from kcore.admin.rows import operations_of, row_of, verdict
 from kcore.admin.values import MemberToRemove
 from kcore.assignors.blobs import decode_assignment, decode_subscription
@@ -96,23 +97,19 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
         if isinstance(error, (GroupIdNotFoundError, UnsupportedVersionError))
     ]
     (classic,) = yield [_ask_classic(rest, operations=operations)]
-    rows: dict[str, Any] = {}
+    whole = Outcome()
     for group in groups:
         if group in newer.done:
-            rows[group] = _newer_row(newer.done[group])
+            whole.done[group] = _newer_row(newer.done[group])
         elif group in classic.done:
-            rows[group] = _classic_row(classic.done[group])
+            whole.done[group] = _classic_row(classic.done[group])
         else:
             error = classic.failed.get(group) or newer.failed[group]
-            if not isinstance(error, BrokerResponseError):
-                raise _whole(error, rows)
-            rows[group] = _refused_row(group, error)
-    return rows
-
-
-def _whole(error: KafkaError, rows: dict[str, Any]) -> KafkaError:
-    error.done = dict(rows)
-    return error
+            if isinstance(error, BrokerResponseError):
+                whole.done[group] = _refused_row(group, error)
+            else:
+                whole.failed[group] = error
+    return whole.all_done()
 
 
 def _ask_newer(groups: Sequence[str], *, operations: bool) -> Ask:
@@ -280,6 +277,16 @@ def owners_of(row: dict[str, Any]) -> dict[TopicPartition, dict[str, Any]]:
     return owners
 
 
+# Coordinators -------------------------------------------------------------------------------------
+
+
+def find_coordinator(key: str, kind: int) -> Procedure[int]:
+    """The node that coordinates a group (kind 0), or a transactional id (1)."""
+    (outcome,) = yield [ask_coordinators([key], kind)]
+    node_id: int = outcome.all_done()[key][0]
+    return node_id
+
+
 # Deleting -----------------------------------------------------------------------------------------
 
 
@@ -300,8 +307,7 @@ def delete_groups(groups: Sequence[str], *, raise_errors: bool) -> Procedure[Out
         changes=True,
     )
     (outcome,) = yield [ask]
-    if raise_errors:
-        outcome.all_done()
+    outcome.check(raise_errors=raise_errors)
     return outcome
 
 

@@ -56,8 +56,7 @@ def create_partitions(
         changes=not validate_only,
     )
     (outcome,) = yield [ask]
-    if raise_errors:
-        outcome.all_done()
+    outcome.check(raise_errors=raise_errors)
     row = CreatePartitionsResponse.CreatePartitionsTopicResult
     failed = {
         name: row(name=name, error_code=code_of(error), error_message=str(error))
@@ -89,14 +88,15 @@ def elect_leaders(
     """
     if not isinstance(topics, Mapping):
         rows = yield from describe_topics(topics)
-        topics = partitions_of(rows)  # raises what is wrong with one that is named
+        if topics is None:
+            rows = [row for row in rows if not row["error_code"]]
+        topics = partitions_of(rows)
     (outcome,) = yield [_ask_elect(kind, topics)]
     refused = dict(outcome.failed)
     for tp, error in refused.items():
         if isinstance(error, ElectionNotNeededError):
             del outcome.failed[tp]
-    if raise_errors:
-        outcome.all_done()
+    outcome.check(raise_errors=raise_errors)
     cls = ElectLeadersResponse
     parts = outcome.done | {
         tp: cls.PartitionResult(

@@ -150,16 +150,27 @@ def _is_usable(broker: Any) -> bool:
     )
 
 
+def ask_coordinators(keys: list[str], kind: int) -> Ask:
+    """Who coordinates these groups, or transactional ids (kind 1)? Values: id, host, port."""
+
+    def build(keys: list[str], version: int, _limit_ms: int) -> FindCoordinatorRequest:
+        if version >= _BATCH_VERSION:
+            return FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+        return FindCoordinatorRequest(key=keys[0], key_type=kind)
+
+    return Ask(
+        ApiKey.FIND_COORDINATOR,
+        tuple(keys),
+        f"finding the coordinator of {'transactional id' if kind else 'group'}",
+        build,
+        _read_find,
+        most=lambda version: None if version >= _BATCH_VERSION else 1,
+    )
+
+
 def _lookup(route: Route, keys: list[Any]) -> Ask:
     if route is Route.COORDINATOR:
-        return Ask(
-            ApiKey.FIND_COORDINATOR,
-            tuple(keys),
-            "finding the coordinator of group",
-            _build_find,
-            _read_find,
-            most=lambda version: None if version >= _BATCH_VERSION else 1,
-        )
+        return ask_coordinators(keys, _GROUP)
     if route is Route.LEADER:
         return Ask(
             ApiKey.METADATA, tuple(keys), "finding the leader of", _build_leaders, _read_leaders
@@ -172,12 +183,6 @@ def _lookup(route: Route, keys: list[Any]) -> Ask:
 
 def _nameless(_key: Any) -> str:
     return "of the cluster"
-
-
-def _build_find(groups: list[str], version: int, _limit_ms: int) -> FindCoordinatorRequest:
-    if version >= _BATCH_VERSION:
-        return FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=groups)
-    return FindCoordinatorRequest(key=groups[0], key_type=_GROUP)
 
 
 def _read_find(body: Any, version: int, groups: list[str]) -> Iterable[Reply]:

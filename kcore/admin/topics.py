@@ -46,8 +46,7 @@ def create_topics(
         patience=1,
     )
     (outcome,) = yield [ask]
-    if raise_errors:
-        outcome.all_done()
+    outcome.check(raise_errors=raise_errors)
     if wait and outcome.done:
         (ready,) = yield [_until_ready(tuple(outcome.done))]
         ready.all_done()
@@ -192,8 +191,7 @@ def delete_topics(topics: Sequence[str | UUID], *, raise_errors: bool) -> Proced
         patience=1,
     )
     (outcome,) = yield [ask]
-    if raise_errors:
-        outcome.all_done()
+    outcome.check(raise_errors=raise_errors)
     return {"topics": [_deleted_row(key, outcome) for key in ask.keys]}
 
 

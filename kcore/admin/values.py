@@ -230,12 +230,13 @@ class PartitionLag(NamedTuple):
     """How far a group is behind in one partition, and who reads it.
 
     committed: the next offset to read; None: nothing is committed. end: the end of the partition,
-    of what a consumer of this isolation level can read. lag: records between the two; None without
-    a commit. The rest: the member it is assigned to, None if it is to nobody.
+    of what a consumer of this isolation level can read; None: it is not there any more. lag:
+    records between the two; None if one of them is. The rest: the member it is assigned to, None
+    if it is to nobody.
     """
 
     committed: int | None
-    end: int
+    end: int | None
     lag: int | None
     member_id: str | None = None
     client_id: str | None = None

@@ -13,6 +13,7 @@ from kcore.admin import (
     MemberToRemove,
     NewPartitions,
     NewTopic,
+    PartitionLag,
 )
 from kcore.admin.cluster import describe_cluster, describe_log_dirs
 from kcore.admin.commits import (
@@ -41,7 +42,7 @@ from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.timers import NEVER
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import CreateTopicsResponse, MetadataResponse
+from kcore.wire.messages import CreateTopicsResponse, MetadataResponse, OffsetFetchResponse
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 TOPIC = (ConfigResourceType.TOPIC, "t")
@@ -559,6 +560,63 @@ def test_what_a_group_is_behind_fails_as_a_whole():
     cluster.always(ApiKey.OFFSET_FETCH, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     with pytest.raises(errors.GroupAuthorizationFailedError, match="grant"):
         client.run(lag("g", None, 0))
+
+
+def test_what_is_committed_may_outlive_its_topic():
+    _, cluster, client = admin_world()
+    gone = TopicPartition("gone", 0)
+    R = OffsetFetchResponse
+    kept = [
+        R.OffsetFetchResponseTopics(
+            name=topic,
+            partitions=[
+                R.OffsetFetchResponsePartitions(
+                    partition_index=0, committed_offset=4, metadata="", error_code=0
+                )
+            ],
+        )
+        for topic in ("gone", "t")
+    ]
+    answer = R(groups=[R.OffsetFetchResponseGroup(group_id="g", topics=kept)])
+    cluster.script[ApiKey.OFFSET_FETCH] = lambda *_: answer
+    found = client.run(lag("g", None, 0))
+    assert found[gone] == PartitionLag(4, None, None)
+    assert (found[T0].committed, found[T0].lag) == (4, 0)
+    with pytest.raises(errors.UnknownTopicOrPartitionError):
+        client.run(lag("g", [gone], 0))
+
+
+# Where a broker's refusal of a part is a result and not an error.
+TOLD = {
+    ApiKey.DELETE_GROUPS: lambda: delete_groups(["g"], raise_errors=False),
+    ApiKey.OFFSET_COMMIT: lambda: alter_group_offsets(
+        "g", {T0: OffsetAndMetadata(1)}, raise_errors=False
+    ),
+    ApiKey.OFFSET_DELETE: lambda: delete_group_offsets("g", [T0], raise_errors=False),
+    ApiKey.LEAVE_GROUP: lambda: remove_group_members(
+        "g", [MemberToRemove("m")], raise_errors=False
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda: alter_configs(
+        {TOPIC: {"a": (AlterConfigOp.SET, "1")}}, **(KEEP | {"raise_errors": False})
+    ),
+    ApiKey.CREATE_TOPICS: lambda: create_topics(
+        [NewTopic("a", 1, 1)], validate_only=False, raise_errors=False, wait=False
+    ),
+}
+
+
+@pytest.mark.parametrize("api", TOLD, ids=by_name)
+def test_what_no_broker_has_said_of_a_part_is_raised_always(api):
+    _, cluster, client = admin_world()
+    cluster.script[api] = lambda *_: SILENT
+    with pytest.raises(KafkaTimeoutError):
+        client.run(TOLD[api](), 1_000)
+    cluster.script[api] = lambda *_: CUT
+    with pytest.raises(KafkaTimeoutError):
+        client.run(TOLD[api](), 1_000)
+    del cluster.apis[api]
+    with pytest.raises(errors.UnsupportedVersionError):
+        client.run(TOLD[api](), 1_000)
 
 
 def test_described_topics_have_codes():

@@ -6,6 +6,8 @@ import uuid
 
 import pytest
 from admins import ADMINS
+from aiokafka import admin as their_admin
+from aiokafka.admin import config_resource as their_resources
 
 import kcore
 from kcore import errors
@@ -106,6 +108,18 @@ def test_topics_by_name_alone_by_objects_and_by_id(admin, broker):
     admin.delete_topics([uuid.UUID(row["topic_id"]), "ours"])
     assert "placed" not in broker.topics()
     assert "ours" not in broker.topics()
+
+
+def test_what_users_of_aiokafka_hold_is_taken(admin, broker):
+    admin.create_topics([their_admin.NewTopic("theirs", 2, 1)])
+    admin.create_partitions({"theirs": their_admin.NewPartitions(3)})
+    assert broker.topics()["theirs"] == 3
+    found = admin.delete_records({("theirs", 0): their_admin.RecordsToDelete(0)})
+    assert found[TopicPartition("theirs", 0)]["low_watermark"] == 0
+    kind = their_resources.ConfigResourceType.TOPIC
+    admin.alter_configs([their_resources.ConfigResource(kind, "theirs", {"retention.ms": "5"})])
+    told = admin.describe_configs([their_resources.ConfigResource(kind, "theirs")])
+    assert told["topic"]["theirs"]["retention.ms"]["value"] == "5"
 
 
 def test_parts_that_fail_say_which_were_done(admin, broker):
@@ -290,6 +304,13 @@ def test_groups_of_either_protocol_are_described(admin, broker, member):
     assert found["nope"]["group_state"] == "Dead"
     assert "GROUP_ID_NOT_FOUND" in found["nope"]["error"]
     assert admin.describe_consumer_groups(["g"]) == [admin.describe_groups(["g"])["g"]]
+
+
+def test_coordinators(admin, broker):
+    commit(broker)
+    node = admin.find_coordinator("g")
+    assert [row["group_id"] for row in admin.list_groups([node])] == ["g"]
+    assert admin.find_coordinator("t", 1) in (1, 2, 3)
 
 
 def test_groups_are_deleted(admin, broker, member):
@@ -499,6 +520,7 @@ BAD = [
     ("delete_group_offsets", ("g", [("t", -1)]), ValueError),
     ("list_partition_offsets", ({T0: -9},), ValueError),
     ("list_partition_offsets", ({T0: OffsetSpec.LATEST}, "committed"), ValueError),
+    ("find_coordinator", ("g", 2), ValueError),
     ("lag", (7,), TypeError),
 ]
 
