@@ -11,12 +11,77 @@ from typing import Any
 
 from scripted import Client, ScriptedCluster, World
 
+from kcore.admin import (
+    AlterConfigOp,
+    ConfigFilterType,
+    ConfigResourceType,
+    ElectionType,
+    MemberToRemove,
+    NewPartitions,
+    NewTopic,
+)
+from kcore.admin.cluster import describe_cluster, describe_log_dirs
+from kcore.admin.commits import alter_group_offsets, delete_group_offsets, list_group_offsets
 from kcore.admin.config import AdminConfig
+from kcore.admin.configs import alter_configs, describe_configs
 from kcore.admin.core import AdminCore, Procedure
+from kcore.admin.groups import delete_groups, list_groups, remove_group_members
+from kcore.admin.offsets import delete_records, list_partition_offsets
+from kcore.admin.partitions import create_partitions, elect_leaders
+from kcore.admin.topics import create_topics, delete_topics, list_topics
 from kcore.broker.refusals import refusal
+from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode
+
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+TOPIC = (ConfigResourceType.TOPIC, "t")
+BROKER = (ConfigResourceType.BROKER, "2")
+RAISED: dict[str, Any] = {"raise_errors": True}
+KEEP: dict[str, Any] = {"validate_only": False, "raise_on_unknown": False, "raise_errors": True}
+
+# Of each API a procedure that asks it, and nothing else but for places, and raises its errors.
+VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
+    ApiKey.CREATE_TOPICS: lambda: create_topics(
+        [NewTopic("a", 1, 1), NewTopic("b", 1, 1)], validate_only=False, wait=False, **RAISED
+    ),
+    ApiKey.DELETE_TOPICS: lambda: delete_topics(["a", "b"], **RAISED),
+    ApiKey.CREATE_PARTITIONS: lambda: create_partitions(
+        {"a": NewPartitions(3)}, validate_only=False, **RAISED
+    ),
+    ApiKey.DELETE_RECORDS: lambda: delete_records({T0: 1, T1: 2}),
+    ApiKey.LIST_OFFSETS: lambda: list_partition_offsets({T0: -1, T1: -2, T2: 5}, 1),
+    ApiKey.ELECT_LEADERS: lambda: elect_leaders(ElectionType.PREFERRED, {"t": [0, 1]}, **RAISED),
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    ApiKey.DESCRIBE_LOG_DIRS: lambda: describe_log_dirs({"t": [0]}, None),
+    ApiKey.DESCRIBE_CONFIGS: lambda: describe_configs(
+        {TOPIC: None, BROKER: ["x"]}, synonyms=True, shown=ConfigFilterType.ALL
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda: alter_configs(
+        {TOPIC: {"a": (AlterConfigOp.SET, "1")}, BROKER: {"b": (AlterConfigOp.DELETE, None)}},
+        **KEEP,
+    ),
+    ApiKey.LIST_GROUPS: lambda: list_groups(None, [], []),
+    ApiKey.DELETE_GROUPS: lambda: delete_groups(["g", "h"], **RAISED),
+    ApiKey.LEAVE_GROUP: lambda: remove_group_members("g", [MemberToRemove("m")], **RAISED),
+    ApiKey.OFFSET_FETCH: lambda: list_group_offsets({"g": [T0], "h": [T1]}),
+    ApiKey.OFFSET_COMMIT: lambda: alter_group_offsets(
+        "g", {T0: OffsetAndMetadata(1, "m", 3), T1: OffsetAndMetadata(2)}, **RAISED
+    ),
+    ApiKey.OFFSET_DELETE: lambda: delete_group_offsets("g", [T0, T1], **RAISED),
+    ApiKey.METADATA: list_topics,
+}
+APIS = sorted(VERBS)
+CHANGES = set(APIS) - {
+    ApiKey.LIST_OFFSETS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.LIST_GROUPS,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.METADATA,
+}
 
 
 class AdminCluster(ScriptedCluster):
