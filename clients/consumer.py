@@ -432,15 +432,19 @@ class Consumer(Bounded, Batches):
         """Go on behind the last record; of all assigned partitions if none is named."""
         self._seek_to(partitions, "seek_to_end")
 
+    def _hold_batch(self) -> None:
+        self._records = iter(())  # struck from here on, it is handed back as in `_drop_batch`
+
     def _cut_batch(self, partitions: Iterable[TopicPartition], *, go_back: bool) -> None:
         """Yield nothing more of these from the batch in hand."""
         batch = self._batch
         if batch is None:
             return
         ahead = batch.positions(finished=True)
+        self._hold_batch()
         for tp in partitions:
             if tp in ahead:
-                batch.give_back(tp)
                 if go_back:
                     self._go_back(tp, ahead[tp])
+                batch.give_back(tp)
         self._records = batch.records

@@ -80,6 +80,7 @@ class Engine:
         self.core = core
         self.pump = pump
         self.guard = guard
+        guard.mends(lambda: core.handle_interrupted(pump.now_ms()))
         self.reporter = reporter
         self.has_listener = False
         self.rebalances: deque[Rebalance] = deque()
@@ -114,8 +115,7 @@ class Engine:
         asked: it ends the links, and with them what they were asked.
         """
         if self.guard.struck:
-            self.core.handle_interrupted(self.pump.now_ms())
-            self.guard.struck = False
+            self.guard.mend()
 
     def collect(self) -> None:
         """Sort every event the core has."""

@@ -9,6 +9,7 @@ place; a signal handler that does so while the consumer is in the middle of some
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from kcore.errors import (
@@ -39,6 +40,7 @@ class Guard(Turnstile):
 
     _closed = False
     _forked = False
+    _mend: Callable[[], object] | None = None
 
     def __init__(self, lock: Any) -> None:
         super().__init__(lock, KafkaError, ConcurrentUseError)
@@ -57,6 +59,16 @@ class Guard(Turnstile):
     def usable(self) -> bool:
         """Neither closed nor left behind by a fork."""
         return not self.barred
+
+    def mends(self, mend: Callable[[], object]) -> None:
+        """Have this called before anything else is done behind a call that was struck."""
+        self._mend = mend
+
+    def mend(self) -> None:
+        """Begin anew what a call was struck in the middle of."""
+        if self._mend is not None:
+            self._mend()
+        self.struck = False
 
     def bar(self) -> None:
         """Refuse every later call."""

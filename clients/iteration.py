@@ -86,10 +86,11 @@ class Batch:
                 spans[-1] = (part, spans[-1][1], len(flat))
             else:
                 spans.append((part, at, len(flat)))
-        self._flat, self._spans = flat, spans
-        self.records = iter(flat)
+        records = iter(flat)
         for _ in last:
-            next(self.records)
+            next(records)
+        # In one go: nothing can strike between these.
+        self._flat, self._spans, self.records = flat, spans, records
 
 
 def next_size(

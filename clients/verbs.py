@@ -64,6 +64,9 @@ class Verbs:
     def _drop_batch(self) -> None:
         """Hand back what was taken ahead of the application: it starts there anew."""
 
+    def _hold_batch(self) -> None:
+        """Yield nothing of it until it is cut."""
+
     def _cut_batch(self, partitions: Iterable[TopicPartition], *, go_back: bool) -> None:
         """The same for some partitions; go_back: their positions, too."""
 
@@ -147,8 +150,8 @@ class Verbs:
     def _unsubscribe(self) -> None:
         self._drop_batch()
         self._groupless = None
+        self._wish = None  # first: struck behind it, a poll says that nothing is subscribed
         self._engine.core.unsubscribe(self._engine.pump.now_ms())
-        self._wish = None
         self._engine.pump.drain()
         self._engine.collect()
         self._bridge.serve()
@@ -216,8 +219,9 @@ class Verbs:
         at = arguments.offset_of(offset)
         with self._engine.guard:
             self._need_assigned([tp])
-            self._cut_batch([tp], go_back=False)
+            self._hold_batch()
             self._engine.core.seek(tp, at, self._engine.pump.now_ms())
+            self._cut_batch([tp], go_back=False)
             self._engine.pump.drain()
 
     def _seek_to(self, partitions: tuple[Any, ...], verb: str) -> None:
@@ -227,8 +231,9 @@ class Verbs:
             if not wanted:
                 raise UnassignedPartitionError("no partitions are assigned")
             self._need_assigned(wanted)
-            self._cut_batch(wanted, go_back=False)
+            self._hold_batch()
             getattr(self._engine.core, verb)(wanted, self._engine.pump.now_ms())
+            self._cut_batch(wanted, go_back=False)
             self._engine.pump.drain()
 
     def _is_placed(self, tp: TopicPartition) -> bool:

@@ -76,7 +76,7 @@ cdef class Turnstile:
     in any more. A subclass says why: `refuse` (barred), `refuse_busy` (another caller is inside),
     `refuse_midway` (this very caller is), `refuse_late` (a visitor stays); they raise.
     struck: a call was ended by an exception that was neither of the user's code nor one of `own`,
-    save for those of `foreign`. It is for others to reset.
+    save for those of `foreign`. Whoever is inside next has `mend` called first, which resets it.
     """
 
     cdef public bint barred
@@ -120,6 +120,12 @@ cdef class Turnstile:
             self.release()
             self.refuse_midway()
         self.depth += 1
+        if self.struck:
+            try:
+                self.mend()
+            except BaseException:
+                self.go_out(None)
+                raise
         return 0
 
     cdef int go_out(self, error) except -1:
@@ -141,6 +147,9 @@ cdef class Turnstile:
 
     def __exit__(self, kind, error, trace):
         self.go_out(error)
+
+    def mend(self):
+        """Make whole what was left half done."""
 
     def even_barred(self, double limit_s) -> "Unbarred":
         """A call that is let in even if all are refused, waiting so long for a visitor."""

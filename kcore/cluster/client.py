@@ -132,6 +132,8 @@ class ClientCore:
         """
         self._links.interrupt(now_ms)
         self._run_answers(now_ms)
+        self._refresher.recover()
+        self._lookup.recover()
         self._recover(now_ms)
         self._settle(now_ms)
 

@@ -380,7 +380,8 @@ class Links:
 
     def interrupt(self, now_ms: int) -> None:
         """End every link; they are made again when they are needed. Whoever was just being answered
-        is told so, too.
+        is told so, too. A call is put where it belongs next before it is taken from where it was:
+        one that was struck in between is in both places, and is answered once.
         """
         if self.current is not None:
             call, answer = self.current
@@ -388,6 +389,11 @@ class Links:
             self.completed.appendleft((call, Answer(None, error, -1, answer.node)))
         for entry in list(self._nodes.values()):
             self._end(entry, DisconnectedError("interrupted"), now_ms)
+        answers: dict[Call, Answer] = {}
+        for call, answer in self.completed:
+            answers.setdefault(call, answer)
+        self.completed.clear()
+        self.completed.extend(answers.items())
 
     def handle_deadline(self, now_ms: int) -> None:
         """Fire what is due on the links; close the idle ones."""

@@ -62,6 +62,11 @@ class TopicLookup:
                 first = min(first, max(lookup.next_try_ms, self._links.next_retry_at()))
         return first
 
+    def recover(self) -> None:
+        """Nobody is being asked (see ClientCore.handle_interrupted)."""
+        for lookup in self._open:
+            lookup.asking = False
+
     def handle_tick(self, now_ms: int) -> None:
         """Ask what is due, give up what is late."""
         for lookup in list(self._open):

@@ -124,6 +124,11 @@ class Refresher:
 
     # -- time --------------------------------------------------------------------------------------
 
+    def recover(self) -> None:
+        """Ask anew: see ClientCore.handle_interrupted."""
+        self._in_flight = False
+        self._view.requested = True
+
     def _due_at(self) -> int:
         if self._in_flight:
             return NEVER

@@ -268,12 +268,13 @@ class Link:
             self._renew(authentication, now_ms)
             return
         while self._waiting and len(self._in_flight) < self._options.max_in_flight:
-            call = self._waiting.popleft()
+            call = self._waiting[0]
             try:
                 call.version = self.version_of(call.api, call.max_version)
                 self._write(call, call.build(call.version), now_ms)
             except (UnsupportedVersionError, UsageError) as error:  # not to be written: no answer
                 self._completed.append((call, Answer(None, error, -1, self.node)))
+            self._waiting.popleft()  # behind it: see Links.interrupt
 
     def _write(self, call: Call, message: Any, now_ms: int) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -407,9 +408,9 @@ class Link:
                 self._take_own(call, frame, now_ms)
                 continue
             body = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
-            self._in_flight.popleft()
             self.answered = True
             self._completed.append((call, Answer(body, None, call.version, self.node)))
+            self._in_flight.popleft()
             throttle_ms = getattr(body, "throttle_time_ms", 0)
             if throttle_ms > 0:  # the broker answered first and expects us to hold back (KIP-219)
                 self._muted_until = now_ms + min(throttle_ms, limits.MAX_THROTTLE_MS)
@@ -577,7 +578,7 @@ class Link:
             self._end(LinkInput.MALFORMED, error)
 
     def _end(self, what: LinkInput, error: KafkaError, *, told: bool = False) -> None:
-        if not self._move(what):
+        if not self._move(what) and not (self._in_flight or self._waiting):
             return
         self.error = error
         self._expires_at = NEVER

@@ -101,6 +101,10 @@ class ConsumerCore(ClientCore):
         return first if self._group is None else min(first, self._group.deadline())
 
     def _recover(self, now_ms: int) -> None:
+        super()._recover(now_ms)
+        self._seen_version = -1
+        self._committed_asked = False  # else it might never be; asked twice it does no harm
+        self._host.update_interest()
         self._fetcher.recover(now_ms)
         if self._group is not None:
             self._group.recover(now_ms)

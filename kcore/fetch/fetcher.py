@@ -136,10 +136,19 @@ class Fetcher:
         )
 
     def recover(self, now_ms: int) -> None:
-        """Look at everything anew: a turn was broken off in the middle (Ctrl-C)."""
+        """Begin anew with where the application is: a call was broken off in the middle (Ctrl-C),
+        and nobody knows how far it came. Where a partition stands, what state it is in and what the
+        application said of it is each written in one go; all else is concluded from that.
+        """
+        self._positions.recover()
         self._planner.recover(now_ms)
-        for partition in self._positions:
-            self.changed(partition)
+        for place in [*self._errors]:
+            if not isinstance(place, str) and not place.assigned:
+                del self._errors[place]
+        self.single.forget()
+        self._resets.inquiry.wake()
+        self._validation.inquiry.wake()
+        self._lookups.recover()
 
     def _take_answer(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:
         if not self._closed:

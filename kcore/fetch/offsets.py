@@ -212,6 +212,13 @@ class Lookups:
             lookup.retry_at = 0
             self.due = 0
 
+    def recover(self) -> None:
+        """Nobody is being asked: a turn was broken off in the middle."""
+        for lookup in self._all:
+            lookup.under_way.clear()
+            lookup.retry_at = 0
+        self.due = 0
+
     def handle_tick(self, now_ms: int) -> None:
         """Send what is due; end what is complete or out of time."""
         if now_ms < self.due:

@@ -94,6 +94,15 @@ class NodePlan:
         self.early = 0  # empty answers in a row that came too soon
         self.retry_at = 0
 
+    def begin_anew(self) -> None:
+        """Want nothing of it, hold nothing of it, and let the next request replace the session."""
+        self.wanted.clear()
+        self.changed.clear()
+        self.window = Window()
+        self.without_id.clear()
+        self.waiting = self.reserved = 0
+        self.session.renew()
+
 
 class Planner:
     """See the module's text. `take` is given every answer after the plan has been told of it."""
@@ -386,14 +395,20 @@ class Planner:
 
     def recover(self, now_ms: int) -> None:
         """Every link has just been ended, and who waited for an answer told: who waits still was
-        forgotten.
+        forgotten. What is wanted of whom is found out anew; what was buffered is gone.
         """
         for plan in list(self.nodes.values()):
             if plan.in_flight:
                 error = DisconnectedError("interrupted")
                 self._answered(plan, Answer(None, error, -1, plan.node_id), now_ms)
-            self.ready[plan] = None
-        self.reserved_bytes = 0
+            plan.begin_anew()
+        self.shelf.clear(self._positions)
+        self.reserved_bytes = self.busy_nodes = 0
+        self.starving.clear()
+        self.ready = dict.fromkeys(self.nodes.values())
+        self.touched = dict.fromkeys(self._positions)
+        for partition in self._positions:
+            partition.node = None
 
     # -- looking -----------------------------------------------------------------------------------
 

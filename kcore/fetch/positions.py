@@ -15,6 +15,9 @@ from kcore.fetch.partition import ASIDE, HELD, PAUSED, SUSPENDED, Partition, Pos
 from kcore.fetch.states import TRANSITIONS, WITH_POSITION, PartitionState, PositionInput
 from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
 
+# What ends by an answer.
+_ANSWERED = frozenset({PartitionState.AWAIT_RESET, PartitionState.AWAIT_VALIDATION})
+
 
 class Watcher(Protocol):
     """Who must know at once."""
@@ -87,6 +90,22 @@ class Positions:
         self._by_state[partition.state].pop(partition, None)
         self.undecided.pop(partition, None)
         self.watcher.moved(partition)
+
+    def recover(self) -> None:
+        """Put every book in order by what the partitions themselves say: a call was broken off in
+        the middle. Who waits for an answer waits for none.
+        """
+        for ones in self._by_state.values():
+            ones.clear()
+        self.undecided.clear()
+        for partition in self._all.values():
+            self._by_state[partition.state][partition] = None
+            if partition.undecided:
+                self.undecided[partition] = None
+            if partition.state in _ANSWERED:
+                partition.retry_at = 0
+            aside = self._wanted is not None and partition.tp not in self._wanted
+            partition.flags = partition.flags & ~ASIDE | (ASIDE if aside else 0)
 
     def assigned(self) -> list[TopicPartition]:
         """All of them, in the order they were assigned."""

@@ -13,7 +13,7 @@ are left of a frame, and they are its smaller part, they get a copy of their own
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING
 
 from kcore.errors import KafkaError
@@ -208,6 +208,17 @@ class Shelf:
             partition.next_offset = partition.offset
             self.ring.pop(partition, None)
             self._parked.pop(partition, None)
+
+    def clear(self, partitions: Iterable[Partition]) -> None:
+        """Throw away what all hold, whatever the books say; these are all there are."""
+        self.turned()
+        self.ring.clear()
+        self._parked.clear()
+        self.held_bytes = 0
+        for partition in partitions:
+            partition.entries.clear()
+            partition.next_offset = partition.offset
+            partition.stuck = False
 
     def _release(self, entry: Entry) -> None:
         if not entry.parked:

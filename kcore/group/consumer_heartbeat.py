@@ -124,6 +124,14 @@ class ConsumerHeartbeats:
     def coordinator_found(self, now_ms: int) -> None:
         """The timer of the next heartbeat goes on."""
 
+    def recover(self) -> None:
+        """None is on its way (see ClientCore.handle_interrupted), and nobody knows what the
+        coordinator was told.
+        """
+        self._busy, self._naming = False, None
+        self._repeated = Repeated()
+        self._told, self._changed = None, True
+
     def handle_tick(self, now_ms: int) -> None:
         """Send what is due; find out that the application is stuck."""
         self._ticked_at = now_ms

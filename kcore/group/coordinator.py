@@ -173,6 +173,10 @@ class Coordinator:
 
     # -- looking up ----------------------------------------------------------------------------
 
+    def recover(self) -> None:
+        """Nobody is being asked (see ClientCore.handle_interrupted)."""
+        self._looking = False
+
     def _look_up(self, now_ms: int) -> None:
         node = self._ctx.network.least_loaded(now_ms)
         if node is None:

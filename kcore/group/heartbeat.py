@@ -76,6 +76,10 @@ class Heartbeats:
         if self._enabled:
             self._ctx.timers.set(Timer.SESSION, now_ms + self._ctx.config.session_timeout_ms)
 
+    def recover(self) -> None:
+        """None is on its way (see ClientCore.handle_interrupted)."""
+        self._repeated = Repeated()
+
     def handle_tick(self, now_ms: int) -> None:
         """One turn of the checks of rule B2, in its order."""
         timers = self._ctx.timers

@@ -121,6 +121,10 @@ class GroupMember:
     def recover(self, now_ms: int) -> None:
         """A turn was broken off in the middle (Ctrl-C), and every question is answered."""
         self._calm_until = 0
+        self._coordinator.recover()
+        self._heartbeats.recover()
+        self._committer.operations.recover()
+        self._fetcher.operations.recover()
         self._rebalance.recover(now_ms)
 
     def handle_tick(self, now_ms: int) -> None:

@@ -110,6 +110,12 @@ class Operations(Generic[O]):
             for operation in self._open
         )
 
+    def recover(self) -> None:
+        """Nobody is being asked (see ClientCore.handle_interrupted)."""
+        self.sweep()
+        for operation in self._open:
+            operation.in_flight = False
+
     def handle_tick(self, now_ms: int) -> None:
         """Send what is due, end what is late. The first try is made even if the time is up (X4)."""
         if not self._open:

@@ -32,6 +32,9 @@ class Beats(Protocol):
     def coordinator_found(self, now_ms: int) -> None:
         """There is a coordinator (again)."""
 
+    def recover(self) -> None:
+        """None is on its way: see ClientCore.handle_interrupted."""
+
     def handle_tick(self, now_ms: int) -> None:
         """Send what is due, notice what is overdue."""
 
