@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kcore.broker import BrokerConfig
-from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.endings import DONE, RefusalError, output
 from kcore.embedded import EmbeddedBroker
 from kcore.embedded.disk import StorageError
 from kcore.errors import UsageError
@@ -29,7 +29,9 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> int:
-    """Serve on `port` and those that follow (0: any free ones). RefusalError if that cannot be."""
+    """Serve on `port` and those that follow (0: any free ones). RefusalError if that cannot be, or there
+    is nowhere to say where."""
+    output()  # who is not told the address has nothing of a broker
     kept = "in memory" if options.directory is None else f"kept in {options.directory}"
     try:
         broker = EmbeddedBroker(

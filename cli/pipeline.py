@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kcore.cli.demo.java import JavaUnavailableError, find_java
-from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.endings import DONE, RefusalError, output
 
 _EXTRA: Final = "pip install 'kcore[jobs]'"
 _PACKAGES: Final = (
@@ -54,7 +54,9 @@ def why_not() -> str | None:
 
 
 def pipeline(options: PipelineOptions) -> int:
-    """Run a job; the exit code. RefusalError: it cannot be, or its answer is wrong."""
+    """Run a job; the exit code. RefusalError: it cannot be, its answer is wrong, or there
+    is nowhere to tell it."""
+    output()
     reason = why_not()
     if reason is not None:
         if options.optional:

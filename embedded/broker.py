@@ -7,12 +7,14 @@ import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from os import PathLike
 from pathlib import Path
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kcore.broker import BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
 from kcore.embedded import inside
+from kcore.embedded.disk import flush_of
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
@@ -34,6 +36,13 @@ EVERY_ADDRESS: Final = frozenset({"", "0", "0.0.0.0", "::"})  # noqa: S104 - ref
 # Where nodes in memory are said to listen: a name that no resolver knows (RFC 6761).
 MEMORY_HOST: Final = "memory.invalid"
 MEMORY_PORT: Final = 9092
+
+
+def _check(name: str, value: object, kinds: type | tuple[type, ...], right: str) -> None:
+    """UsageError: it is of none of these types."""
+    if not isinstance(value, kinds) or (kinds is int and isinstance(value, bool)):
+        kind = type(value).__name__
+        raise UsageError(f"{name}={value!r} ({kind}) is not {right}")
 
 
 class EmbeddedBroker:
@@ -67,6 +76,15 @@ class EmbeddedBroker:
         directory: str | Path | None = None,
         flush: str | int = "never",
     ) -> None:
+        _check("nodes", nodes, int, "a number of brokers")
+        _check("host", host, str, "a host name or an address")
+        _check("port", port, int, "a number")
+        _check("advertised_host", advertised_host, (str, NoneType), "a host name or an address")
+        _check("config", config, (BrokerConfig, NoneType), "a BrokerConfig")
+        _check("seed", seed, (int, NoneType), "a number")
+        _check("in_memory", in_memory, bool, "True or False")
+        _check("directory", directory, (str, PathLike, NoneType), "a path")
+        flush_of(flush)
         if advertised_host is not None and (in_memory or advertised_host in EVERY_ADDRESS):
             why = "is no host to connect to" if not in_memory else "is for a broker on ports"
             raise UsageError(f"advertised_host={advertised_host!r} {why}")

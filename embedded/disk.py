@@ -56,15 +56,20 @@ def unusable(folder: Path, error: OSError) -> StorageError:
     return StorageError(f"the directory {folder} cannot be used: {what}{where}: {fix}")
 
 
+def flush_of(flush: str | int) -> str | int:
+    """What was asked for, if there is such a thing. UsageError."""
+    if flush == NEVER or flush == ALWAYS or (type(flush) is int and flush > 0):
+        return flush
+    raise UsageError(f"flush={flush!r} is neither never, always nor a number of ms")
+
+
 class Disk:
     """All files of one store, in this folder. After the first error, which is logged, every write
     is refused: StorageError. That a file was deleted under us is one.
     """
 
     def __init__(self, flush: str | int = NEVER, folder: Path | None = None) -> None:
-        if not (flush in {NEVER, ALWAYS} or (type(flush) is int and flush > 0)):
-            raise UsageError(f"flush={flush!r} is neither never, always nor a number of ms")
-        self.flush = flush
+        self.flush = flush_of(flush)
         self._folder = folder
         self._open: OrderedDict[Path, int] = OrderedDict()
         self._unsynced: dict[Path, None] = {}

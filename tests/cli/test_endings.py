@@ -184,10 +184,11 @@ def test_whoever_presses_ctrl_c_twice_means_it():
     assert done == []
 
 
-def test_a_simulation_that_cannot_be_told_is_refused():
+@pytest.mark.parametrize("line", ["sim --seed 1 --duration 1", "broker -l 127.0.0.1:0", "pipeline delays"])
+def test_what_cannot_be_told_is_refused(line):
     verb = "from kcore.cli.main import main; main()"
-    line = '"$0" -c "$1" sim --seed 1 --duration 1 >&-'
-    done = subprocess.run(["sh", "-c", line, sys.executable, verb], capture_output=True, text=True)
+    shell = ["sh", "-c", f'"$0" -c "$1" {line} >&-', sys.executable, verb]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=20)
     assert done.returncode == endings.REFUSED
     assert "standard output is closed" in done.stderr
     assert "Traceback" not in done.stderr
