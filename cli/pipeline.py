@@ -55,7 +55,8 @@ def why_not() -> str | None:
 
 def pipeline(options: PipelineOptions) -> int:
     """Run a job; the exit code. RefusalError: it cannot be, its answer is wrong, or there
-    is nowhere to tell it."""
+    is nowhere to tell it.
+    """
     output()
     reason = why_not()
     if reason is not None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from kcore import transports
-from kcore.clients.dispatch import Dispatch
+from kcore.clients.dispatch import STRIKES_MAX, Dispatch
 from kcore.errors import ConcurrentUseError, ForkedError, KafkaError
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.locks import WorkLock
@@ -25,10 +25,6 @@ from kcore.transports.background import current, make_event, make_lock, run_asid
 from kcore.transports.forking import release_in_child
 
 log = logging.getLogger("kcore.producer")
-
-
-# A turn that ends so, as often in a row, was not struck: it fails by itself.
-_STRIKES_MAX = 10
 
 
 def _always() -> bool:
@@ -158,7 +154,7 @@ class Courier(Dispatch):
     def _judge_strike(self) -> None:
         """Raise what is being handled, if no signal handler can have."""
         self._strikes += 1
-        if self._forked or not self._strikable or self._strikes >= _STRIKES_MAX:
+        if self._forked or not self._strikable or self._strikes >= STRIKES_MAX:
             raise  # noqa: PLE0704 - what is being handled
         log.exception("the producer was struck by a signal handler that raises, and goes on")
 

@@ -19,6 +19,9 @@ _FORKED = (
     "make another one in the child"
 )
 
+# A turn that ends by what is not foreseen, as often in a row, was not struck: it fails by itself.
+STRIKES_MAX = 10
+
 
 class Dispatch:
     """See the module's text. stopped: `check` raises. lost: records that were given up because the

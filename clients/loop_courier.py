@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 from kcore.clients.async_deliveries import LoopTicket, RecordMetadata
-from kcore.clients.dispatch import Dispatch
+from kcore.clients.dispatch import STRIKES_MAX, Dispatch
 from kcore.clients.log import Log
 from kcore.clients.turns import READS_PER_TURN, LoopTurns
 from kcore.errors import KafkaError, ProducerClosed
@@ -31,6 +31,8 @@ class LoopCourier(LoopTurns, Dispatch):
         LoopTurns.__init__(self, pump, transport)
         Dispatch.__init__(self, core, name)
         core.patient = True
+        self._struck = False  # a turn was broken off in the middle
+        self._strikes = 0  # turns in a row that were
         self.told_of: object = None
         release_in_child(self)
 
@@ -58,17 +60,35 @@ class LoopCourier(LoopTurns, Dispatch):
     def _step(self) -> bool:
         core = self.core
         try:
+            if self._struck:
+                core.handle_interrupted(self.now_ms())
+                self._struck = False
             if core.stirred:
                 core.stirred = False
                 core.handle_deadline(self.now_ms())
             fed = self._pump.step(0) is not Step.IDLE
             fed |= self.sort()
-        except Exception as error:
-            log.exception("a turn of the event loop failed")
-            self._fail(f"a turn of the event loop failed: {error!r}")
-            return True
-        self._make_calls()
+            self._make_calls()
+        except BaseException as error:
+            self._struck = True
+            self._strikes += 1
+            self.turn_soon()  # which begins anew what this one was in the middle of
+            if not isinstance(error, Exception):
+                raise
+            return self._judge_strike(error)
+        self._strikes = 0
         return fed
+
+    def _judge_strike(self, error: Exception) -> bool:
+        """A signal handler has raised, or who reads the log, and the next turn goes on; or turns
+        fail by themselves. Whether that is the end.
+        """
+        if self._strikes < STRIKES_MAX:
+            log.exception("the producer was struck by what raises in a turn, and goes on")
+            return False
+        log.exception("a turn of the event loop failed")
+        self._fail(f"a turn of the event loop failed: {error!r}")
+        return True
 
     def _fail(self, why: str) -> None:
         """Nobody delivers any more."""

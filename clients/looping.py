@@ -13,6 +13,7 @@ from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import next_size
 from kcore.clients.turns import TURN_MS, LoopTurns, Place
+from kcore.errors import KafkaError
 from kcore.transports import Pump, Step
 from kcore.transports.asyncio_driver import AsyncioTransport
 
@@ -65,7 +66,13 @@ class EngineTurns(LoopTurns):
     def _step(self) -> bool:
         engine, fed = self.engine, True
         try:
-            fed = engine.step(0) is not Step.IDLE
+            try:
+                fed = engine.step(0) is not Step.IDLE
+            except BaseException as error:
+                # A signal handler may strike here, in the middle of anything.
+                engine.guard.struck |= not isinstance(error, KafkaError)
+                self.turn_soon()
+                raise
             engine.run_callbacks()
         except Exception as error:  # noqa: BLE001 - the next call raises it
             engine.keep_failure(error, "a turn of the event loop")

@@ -102,14 +102,15 @@ class AsyncioTransport:
 
     def unwatch(self, fd: int) -> None:
         """Take it out of the loop, which may be closed by now."""
-        events, loop = self._watched.pop(fd, 0), self._loop
+        watched, loop = self._watched.pop(fd, None), self._loop
         self._ready.pop(fd, None)
-        if loop is None or loop.is_closed():
+        if watched is None or loop is None or loop.is_closed():
             return
-        if events & READABLE:
-            loop.remove_reader(fd)
-        if events & WRITABLE:
-            loop.remove_writer(fd)
+        # Both, whatever is noted: a `watch` may have been struck. What the loop kept of this fd
+        # would leave the next socket of the same number deaf.
+        for remove in (loop.remove_reader, loop.remove_writer):
+            with suppress(OSError):  # the selector's own books were struck
+                remove(fd)
 
     def _fired(self, fd: int, events: int) -> None:
         self._ready[fd] = self._ready.get(fd, 0) | events

@@ -184,7 +184,9 @@ def test_whoever_presses_ctrl_c_twice_means_it():
     assert done == []
 
 
-@pytest.mark.parametrize("line", ["sim --seed 1 --duration 1", "broker -l 127.0.0.1:0", "pipeline delays"])
+@pytest.mark.parametrize(
+    "line", ["sim --seed 1 --duration 1", "broker -l 127.0.0.1:0", "pipeline delays"]
+)
 def test_what_cannot_be_told_is_refused(line):
     verb = "from kcore.cli.main import main; main()"
     shell = ["sh", "-c", f'"$0" -c "$1" {line} >&-', sys.executable, verb]
