@@ -105,8 +105,9 @@ class AdminCore(ClientCore):
                 del self._operations[number]
                 self._outbox.finish(number, operation.result, operation.error)
 
-    def _recover(self, now_ms: int) -> None:  # noqa: ARG002 - as all cores
+    def _recover(self, now_ms: int) -> None:
         """Whoever waited for an operation is who was struck: nothing is asked again."""
+        super()._recover(now_ms)
         self._fail_all(DisconnectedError("interrupted"))
 
     # -- operations --------------------------------------------------------------------------------
