@@ -10,7 +10,12 @@ from typing import Any
 from kcore.errors import IllegalArgumentError, InvalidTopicError
 from kcore.limits import MAX_INT32, MAX_INT64, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.parsers import is_legal_name
-from kcore.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
+from kcore.structs import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    SubscriptionPattern,
+    TopicPartition,
+)
 
 
 def partition_of(value: object) -> TopicPartition:
@@ -116,6 +121,24 @@ def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
     if not isinstance(values, Mapping):
         raise TypeError(f"offsets must map TopicPartition to OffsetAndMetadata, not {values!r}")
     return {named(tp): _committable(value) for tp, value in values.items()}
+
+
+def group_of(value: object) -> ConsumerGroupMetadata:
+    """Whose offsets are meant: from `group_metadata()`, ours or another client's, or from a group
+    id. TypeError, IllegalArgumentError (a ValueError).
+    """
+    if isinstance(value, str):
+        value = ConsumerGroupMetadata(value)
+    found: Any = value
+    try:
+        group = ConsumerGroupMetadata(
+            found.group_id, found.generation_id, found.member_id, found.group_instance_id
+        )
+    except AttributeError:
+        raise TypeError(f"a group is its id, or group_metadata(), not {value!r}") from None
+    if not isinstance(group.group_id, str) or not group.group_id:
+        raise IllegalArgumentError(f"the consumer has no group: {value!r}")
+    return group
 
 
 def ends_of(values: object) -> dict[TopicPartition, int]:

@@ -18,11 +18,11 @@ from typing import Any, NoReturn, Self
 
 from kcore.clients import arguments
 from kcore.clients.async_deliveries import LoopTicket, RecordMetadata, RowsFuture, rows_future
+from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.opening import open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, why_held_up
 from kcore.clients.tables import Pour, pours
-from kcore.clients.transactions import Transactions
 from kcore.clients.turns import RECORDS_PER_TURN, Place, running
 from kcore.errors import (
     ConcurrentUseError,
@@ -46,7 +46,7 @@ _GRACE_MS = 2_000
 _ROWS_PER_TURN = 8_192
 
 
-class AsyncProducer(Transactions):
+class AsyncProducer(AsyncTransactions):
     """Writes records to topics of a Kafka cluster, in an asyncio program.
 
     Options are keywords, those of `Producer` (kafka-python's names, Java's dotted ones in a
@@ -94,8 +94,10 @@ class AsyncProducer(Transactions):
     # Life ---------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Connect. NoBrokersAvailable, a KafkaConnectionError: nobody answered within
-        bootstrap_timeout_ms. After an error, or cancelled, it can be tried again.
+        """Connect, and with a transactional_id fence whoever had that before. NoBrokersAvailable, a
+        KafkaConnectionError: nobody answered within bootstrap_timeout_ms. KafkaTimeoutError: no
+        producer id was had within max_block_ms. After an error, or cancelled, it can be tried
+        again.
 
         IllegalStateError: started already, or about to be. ProducerClosed: stopped.
         """
@@ -120,10 +122,13 @@ class AsyncProducer(Transactions):
         release = self._core.broker_api_version()
         if release is not None and settings.api_version is None:
             self.config["api_version"] = release
+        if settings.transactional_id is not None:
+            await self._initialize()
 
     async def stop(self, timeout: float | None = None) -> None:
         """Deliver what was sent, for at most `timeout` seconds (None: for `delivery_timeout_ms`,
-        when all of it is over), fail the rest with ProducerClosed, and disconnect.
+        when all of it is over), fail the rest with ProducerClosed, and disconnect. A transaction
+        that is open is aborted.
 
         Twice is harmless; cancelled, it closes at once. Tasks that wait in `send` get a
         ProducerClosed. KafkaError: a turn of the loop has failed meanwhile, with records that were

@@ -256,7 +256,8 @@ class Producer(Transactions):
     # Life ------------------------------------------------------------------------------------
 
     def close(self, timeout: float | None = None) -> None:
-        """Deliver what was sent, for at most `timeout` seconds, fail the rest, and disconnect.
+        """Deliver what was sent, for at most `timeout` seconds, fail the rest, and disconnect. A
+        transaction that is open is aborted.
 
         Twice is harmless. From a callback: nothing is waited for (as Java). KafkaError: the
         producer's thread has failed meanwhile, with records that were not delivered. ForkedError:

@@ -37,6 +37,7 @@ _FORBIDDEN: Final[Mapping[str, str]] = {
 _FORBIDDEN_SINK: Final[Mapping[str, str]] = {
     "key.serializer": "keys are binary or string columns",
     "value.serializer": "values are binary or string columns",
+    "transactional.id": "tasks write side by side, and Spark may run one twice: see docs/spark.md",
 }
 _TIME = re.compile(
     r"([0-9]{1,15})\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)?", re.IGNORECASE

@@ -33,7 +33,8 @@ from kcore.connection.calls import (
     Standing,
     node_id_of,
 )
-from kcore.connection.link import Call, Completed, Link, LinkOptions
+from kcore.connection.link import Link, LinkOptions
+from kcore.connection.pending import Call, Completed
 from kcore.connection.sasl import Credentials
 from kcore.errors import (
     AuthenticationFailedError,
@@ -275,6 +276,17 @@ class Links:
             if entry.link is not None and entry.link.ready:
                 return entry.link.range_of(api)
         return None
+
+    def feature_level(self, name: str) -> int:
+        """The finalized level of a feature, as the connected brokers said it last; 0: nobody did,
+        or it is off.
+        """
+        newest, level = -1, 0
+        for entry in self._nodes.values():
+            link = entry.link
+            if link is not None and link.ready and link.features_epoch > newest:
+                newest, level = link.features_epoch, link.features.get(name, 0)
+        return level
 
     def next_retry_at(self) -> int:
         """When the first of the nodes that may be asked anything can be tried; 0: now."""

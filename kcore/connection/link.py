@@ -21,7 +21,8 @@ from typing import Any
 from kcore import limits
 from kcore.actions import Action, Disconnect, FetchToken, Send, SendParts
 from kcore.connection.authentication import Authentication
-from kcore.connection.calls import ANSWERED, Answer, Build, Done, Standing, node_id_of
+from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
+from kcore.connection.pending import Call, Completed
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -87,46 +88,6 @@ class LinkOptions(Value):
     highest: Mapping[ApiKey, int] = field(default_factory=dict)
 
 
-class Call:
-    """A request on its way: what to ask, who takes the answer, and until when it may wait."""
-
-    __slots__ = (
-        "answered",
-        "api",
-        "build",
-        "correlation_id",
-        "done",
-        "expires_at",
-        "max_version",
-        "standing",
-        "version",
-    )
-
-    def __init__(
-        self,
-        api: ApiKey,
-        build: Build,
-        done: Done,
-        expires_at: int,
-        max_version: int | None,
-        *,
-        answered: bool = True,
-        standing: Standing | None = None,
-    ) -> None:
-        self.answered = answered
-        self.api = api
-        self.build = build
-        self.done = done
-        self.expires_at = expires_at
-        self.max_version = max_version
-        self.standing = standing
-        self.version = -1
-        self.correlation_id = -1
-
-
-Completed = deque[tuple[Call, Answer]]
-
-
 class Link:
     """See the module's text. All times are monotonic ms; `number` is the link number of the
     boundary.
@@ -148,6 +109,8 @@ class Link:
         "_waiting",
         "answered",
         "error",
+        "features",
+        "features_epoch",
         "host",
         "last_used_at",
         "node",
@@ -183,6 +146,8 @@ class Link:
         self._in_flight: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
         self._ranges: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}  # finalized levels (KIP-584), of this epoch
+        self.features_epoch = -1  # nothing was said of them
         self._correlation_id = 0
         self._first_id = 0  # of the first request after the greeting
         self._muted_until = 0
@@ -538,6 +503,8 @@ class Link:
                 f"{self.host}:{self.port} refused ApiVersions with error {body.error_code}"
             )
         self._ranges = {key.api_key: (key.min_version, key.max_version) for key in body.api_keys}
+        self.features = {one.name: one.max_version_level for one in body.finalized_features}
+        self.features_epoch = body.finalized_features_epoch
         self._first_id = self._correlation_id + 1
         if self._authentication is not None:
             self._authenticate(self._authentication, NEVER, now_ms)

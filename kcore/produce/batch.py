@@ -119,6 +119,7 @@ class Batch(Filling):
             codec=config.codec,
             level=config.compression_level,
             expected_bytes=config.batch_size,
+            transactional=config.transactional_id is not None,
         )
 
     # Filling -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ class ProduceConfig(Value):
     retries: attempts after the first, within delivery_timeout_ms.
     max_in_flight: requests of one connection that are not answered; with idempotence at most 5,
         because that is how many batches a leader remembers.
+    transaction_timeout_ms: how long a transaction may be open before its coordinator aborts it.
     """
 
     acks: int = ACKS_ALL
@@ -39,3 +40,5 @@ class ProduceConfig(Value):
     metadata_max_idle_ms: int = 300_000
     partitioner_ignore_keys: bool = False
     partitioner_adaptive: bool = True
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000

@@ -12,3 +12,6 @@ class Links(Network, Protocol):
 
     def next_retry_at(self) -> int:
         """When the first node can be asked again; 0: one can be now."""
+
+    def feature_level(self, name: str) -> int:
+        """The finalized level of a feature of the cluster; 0: it has none."""

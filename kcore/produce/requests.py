@@ -13,6 +13,8 @@ from kcore.wire.messages import ProduceRequest
 
 # From this version on topics are named by their ids only (KIP-516).
 TOPIC_IDS_SINCE: Final = 13
+# The highest version in which a transaction has to be told of its partitions (KIP-890).
+EXPLICIT_MAX: Final = 11
 
 
 def build_produce(
@@ -40,7 +42,7 @@ def build_produce(
                 )
             )
     return ProduceRequest(
-        transactional_id=None,
+        transactional_id=config.transactional_id,
         acks=config.acks,
         timeout_ms=config.request_timeout_ms,
         topic_data=[topic for topic in topics.values() if topic.partition_data],

@@ -12,13 +12,15 @@ Which failure means what (Java: Sender, TransactionManager.canRetry):
 * the same for the oldest batch: a new epoch, and the partition's unfinished batches again under it
   (KIP-360);
 * anything else: it has failed, for good.
+
+In a transaction (`transaction.py`) no epoch is raised: what fails for good makes that fail, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcore import errors
 from kcore.connection.backoff import exponential
@@ -32,13 +34,18 @@ from kcore.produce.identity import Identity
 from kcore.produce.lane import Lane
 from kcore.produce.measures import Measures
 from kcore.produce.network import Links
-from kcore.produce.requests import TOPIC_IDS_SINCE, build_produce, read_answer
+from kcore.produce.requests import EXPLICIT_MAX, TOPIC_IDS_SINCE, build_produce, read_answer
 from kcore.structs import Leader, Node, Rng
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
+if TYPE_CHECKING:
+    from kcore.produce.transaction import Transaction
+
 _REACHABLE: Final = (Reach.READY, Reach.CONNECTING, Reach.IDLE)
+# The transaction before is over in a moment (Java: 20 ms, too).
+_MARKERS_MS: Final = 20
 _NEW_EPOCH: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -48,7 +55,7 @@ _NEW_EPOCH: Final = (
 
 class Sender:
     """See the module's text. delivered: told of each batch that is over. replaced: of each that was
-    split, and its parts.
+    split, and its parts. transaction: who says what may go and what is given up, if there are any.
     """
 
     def __init__(
@@ -72,9 +79,15 @@ class Sender:
         self._measures = measures
         self._delivered = delivered
         self._replaced = replaced
+        self.transaction: Transaction | None = None
         self._asked: dict[int, int] = {}  # requests unanswered, by node
         self._wait_until = NEVER  # when a lane that is due may be sent
         self._disowned = 0  # how often all requests were; what they bring is not looked at
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is to be sent, and nothing unanswered."""
+        return not self._accumulator.unfinished and not any(self._asked.values())
 
     @property
     def requests_in_flight(self) -> int:
@@ -96,6 +109,8 @@ class Sender:
 
     @property
     def _needs_identity(self) -> bool:
+        if self.transaction is not None:  # it sees to that
+            return False
         return self._config.enable_idempotence and not self.identity.known
 
     def handle_tick(self, now_ms: int) -> None:
@@ -103,6 +118,8 @@ class Sender:
         accumulator = self._accumulator
         accumulator.handle_tick(now_ms)
         self._expire(now_ms)
+        if self.transaction is not None and accumulator.unfinished:
+            self._give_up(self.transaction, now_ms)
         self._wait_until = NEVER
         if self._needs_identity:
             if accumulator.unfinished:
@@ -134,6 +151,24 @@ class Sender:
             )
             lane.drop(batch, certain=False)
             self._fail(batch, KafkaTimeoutError(text, timeout_ms=timeout_ms), now_ms)
+
+    def _give_up(self, transaction: Transaction, now_ms: int) -> None:
+        """What the state of a transaction leaves undone. A batch that was sent goes on: whether it
+        was written has to be known before the transaction ends.
+        """
+        error = transaction.fatal_error
+        if error is not None:
+            self.fail_everything(error, now_ms)
+            return
+        error = transaction.batch_error
+        if error is None:
+            return
+        for batch in [*self._accumulator.unfinished]:
+            if batch.state is not BatchState.SENT and not batch.has_sequence:
+                self._accumulator.lanes[batch.tp].queue.remove(batch)
+                batch.error = error
+                self._measures.failed(batch, now_ms)
+                self._end(batch)
 
     def _why_late(self, lane: Lane, batch: Batch, now_ms: int) -> str:
         if batch.trouble:
@@ -230,6 +265,8 @@ class Sender:
         return left
 
     def _may_go(self, lane: Lane) -> bool:
+        if self.transaction is not None and not self.transaction.admits(lane.tp):
+            return False
         if self._config.enable_idempotence:
             return lane.sendable(self.identity.producer_id, self.identity.producer_epoch)
         # One at a time keeps the order, also while a leader moves to another link.
@@ -246,7 +283,9 @@ class Sender:
         config = self._config
         self._asked[node_id] = self._asked.get(node_id, 0) + 1
         ids = {batch.tp.topic: self._cluster.topic_id(batch.tp.topic) for batch in batches}
-        known = all(ids.values())
+        max_version = None if all(ids.values()) else TOPIC_IDS_SINCE - 1
+        if self.transaction is not None and self.transaction.explicit:
+            max_version = EXPLICIT_MAX
         self._measures.sent(batches, now_ms)
         self._links.send(
             node_id,
@@ -255,7 +294,7 @@ class Sender:
             partial(self._answered, self._disowned, node_id, batches, now_ms),
             now_ms,
             timeout_ms=config.request_timeout_ms,
-            max_version=None if known else TOPIC_IDS_SINCE - 1,
+            max_version=max_version,
             answered=config.acks != 0,
         )
 
@@ -353,18 +392,19 @@ class Sender:
             return
         batch.trouble = str(error)
         if retriable and batch.attempts <= self._config.retries:
-            self._retry(lane, batch, at_ms=now_ms + self._backoff_ms(batch))
+            self._retry(lane, batch, at_ms=now_ms + self._backoff_ms(batch, error))
             if part is None or isinstance(error, errors.InvalidMetadataError):
                 self._cluster.request_update()
         else:
             lane.drop(batch, certain=not retriable)
             self._fail(batch, error, now_ms)
 
-    def _backoff_ms(self, batch: Batch) -> int:
+    def _backoff_ms(self, batch: Batch, error: KafkaError) -> int:
         config = self._config
-        return exponential(
-            batch.attempts - 1, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng
-        )
+        base_ms = config.retry_backoff_ms
+        if self.transaction is not None and isinstance(error, errors.ConcurrentTransactionsError):
+            base_ms = min(base_ms, _MARKERS_MS)
+        return exponential(batch.attempts - 1, base_ms, config.retry_backoff_max_ms, self._rng)
 
     def _retry(self, lane: Lane, batch: Batch, at_ms: int) -> None:
         lane.put_back(batch)
@@ -390,13 +430,22 @@ class Sender:
         if batch.attempts > self._config.retries:
             self._suffer(batch, None, error, now_ms)
             return
-        self._retry(lane, batch, at_ms=now_ms + self._backoff_ms(batch))
-        if batch.sent_as == batch.identity and lane.tracked[0] is batch:
+        alone = batch.sent_as == batch.identity and lane.tracked[0] is batch
+        if self.transaction is not None and (
+            alone or isinstance(error, errors.InvalidProducerEpochError)
+        ):
+            lane.drop(batch, certain=False)  # the transaction is aborted, under another epoch
+            self._fail(batch, error, now_ms)
+            return
+        self._retry(lane, batch, at_ms=now_ms + self._backoff_ms(batch, error))
+        if alone:
             self._begin_anew(lane)  # all before it is over, so there is a gap: it cannot be filled
         # Else it was numbered anew meanwhile, or what is before it comes first: again is enough.
 
     def _begin_anew(self, lane: Lane) -> None:
         """Go on under another epoch: the current one, if the lane is behind it, else the next."""
+        if self.transaction is not None:
+            return  # it has failed, and gets another epoch when it is aborted
         identity = self.identity
         if (lane.producer_id, lane.producer_epoch) == (
             identity.producer_id,
@@ -414,10 +463,13 @@ class Sender:
     # The end -------------------------------------------------------------------------------------
 
     def _fail(self, batch: Batch, error: KafkaError, now_ms: int) -> None:
+        lane = self._accumulator.lanes[batch.tp]
+        if self.transaction is not None and batch.state is not BatchState.DONE:
+            self.transaction.batch_failed(error, broken=lane.unresolved)
         batch.error = error
         self._measures.failed(batch, now_ms)
         self._end(batch)
-        self._resolve(self._accumulator.lanes[batch.tp])
+        self._resolve(lane)
 
     def _end(self, batch: Batch) -> None:
         if batch.state is BatchState.DONE:

@@ -33,7 +33,8 @@ class ProducerConfig(ClientConfig):
     buffer_memory: what records that are not delivered may hold; then `send` waits `max_block_ms`.
     delivery_timeout_ms: from `send` to the end of all attempts. partitioner: a function of (key
     bytes, all partitions, those with a leader), or a kafka.partitioner.Partitioner; None: Java's
-    default. The rest: ProduceConfig.
+    default. transactional_id: makes it transactional, and fences whoever had the id before.
+    The rest: ProduceConfig.
     """
 
     max_in_flight_requests_per_connection: int = 5
@@ -55,6 +56,7 @@ class ProducerConfig(ClientConfig):
     partitioner_adaptive_partitioning_enable: bool = True
     metadata_max_idle_ms: int = 300_000
     transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> ProducerConfig:
@@ -86,6 +88,8 @@ class ProducerConfig(ClientConfig):
             metadata_max_idle_ms=self.metadata_max_idle_ms,
             partitioner_ignore_keys=self.partitioner_ignore_keys,
             partitioner_adaptive=self.partitioner_adaptive_partitioning_enable,
+            transactional_id=self.transactional_id,
+            transaction_timeout_ms=self.transaction_timeout_ms,
         )
 
 
@@ -97,7 +101,8 @@ def _fill_in(values: dict[str, Any]) -> None:
     values.setdefault("delivery_timeout_ms", max(120_000, needed))
     acks, retries = values.get("acks", ACKS_ALL), values.get("retries", 1)
     in_flight = values.get("max_in_flight_requests_per_connection", 5)
-    if acks != ACKS_ALL or retries == 0 or in_flight > 5:
+    gives_way = values.get("transactional_id") is None  # transactions cannot be had without
+    if gives_way and (acks != ACKS_ALL or retries == 0 or in_flight > 5):
         values.setdefault("enable_idempotence", False)
     _choose_level(values)
 
@@ -131,17 +136,19 @@ def _contradictions(
         yield "compression_level", f"compression_level={level}: snappy has no levels"
     if level is not None and config.compression_type == "gzip" and not -1 <= level <= 9:
         yield "compression_level", f"compression_level={level}: gzip has -1 (its default) to 9"
-    if config.transactional_id is not None:
-        yield "transactional_id", "transactional_id: not available yet in this version"
+    if config.transactional_id is not None and not config.enable_idempotence:
+        why = "enable_idempotence=False: transactional_id needs an idempotent producer"
+        yield "enable_idempotence", why
     if config.enable_idempotence:
+        asked = "enable_idempotence" if config.transactional_id is None else "transactional_id"
         in_flight = config.max_in_flight_requests_per_connection
         if config.acks != ACKS_ALL:
-            yield "acks", f"acks={config.acks}: enable_idempotence needs acks='all'"
+            yield "acks", f"acks={config.acks}: {asked} needs acks='all'"
         if config.retries == 0:
-            yield "retries", "retries=0: enable_idempotence needs at least one"
+            yield "retries", f"retries=0: {asked} needs at least one"
         if in_flight > 5:
             name = "max_in_flight_requests_per_connection"
-            yield name, f"{name}={in_flight}: enable_idempotence allows at most 5"
+            yield name, f"{name}={in_flight}: {asked} allows at most 5"
     needed = config.linger_ms + config.request_timeout_ms
     if config.delivery_timeout_ms < needed:
         why = (

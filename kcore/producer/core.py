@@ -2,7 +2,8 @@
 rule of its own.
 
 World in and out: `kcore.cluster.client.ClientCore`, docs/BOUNDARY.md. Application in: `append` (or
-`append_rows`), `flush`, `close`. What becomes of records is told by RecordsDelivered events.
+`append_rows`), `flush`, `close`, and the verbs of transactions. What becomes of records is told by
+RecordsDelivered events.
 
 `append` never waits: while a topic is not known, or all memory is in use, it says so by giving
 None, and `held_up` says why. The caller drives the core and asks again.
@@ -10,11 +11,13 @@ None, and `held_up` says why. The caller drives the core and asks again.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from kcore.cluster.client import ClientCore
 from kcore.errors import (
     IllegalArgumentError,
+    IllegalStateError,
     KafkaError,
     ProducerClosed,
     RecordTooLargeError,
@@ -25,6 +28,7 @@ from kcore.produce.accumulator import (
     Accumulator,
 )
 from kcore.produce.batch import Batch
+from kcore.produce.config import ProduceConfig
 from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import Feed, RowsDelivery
 from kcore.produce.intake import Intake, Route, record_bytes
@@ -33,11 +37,15 @@ from kcore.produce.measures import Group, Measures
 from kcore.produce.partitioning import Partitioning
 from kcore.produce.rows import Rows
 from kcore.produce.sender import Sender
+from kcore.produce.transaction_states import TxnInput, TxnState
 from kcore.producer.config import ProducerConfig
 from kcore.producer.interest import Interest
 from kcore.producer.unlisted import Unlisted
-from kcore.structs import Rng, TopicPartition
+from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, Rng, TopicPartition
 from kcore.timers import NEVER
+
+if TYPE_CHECKING:
+    from kcore.produce.transaction import Transaction
 
 CLOSED = "the producer is closed"
 
@@ -76,8 +84,25 @@ class ProducerCore(ClientCore):
         self._flushes: dict[int, set[Batch]] = {}
         record_bytes_max = min(config.max_request_size, config.buffer_memory) - BATCH_OVERHEAD
         self.intake = Intake(self._accumulator.budget, record_bytes_max)
+        self._transaction: Transaction | None = None
+        if config.transactional_id is not None:
+            self._transaction = self._sender.transaction = self._make_transaction(options, rng)
         self._seen_version = -1
         self._settle(now_ms)
+
+    def _make_transaction(self, options: ProduceConfig, rng: Rng) -> Transaction:
+        from kcore.produce.transaction import Transaction  # noqa: PLC0415 - few producers need it
+
+        sender = self._sender
+        return Transaction(
+            options,
+            self._links,
+            sender.identity,
+            rng,
+            idle=lambda: sender.idle,
+            closed=self.intake.routes.clear,  # so that records come by `append`, which refuses them
+            finish=self._outbox.finish,
+        )
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -85,7 +110,8 @@ class ProducerCore(ClientCore):
         """When `handle_deadline` is due; NEVER if it is not."""
         if self._closed:
             return NEVER
-        return min(super().deadline(), self._sender.deadline())
+        first = min(super().deadline(), self._sender.deadline())
+        return first if self._transaction is None else min(first, self._transaction.deadline())
 
     def _turn(self, now_ms: int) -> None:
         if self._view.version != self._seen_version:
@@ -96,6 +122,8 @@ class ProducerCore(ClientCore):
         self._refresher.handle_tick(now_ms)
         self._lookup.handle_tick(now_ms)
         self._sender.handle_tick(now_ms)
+        if self._transaction is not None:
+            self._transaction.handle_tick(now_ms)
         if self._closing_until is not None:
             self._go_on_closing(now_ms)
 
@@ -116,6 +144,8 @@ class ProducerCore(ClientCore):
         self._interest.mend()
         self._view.request_update()
         self._sender.mend()
+        if self._transaction is not None:
+            self._mend_transaction(self._transaction)
         for operation, waiting in [*self._flushes.items()]:
             leaves = {leaf for batch in waiting for leaf in batch.leaves}
             self._flushes[operation] = leaves & self._accumulator.unfinished.keys()
@@ -146,8 +176,7 @@ class ProducerCore(ClientCore):
         RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed. Nearly all
         records come in by `intake`, which is quicker.
         """
-        if self._closing_until is not None:
-            raise ProducerClosed(CLOSED)
+        self._check_open()
         size = self._size_of(topic, key, value, headers)
         route = self._find_route(topic, now_ms)
         if route is None:
@@ -173,11 +202,23 @@ class ProducerCore(ClientCore):
         if not keyed:
             sticky = self._partitioning.sticky(topic, route.numbers)
             sticky.take(size, full=taken[0].data is not None)
+        if taken[1] == 0:
+            self._begun(lane)
         if len(accumulator.due) != due:
             self._go_on(now_ms)
-        elif taken[1] == 0:
-            self.stirred = True  # a batch was begun, and lingers from now on
         return taken
+
+    def _check_open(self) -> None:
+        if self._closing_until is not None:
+            raise ProducerClosed(CLOSED)
+        if self._transaction is not None:
+            self._transaction.check_open()
+
+    def _begun(self, lane: Lane) -> None:
+        """A batch was begun, and lingers from now on."""
+        self.stirred = True
+        if self._transaction is not None:
+            self._transaction.use(lane.tp)
 
     def _go_on(self, now_ms: int) -> None:
         """There is something to send."""
@@ -239,8 +280,7 @@ class ProducerCore(ClientCore):
         wall_ms: the time of rows that have none. since_ms: as of `append`. IllegalArgumentError: a
         row for a partition that does not exist; none of these rows is taken then.
         """
-        if self._closing_until is not None:
-            raise ProducerClosed(CLOSED)
+        self._check_open()
         numbers = self._partitions(topic, now_ms)
         if numbers is None:
             return begin
@@ -351,26 +391,114 @@ class ProducerCore(ClientCore):
         }
         return groups
 
+    # -- transactions ------------------------------------------------------------------------------
+
+    def init_transactions(self, now_ms: int) -> int:
+        """Get a producer id, fence whoever had the transactional id, and end what it left open. An
+        operation.
+
+        Of all five: IllegalStateError: there is no transactional id, or not now; the verbs that are
+        operations may be begun again while nobody has heard the end of the last such (see
+        `heard_of_transaction`). TransactionAbortableError: the transaction has failed. What else
+        has made the producer useless, of its own class.
+        """
+        transaction = self._need_transaction(TxnInput.INITIALIZE)
+        operation = self._outbox.begin()
+        transaction.initialize(operation)
+        self._stir(now_ms)
+        return operation
+
+    def begin_transaction(self, now_ms: int) -> None:
+        """What is appended from now on is in one transaction."""
+        self._need_transaction(TxnInput.BEGIN).begin()
+        self._stir(now_ms)
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group: ConsumerGroupMetadata,
+        now_ms: int,
+    ) -> int:
+        """Commit a group's offsets with the transaction. An operation."""
+        transaction = self._need_transaction(TxnInput.OFFSETS)
+        operation = self._outbox.begin()
+        transaction.send_offsets(operation, group, dict(offsets))
+        self._stir(now_ms)
+        return operation
+
+    def commit_transaction(self, now_ms: int) -> int:
+        """Send everything now, and make it visible when all of it is written. An operation."""
+        transaction = self._need_transaction(TxnInput.COMMIT)
+        operation = self._outbox.begin()
+        transaction.commit(operation)
+        self._accumulator.flush()
+        self._stir(now_ms)
+        return operation
+
+    def abort_transaction(self, now_ms: int) -> int:
+        """Drop what was not sent, and have nobody see the rest. An operation."""
+        transaction = self._need_transaction(TxnInput.ABORT)
+        operation = self._outbox.begin()
+        transaction.abort(operation)
+        self._stir(now_ms)
+        return operation
+
+    def heard_of_transaction(self) -> None:
+        """The application knows how the last verb has ended: it is not told again."""
+        if self._transaction is not None:
+            self._transaction.heard()
+
+    @property
+    def transaction_state(self) -> TxnState | None:
+        """Where the transactions stand; None: the producer has no transactional id."""
+        return None if self._transaction is None else self._transaction.state
+
+    def _need_transaction(self, verb: TxnInput) -> Transaction:
+        if self._closing_until is not None:
+            raise ProducerClosed(CLOSED)
+        if self._transaction is None:
+            raise IllegalStateError(f"{verb.value}: the producer has no transactional_id")
+        return self._transaction
+
+    def _stir(self, now_ms: int) -> None:
+        self._settle(now_ms)
+        self.stirred = True
+
+    def _mend_transaction(self, transaction: Transaction) -> None:
+        transaction.mend()
+        if transaction.state is TxnState.COMMITTING:
+            self._accumulator.flush()
+        if self._closing_until is not None:
+            transaction.close()
+
     # -- the end -----------------------------------------------------------------------------------
 
     def close(self, now_ms: int, timeout_ms: int) -> None:
-        """Deliver what was taken, in at most `timeout_ms`, and give up the rest; ends in Closed."""
+        """Deliver what was taken, in at most `timeout_ms`, and give up the rest; ends in Closed.
+
+        A transaction that is open is aborted; one that is being ended, is ended.
+        """
         until = now_ms + timeout_ms
         if self._closing_until is not None:
             until = min(self._closing_until, until)
         self._closing_until = until
         self.intake.routes.clear()
+        if self._transaction is not None:
+            self._transaction.close()
         self._accumulator.flush()
         self._settle(now_ms)
         self.stirred = True
 
     def _go_on_closing(self, now_ms: int) -> None:
         assert self._closing_until is not None
-        if self._accumulator.unfinished:
+        transaction = self._transaction
+        if self._accumulator.unfinished or not (transaction is None or transaction.over):
             if now_ms < self._closing_until:
                 return
             error = ProducerClosed("the producer was closed before the records were delivered")
             self._sender.fail_everything(error, now_ms)
+        if transaction is not None:
+            transaction.give_up(ProducerClosed(CLOSED))
         self._end(now_ms)
 
     def give_up(self, error: KafkaError) -> list[Batch]:

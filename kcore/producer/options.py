@@ -94,12 +94,11 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "partitioner_adaptive_partitioning_enable": truth,
     "metadata_max_idle_ms": integer(5_000, MAX_TIMEOUT_MS),
     "transactional_id": optional(text),
+    "transaction_timeout_ms": integer(1),
 }
 
-_TRANSACTIONS: Final = "transactions are not available yet in this version"
 LATER: Final[Mapping[str, tuple[object, str]]] = {
     **names.LATER,
-    "transaction_timeout_ms": (60_000, _TRANSACTIONS),
     "partitioner_class": (None, "pass a callable as partitioner="),
     "partitioner_availability_timeout_ms": (0, "only 0 is available"),
 }
@@ -109,6 +108,6 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
 }
 FOREIGN: Final[java.Foreign] = {
     **java.COMMON,
-    "transaction_two_phase_commit_enable": (False, _TRANSACTIONS),
+    "transaction_two_phase_commit_enable": (False, "two-phase commit is not available"),
 }
 TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT, FOREIGN)

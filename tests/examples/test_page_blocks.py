@@ -238,6 +238,38 @@ def one_record(code, broker):
     assert told.calls == [(len(RECORDS),)]
 
 
+def a_processor(code, broker):
+    class Polled(kcore.Consumer):
+        polls = 0
+
+        def poll(self, *args, **options):
+            found = super().poll(*args, **options)
+            self.polls += bool(found)
+            if self.polls and not found:
+                raise EnoughError
+            return found
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(EnoughError):  # noqa: PT012
+        patch.setattr(kcore, "Consumer", Polled)
+        run(code.replace("timeout_ms=1000", "timeout_ms=200"), broker)
+    assert read_committed(broker, "orders") == sorted(value for _, value in RECORDS)
+    assert committed(broker, "copy") == len(RECORDS)
+
+
+def transaction_on_a_loop(code, broker):
+    run(code, broker)
+    assert read_committed(broker, "flights")[:2] == [b"first", b"second"]
+
+
+def read_committed(broker, topic):
+    with kcore.Consumer(
+        bootstrap_servers=broker.bootstrap, isolation_level="read_committed"
+    ) as consumer:
+        consumer.assign([kcore.TopicPartition(topic, n) for n in range(broker.topics()[topic])])
+        consumer.seek_to_beginning()
+        return sorted(record.value for record in consumer.read_until())
+
+
 def a_table(code, broker):
     table = pyarrow.table({"value": [b"a", b"b"]})
     with kcore.Producer(bootstrap_servers=broker.bootstrap) as producer:
@@ -312,9 +344,9 @@ RUN = {
     ],
     "docs/ADMIN.md": [admin_topics_and_groups, admin_on_a_loop],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
-    "docs/ASYNC.md": [async_consumer, async_producer],
+    "docs/ASYNC.md": [async_consumer, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
-    "docs/PRODUCER.md": [one_record, one_record, a_table],
+    "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/SECURITY.md": [tokens_of_ones_own, tokens_of_an_identity_provider],
     "docs/WORKERS.md": [workers],
 }

@@ -153,8 +153,9 @@ REFUSED = [
     ("partitioner", "murmur2_random"),
     ("partitioner", b"x"),
     ("metadata_max_idle_ms", 100),
-    ("transactional_id", "mine"),
-    ("transaction_timeout_ms", 5),
+    ("transactional_id", 5),
+    ("transaction_timeout_ms", 0),
+    ("transaction_two_phase_commit_enable", True),
     ("partitioner_class", "Mine"),
     ("partitioner_availability_timeout_ms", 5),
     ("group_id", "g"),
@@ -166,6 +167,30 @@ def test_what_is_refused_by_name(name, given):
     with pytest.raises(KafkaConfigurationError, match=name) as caught:
         make(**{name: given})
     assert caught.value.option == name
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("enable_idempotence", False),
+        ("acks", 1),
+        ("acks", 0),
+        ("retries", 0),
+        ("max_in_flight_requests_per_connection", 6),
+    ],
+)
+def test_transactions_need_idempotence(option, value):
+    with pytest.raises(KafkaConfigurationError, match="transactional_id") as caught:
+        make(transactional_id="x", **{option: value})
+    assert caught.value.option == option
+
+
+def test_transactional_options():
+    made = make(**{"transactional.id": "x", "transaction.timeout.ms": 5_000})
+    assert (made.transactional_id, made.produce().transactional_id) == ("x", "x")
+    assert made.produce().transaction_timeout_ms == 5_000
+    assert made.enable_idempotence
+    assert make().produce().transactional_id is None
 
 
 def test_a_name_that_is_nearly_right():

@@ -1,0 +1,48 @@
+"""A request on its way: asked for, perhaps written, not answered."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kcore.connection.calls import Answer, Build, Done, Standing
+from kcore.wire.apis import ApiKey
+
+
+class Call:
+    """A request on its way: what to ask, who takes the answer, and until when it may wait."""
+
+    __slots__ = (
+        "answered",
+        "api",
+        "build",
+        "correlation_id",
+        "done",
+        "expires_at",
+        "max_version",
+        "standing",
+        "version",
+    )
+
+    def __init__(
+        self,
+        api: ApiKey,
+        build: Build,
+        done: Done,
+        expires_at: int,
+        max_version: int | None,
+        *,
+        answered: bool = True,
+        standing: Standing | None = None,
+    ) -> None:
+        self.answered = answered
+        self.api = api
+        self.build = build
+        self.done = done
+        self.expires_at = expires_at
+        self.max_version = max_version
+        self.standing = standing
+        self.version = -1
+        self.correlation_id = -1
+
+
+Completed = deque[tuple[Call, Answer]]
