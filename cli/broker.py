@@ -29,8 +29,8 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> int:
-    """Serve on `port` and those that follow (0: any free ones). RefusalError if that cannot be, or there
-    is nowhere to say where.
+    """Serve on `port` and those that follow (0: any free ones). RefusalError if that cannot be, or
+    there is nowhere to say where.
     """
     output()  # who is not told the address has nothing of a broker
     kept = "in memory" if options.directory is None else f"kept in {options.directory}"

@@ -476,7 +476,7 @@ class ConsumerHeartbeats:
             on_left, self._on_left = self._on_left, None
             on_left(now_ms)
 
-    def recover(self, now_ms: int) -> None:
+    def recover_leaving(self, now_ms: int) -> None:
         """Every question is answered (see ClientCore.handle_interrupted): a leave that was only
         counted was never asked.
         """

@@ -65,7 +65,7 @@ class Reconciliation(Steps):
 
     def recover(self, now_ms: int) -> None:
         """See Steps."""
-        self._heartbeats.recover(now_ms)
+        self._heartbeats.recover_leaving(now_ms)
 
     # -- the application is in poll ------------------------------------------------------------
 
