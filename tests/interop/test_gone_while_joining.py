@@ -1,7 +1,10 @@
-"""Members that go while they are on their way into a group of a real Kafka: whoever stays has all
-partitions at once, though sessions are long.
+"""Members that go while they are on their way into a group of a real Kafka, or have lost their
+links to it: whoever stays has all partitions at once, though sessions are long.
 """
 
+import os
+import socket
+import sys
 import threading
 import time
 
@@ -19,6 +22,8 @@ PROTOCOLS = {
     "cooperative": CLASSIC | {"partition_assignment_strategy": ["cooperative-sticky"]},
     "consumer": {"group_protocol": "consumer"},
 }
+# Its members wait for a heartbeat each time, 5 s.
+CONSUMER = pytest.param("consumer", marks=pytest.mark.slow)
 
 
 class Resident:
@@ -70,10 +75,7 @@ def go_while_joining(consumer, later, unsubscribes):
 
 
 @pytest.mark.parametrize("unsubscribes", [False, True])
-@pytest.mark.parametrize(
-    "how",
-    [one if one != "consumer" else pytest.param(one, marks=pytest.mark.slow) for one in PROTOCOLS],
-)
+@pytest.mark.parametrize("how", ["range", "cooperative", CONSUMER])
 def test_nothing_is_left_of_who_goes_while_joining(kafka, names, how, unsubscribes):
     kafka.create_topic(names.topic, PARTITIONS)
 
@@ -88,4 +90,48 @@ def test_nothing_is_left_of_who_goes_while_joining(kafka, names, how, unsubscrib
             go_while_joining(make(), later, unsubscribes)
         with Resident(make) as second:
             wait_shared(first, second)
+        wait_shared(first)
+
+
+def connections():
+    """Descriptors of this process's TCP sockets."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            one = socket.socket(fileno=os.dup(int(name)))
+        except OSError:  # no socket, or closed meanwhile
+            continue
+        with one:
+            if one.family in (socket.AF_INET, socket.AF_INET6):
+                found.add(int(name))
+    return found
+
+
+def cut(descriptors):
+    for number in descriptors:
+        with socket.socket(fileno=os.dup(number)) as one:
+            one.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are looked up in /proc")
+@pytest.mark.parametrize("how", ["range", CONSUMER])
+def test_who_goes_when_its_links_are_lost_leaves(kafka, names, how):
+    kafka.create_topic(names.topic, PARTITIONS)
+
+    def make(**more):
+        options = {"bootstrap_servers": kafka.bootstrap, "group_id": names.group}
+        return Consumer(names.topic, **options, **PROTOCOLS[how], **more)
+
+    with Resident(make) as first:
+        wait_shared(first)
+        before = connections()
+        with make(enable_auto_commit=False) as second:  # a last commit would look, too
+            end = time.monotonic() + SOON_S
+            while not second.assignment():
+                assert time.monotonic() < end
+                second.poll(50)
+            lost = connections() - before
+            assert lost
+            cut(lost)
+            second.poll(0)  # it finds out
         wait_shared(first)
