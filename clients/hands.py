@@ -193,6 +193,24 @@ class Hands:
                 if share.end is not None and share.end != share.committed
             }
 
+    def pass_gaps(
+        self,
+        consumed: dict[TopicPartition, OffsetAndMetadata],
+        shares: Iterable[Share] | None = None,
+    ) -> None:
+        """What stands behind the last record of a partition may be none: a marker, an aborted
+        transaction. Where nothing is in hand, the prefix ends where the consumer stands.
+
+        consumed: where that is, of partitions of which all that was taken has been put.
+        """
+        with self._lock:
+            for share in self._shares.values() if shares is None else shares:
+                at = consumed.get(share.partition)
+                if at is None or share.window or share.end is None:
+                    continue
+                if at.offset > share.end.offset:
+                    share.end = at
+
     def note_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """The coordinator has these."""
         with self._lock:

@@ -5,12 +5,13 @@ record gets lost when Ctrl-C strikes, waits during which the member lives on, po
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from kcore.clients.engine import CommitCallback, Engine
 from kcore.clients.rebalance import Attendant, Bridge
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import IllegalStateError, KafkaTimeoutError
+from kcore.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
@@ -76,6 +77,13 @@ class Reins:
         """Wait until `done()`, looking after each `nudge`; False if the time ends first."""
         with self._engine.guard:
             return self._engine.wait(done, timeout_ms, interruptible=False)
+
+    def consumed(self) -> Offsets:
+        """Where the consumer stands; nothing if it is closed."""
+        found: Offsets = {}
+        with suppress(KafkaError), self._engine.guard:
+            found = self._engine.core.consumed_offsets()
+        return found
 
     def commit(self, offsets: Offsets, timeout_ms: int) -> None:
         """Commit, tried again until `timeout_ms`; a wake-up does not end it. KafkaError."""

@@ -228,10 +228,19 @@ class Workers:
                 self._held |= self._reins.hold(wanted)
 
     def _commit_soon(self) -> None:
-        offsets = self._hands.uncommitted()
+        offsets = self._uncommitted()
         if offsets and not self._committing:
             self._committing = True
             self._reins.commit_soon(offsets, self._note_commit)
+
+    def _uncommitted(
+        self, shares: list[Share] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What is finished, with what no record follows in the log (see `Hands.pass_gaps`)."""
+        consumed = self._reins.consumed()
+        put = {tp: at for tp, at in consumed.items() if tp not in self._polled}
+        self._hands.pass_gaps(put, shares)
+        return self._hands.uncommitted(shares)
 
     def _note_commit(self, offsets: Any, outcome: Any) -> None:
         self._committing = False
@@ -269,7 +278,7 @@ class Workers:
         until = self._reins.now_ms() + self._drain_ms
         while True:
             try:
-                self._reins.commit(self._hands.uncommitted(), self._commit_ms)
+                self._reins.commit(self._uncommitted(), self._commit_ms)
             except RebalanceInProgressError as error:
                 if self._reins.now_ms() >= until:
                     _warn_of_commit(error)
@@ -323,7 +332,7 @@ class Workers:
 
     def _commit_shares(self, shares: list[Share]) -> None:
         try:
-            self._reins.commit(self._hands.uncommitted(shares), self._commit_ms)
+            self._reins.commit(self._uncommitted(shares), self._commit_ms)
         except KafkaError as error:
             _warn_of_commit(error)
         positions = {share.partition: share.resumes_at for share in shares}

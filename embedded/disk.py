@@ -58,7 +58,7 @@ def unusable(folder: Path, error: OSError) -> StorageError:
 
 def flush_of(flush: str | int) -> str | int:
     """What was asked for, if there is such a thing. UsageError."""
-    if flush in (NEVER, ALWAYS) or (type(flush) is int and flush > 0):
+    if (type(flush) is int and flush > 0) or (type(flush) is str and flush in {NEVER, ALWAYS}):
         return flush
     raise UsageError(f"flush={flush!r} is neither never, always nor a number of ms")
 

@@ -1,4 +1,4 @@
-"""What raises in a turn of the event loop, in the middle of anything: most of all a signal handler.
+"""What raises in a turn of the event loop, in the middle of anything: a signal handler, mostly.
 
 Nothing waits for ever, nothing is lost, and the error is seen.
 """
