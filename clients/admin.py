@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -104,8 +105,10 @@ class Admin:
             engine.wakeup()
         with guard.even_barred(_CLOSE_S):
             if not self._released:
-                engine.core.close(engine.pump.now_ms())
-                engine.pump.drain()
+                with suppress(KafkaError):  # all is closed, by an end that was struck behind it
+                    engine.recover()
+                    engine.core.close(engine.pump.now_ms())
+                    engine.pump.drain()
                 engine.pump.close()
                 self._released = True
 

@@ -268,7 +268,7 @@ class Asking:
     # -- answers -----------------------------------------------------------------------------------
 
     def _take(self, answer: Answer, keys: Sequence[Key], sent: list[Key], now_ms: int) -> None:
-        if self.over:
+        if self.over or self._places.abandoned:
             return
         for key in keys:
             del self._under_way[key]

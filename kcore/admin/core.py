@@ -49,6 +49,10 @@ class _Operation:
         first = min((asking.deadline() for asking in self._askings), default=NEVER)
         return min(first, self._places.deadline())
 
+    def abandon(self) -> None:
+        """Nobody waits for it, and it may be in the middle of anything."""
+        self._places.abandoned = True
+
     def handle_tick(self, now_ms: int) -> None:
         """Go on as far as that is possible now."""
         if not self._begun:
@@ -105,10 +109,12 @@ class AdminCore(ClientCore):
                 del self._operations[number]
                 self._outbox.finish(number, operation.result, operation.error)
 
-    def _recover(self, now_ms: int) -> None:
-        """Whoever waited for an operation is who was struck: nothing is asked again."""
-        super()._recover(now_ms)
+    def handle_interrupted(self, now_ms: int) -> None:
+        """As all cores. Whoever waited for an operation is who was struck: nothing is asked again,
+        and what was asked may be carried out.
+        """
         self._fail_all(DisconnectedError("interrupted"))
+        super().handle_interrupted(now_ms)
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -127,7 +133,9 @@ class AdminCore(ClientCore):
         """Ask nothing more for an operation, and do not tell of its end. What was asked already is
         carried out, or not.
         """
-        self._operations.pop(operation, None)
+        found = self._operations.pop(operation, None)
+        if found is not None:
+            found.abandon()
 
     def close(self, now_ms: int) -> None:
         """Give up what is under way, end all links; ends in Closed."""
@@ -138,5 +146,6 @@ class AdminCore(ClientCore):
 
     def _fail_all(self, error: KafkaError) -> None:
         operations, self._operations = self._operations, {}
-        for number in operations:
+        for number, operation in operations.items():
+            operation.abandon()
             self._outbox.finish(number, None, error)

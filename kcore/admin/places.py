@@ -32,13 +32,16 @@ _Place = tuple[Route, Any]
 
 
 class Places:
-    """See the module's text. network: all links. timeout_ms: what the operation was given."""
+    """See the module's text. network: all links. timeout_ms: what the operation was given.
+    abandoned: nobody waits for the operation, and answers that still come are passed over.
+    """
 
     def __init__(
         self, network: Links, config: RefreshConfig, rng: Rng, deadline_ms: int, timeout_ms: float
     ) -> None:
         self.network = network
         self.timeout_ms = timeout_ms
+        self.abandoned = False
         self._config = config
         self._rng = rng
         self._deadline_ms = deadline_ms
