@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from admins import ADMINS
 from certificates import missing
 from secure_kafka import MECHANISMS, PASSWORD, SESSION_MS, UNPREPARED, USER
 
@@ -309,3 +310,22 @@ def test_a_user_who_is_made_later_gets_in(kafka, group):
             with suppress(SaslAuthenticationFailedError):
                 values += [r.value for records in reader.poll(200).values() for r in records]
     assert values == ALL
+
+
+# Administration -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", list(ADMINS))
+def test_an_admin_client_gets_in(kafka, kind):
+    options = sasl(protocol="SASL_SSL") | {"ssl_cafile": str(kafka.certificates.ca)}
+    admin = ADMINS[kind](bootstrap_servers=kafka.address("SASLTLS"), **options)
+    assert "t" in admin.list_topics()
+    found = admin.list_partition_offsets({TopicPartition("t", 0): "latest"})
+    assert found[TopicPartition("t", 0)].offset == RECORDS
+    admin.close()
+
+
+@pytest.mark.parametrize("kind", list(ADMINS))
+def test_an_admin_client_that_is_refused_is_told_at_once(kafka, kind):
+    with pytest.raises(SaslAuthenticationFailedError):
+        ADMINS[kind](bootstrap_servers=kafka.address("SASL"), **sasl(password="another"))
