@@ -121,13 +121,14 @@ class Ask(Value, eq=False):
 
 
 class Outcome:
-    """How a question ended, key by key."""
+    """How a question ended, key by key. name: how a key is called in errors."""
 
-    __slots__ = ("done", "failed")
+    __slots__ = ("_name", "done", "failed")
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[Key], str]) -> None:
         self.done: dict[Key, Any] = {}
         self.failed: dict[Key, KafkaError] = {}
+        self._name = name
 
     def all_done(self) -> dict[Key, Any]:
         """Every value. Raises what failed, if anything has."""
@@ -153,7 +154,7 @@ class Outcome:
             if len(self.failed) > _NAMES_MAX:
                 words += f"; and {len(self.failed) - _NAMES_MAX} more"
             if self.done:
-                names = ", ".join(plain_name(key) for key in list(self.done)[:_NAMES_MAX])
+                names = ", ".join(self._name(key) for key in list(self.done)[:_NAMES_MAX])
                 more = f" and {len(self.done) - _NAMES_MAX} more" * (len(self.done) > _NAMES_MAX)
                 words += f"; the others are done: {names}{more}"
         whole = type(first)(words)
@@ -168,7 +169,7 @@ class Asking:
 
     def __init__(self, ask: Ask, places: Places, deadline_ms: int) -> None:
         self.ask = ask
-        self.outcome = Outcome()
+        self.outcome = Outcome(ask.name)
         self.over = not ask.keys
         self._places = places
         self._deadline_ms = deadline_ms
@@ -219,6 +220,7 @@ class Asking:
             node = places.network.least_loaded(now_ms)
             return {} if node is None else {node: list(self._open)}
         found: dict[int, list[Key]] = {}
+        away = False
         refusals: dict[Any, KafkaError | None] = {}  # several keys may have the same place
         for key in list(self._open):
             place = ask.place(key)
@@ -233,9 +235,11 @@ class Asking:
                 continue
             if places.network.reach(node, now_ms) in (Reach.BACKOFF, Reach.UNKNOWN):
                 places.forget(ask.route, place)  # somebody else may have its place meanwhile
-                self._wait(now_ms)
+                away = True
             else:
                 found.setdefault(node, []).append(key)
+        if away:
+            self._wait(now_ms)
         return found
 
     def _send(self, node: int, keys: list[Key], now_ms: int) -> None:
@@ -302,6 +306,8 @@ class Asking:
                 del left[reply.key]
                 again |= not self._judge(reply)
         for key in left:
+            if self.ask.changes:
+                self._doubtful.add(key)
             words = f"{self.ask.what} {self.ask.name(key)}: the answer leaves it out"
             self._put_off(key, Unexpected(words, node=answer.node))
         if again or left:

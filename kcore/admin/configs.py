@@ -56,7 +56,7 @@ def _split(keys: Iterable[_Resource], **rest: Any) -> list[Ask]:
 
 
 def _joined(outcomes: Sequence[Outcome]) -> Outcome:
-    whole = Outcome()
+    whole = Outcome(_name)
     for outcome in outcomes:
         whole.done |= outcome.done
         whole.failed |= outcome.failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kcore.admin.asking import Ask, Outcome, Reply, Route
+from kcore.admin.asking import Ask, Outcome, Reply, Route, plain_name
 from kcore.admin.cluster import of_brokers
 from kcore.admin.core import Procedure
 from kcore.admin.places import ask_coordinators
@@ -97,7 +97,7 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
         if isinstance(error, (GroupIdNotFoundError, UnsupportedVersionError))
     ]
     (classic,) = yield [_ask_classic(rest, operations=operations)]
-    whole = Outcome()
+    whole = Outcome(plain_name)
     for group in groups:
         if group in newer.done:
             whole.done[group] = _newer_row(newer.done[group])

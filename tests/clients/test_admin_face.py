@@ -260,8 +260,11 @@ def test_configurations_that_are_refused(admin):
         admin.alter_configs([unknown])
     found = admin.alter_configs([unknown], raise_on_unknown=False)
     assert "INVALID_CONFIG" in found["topic"]["t"]
-    with pytest.raises(errors.InvalidConfigurationError):
-        admin.alter_configs([unknown], raise_on_unknown=False, raise_errors=True)
+    admin.create_topics(["good"])
+    both = [unknown, ConfigResource("topic", "good", {"retention.ms": "1"})]
+    with pytest.raises(errors.InvalidConfigurationError, match="done: topic 'good'") as caught:
+        admin.alter_configs(both, raise_on_unknown=False, raise_errors=True)
+    assert list(caught.value.failed) == [(ConfigResourceType.TOPIC, "t")]
     with pytest.raises(errors.UnknownTopicOrPartitionError):
         admin.describe_configs([ConfigResource("topic", "nope")])
     admin.alter_configs([ConfigResource("topic", "t", {"retention.ms": "7"})], validate_only=True)

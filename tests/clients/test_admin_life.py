@@ -191,6 +191,16 @@ def test_threads_are_served_one_after_the_other(blocking):
         assert found == [[["t"]] * 20]
 
 
+def test_greenlets_are_served_one_after_the_other(broker):
+    gevent = pytest.importorskip("gevent")
+    with kcore.Admin(bootstrap_servers=broker.bootstrap, transport="gevent") as admin:
+        calls = [gevent.spawn(lambda: [admin.list_topics() for _ in range(5)]) for _ in range(4)]
+        with pytest.raises(errors.KafkaTimeoutError):
+            admin.wait_for_topics(["nope"], timeout_ms=300)
+        gevent.joinall(calls, timeout=10)
+        assert [call.value for call in calls] == [[["t"]] * 5] * 4
+
+
 def test_who_waits_for_others_waits_no_longer_than_it_may(blocking):
     thread, found = in_thread(lambda: blocking.wait_for_topics(["nope"], timeout_ms=1_000))
     while not blocking._guard.inside:
