@@ -552,6 +552,7 @@ def test_sink():
     [
         ("kafka.key.serializer", "cannot be set"),
         ("kafka.value.serializer", "cannot be set"),
+        ("kafka.transactional.id", "cannot be set"),
         ("topics", "option 'topics': is not known; 'topic' names topics"),
         ("path", "option 'path': is not known; 'topic' names topics"),
         ("subscribe", "option 'subscribe': is not known; 'topic' names topics"),
