@@ -500,7 +500,7 @@ def alter_group_offsets(
 
 
 def reset_group_offsets(
-    group: object, specs: object, *, raise_errors: bool, validate_only: bool
+    group: object, specs: object, **how: bool
 ) -> Procedure[dict[TopicPartition, dict[str, Any]]]:
     """{partition: where to}, or where to for all that the group has committed."""
     wanted: Mapping[TopicPartition, commits.Target] | commits.Target
@@ -508,9 +508,7 @@ def reset_group_offsets(
         wanted = {arguments.named(tp): _target(spec) for tp, spec in specs.items()}
     else:
         wanted = _target(specs)
-    return commits.reset_group_offsets(
-        _group(group), wanted, raise_errors=raise_errors, validate_only=validate_only
-    )
+    return commits.reset_group_offsets(_group(group), wanted, **how)
 
 
 def _target(spec: Any) -> commits.Target:
