@@ -26,29 +26,27 @@ from kcore.transports.sockets import SocketOptions, addresses, start_connect
 _TO_LOOP = {READABLE: 1, WRITABLE: 2, READABLE | WRITABLE: 3}
 _TO_BITS = {loop: bits for bits, loop in _TO_LOOP.items()}
 
+# A signal handler that raises in the hub, where the loop says what a socket is ready for, takes
+# that news away, and the loop stops the watcher: no wait is longer, and each starts them all.
+_LOOK_MS = 500
+
 _original_socket: Callable[[int, int], socket.socket] = monkey.get_original("socket", "socket")
 
 
 class _Watch:
     """One fd and its watcher in the hub's loop."""
 
-    __slots__ = ("armed", "events", "fd", "fired", "watcher")
+    __slots__ = ("events", "fd", "fired", "watcher")
 
     def __init__(self, fd: int, events: int, watcher: Any, fired: Callable[..., None]) -> None:
         self.fd = fd
         self.events = events
         self.watcher = watcher
         self.fired = fired
-        self.armed = False
 
     def arm(self) -> None:
-        if not self.armed:
-            self.armed = True
+        if not self.watcher.active:
             self.watcher.start(self.fired, self, pass_events=True)
-
-    def disarm(self) -> None:
-        self.armed = False
-        self.watcher.stop()
 
 
 class GeventTransport:
@@ -61,7 +59,6 @@ class GeventTransport:
         self._options = options or SocketOptions()
         self._hub: Any = None
         self._watches: dict[int, _Watch] = {}
-        self._idle: list[_Watch] = []  # to be armed by the next wait
         self._ready: dict[int, int] = {}
         self._waiter: Any = None
 
@@ -86,43 +83,37 @@ class GeventTransport:
             self.unwatch(fd)
         watch = _Watch(fd, events, self._loop().io(fd, _TO_LOOP[events]), self._fired)
         self._watches[fd] = watch
-        self._idle.append(watch)
 
     def unwatch(self, fd: int) -> None:
         """Stop and free the watcher."""
         watch = self._watches.pop(fd, None)
         if watch is not None:
             self._ready.pop(fd, None)
-            watch.disarm()
+            watch.watcher.stop()
             watch.watcher.close()
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
-        """Switch to the hub until something fires. With a timeout of 0 it still makes one turn, so
-        others run.
+        """Switch to the hub until something fires, at most _LOOK_MS. With a timeout of 0
+        it still makes one turn, so others run.
         """
         loop = self._loop()
-        if self._idle:
-            for watch in self._idle:
-                if self._watches.get(watch.fd) is watch:
-                    watch.arm()
-            self._idle.clear()
+        for watch in self._watches.values():
+            watch.arm()
+        timeout_ms = _LOOK_MS if timeout_ms is None else min(timeout_ms, _LOOK_MS)
         if self._ready:
             timeout_ms = 0
         waiter = self._waiter = Waiter(self._hub)
         # Below the sockets' priority: of what is ready in one turn of the loop, the end of time
         # comes last.
-        timer = None if timeout_ms is None else loop.timer(timeout_ms / 1000, priority=-1)
+        timer = loop.timer(timeout_ms / 1000, priority=-1)
         try:
-            if timer is not None:
-                timer.start(waiter.switch, None, update=True)
+            timer.start(waiter.switch, None, update=True)
             waiter.get()
         finally:
             self._waiter = None
-            if timer is not None:
-                timer.stop()
-                timer.close()
+            timer.stop()
+            timer.close()
         ready = [(fd, _TO_BITS[events]) for fd, events in self._ready.items()]
-        self._idle.extend(self._watches[fd] for fd in self._ready)
         self._ready.clear()
         return ready
 
@@ -130,7 +121,6 @@ class GeventTransport:
         """Free the watchers. Idempotent."""
         for fd in list(self._watches):
             self.unwatch(fd)
-        self._idle.clear()
 
     def abandon(self) -> None:
         """Stop the watchers in this process's books; the kernel hears of it only through a loop of
@@ -152,7 +142,7 @@ class GeventTransport:
 
     def _fired(self, events: int, watch: _Watch) -> None:
         """Called by the loop, in the hub."""
-        watch.disarm()
+        watch.watcher.stop()
         # The loop reports errors as both bits; a bit nobody asked for is a hint to try all the
         # same.
         self._ready[watch.fd] = events & 3 or 3
