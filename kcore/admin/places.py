@@ -204,23 +204,27 @@ def _build_leaders(keys: list[TopicPartition], version: int, _limit_ms: int) -> 
 
 
 def _read_leaders(body: Any, _version: int, keys: list[TopicPartition]) -> Iterable[Reply]:
-    topics = {topic.name: topic for topic in body.topics}
+    codes = {topic.name: topic.error_code for topic in body.topics}
+    counts = {topic.name: len(topic.partitions) for topic in body.topics}
+    leaders = {
+        (topic.name, part.partition_index): part.leader_id
+        for topic in body.topics
+        for part in topic.partitions
+    }
     known = {broker.node_id for broker in body.brokers}
     for tp in keys:
-        topic = topics.get(tp.topic)
-        code = body.error_code or (0 if topic is None else topic.error_code)
+        code = body.error_code or codes.get(tp.topic, 0)
+        leader = leaders.get(tp)
         if code:
             yield Reply(tp, code)
-            continue
-        parts = {} if topic is None else {part.partition_index: part for part in topic.partitions}
-        part = parts.get(tp.partition)
-        if part is None:
-            words = f"{tp.topic} has partitions 0 to {len(parts) - 1}" if parts else None
+        elif leader is None:
+            count = counts.get(tp.topic, 0)
+            words = f"{tp.topic} has partitions 0 to {count - 1}" if count else None
             yield Reply(tp, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words=words)
-        elif part.leader_id not in known:
+        elif leader not in known:
             yield Reply(tp, ErrorCode.LEADER_NOT_AVAILABLE, words="no leader is elected")
         else:
-            yield Reply(tp, 0, part.leader_id)
+            yield Reply(tp, 0, leader)
 
 
 def _build_brokers(_keys: list[Any], version: int, _limit_ms: int) -> Any:
