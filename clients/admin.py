@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Self
 from kcore import transports
 from kcore.admin import PartitionLag
 from kcore.admin.config import AdminConfig
+from kcore.admin.core import AdminCore
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
@@ -61,8 +62,6 @@ class Admin:
 
     def _connect(self, settings: AdminConfig) -> AdminEngine:
         """Core, transport and pump for these options."""
-        from kcore.admin.core import AdminCore  # noqa: PLC0415 - what it loads is not small
-
         tls, tokens = open_tls(settings), open_tokens(settings)
         transport = open_transport(settings, settings.transport)
         core = AdminCore(settings, random.SystemRandom(), transports.monotonic_ms())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from kcore.clients.engine import GRACE_MS, Driver, Engine
+from kcore.admin.core import CLOSED
+from kcore.clients.engine import Driver, Engine
 from kcore.clients.guard import Guard
 from kcore.clients.looping import LoopGuard
 from kcore.clients.opening import nobody_answered
@@ -23,7 +24,6 @@ from kcore.errors import (
 from kcore.events import Closed, Event, OperationCompleted
 from kcore.settings.client import ClientConfig
 
-CLOSED = "the admin client is closed"
 WHAT = "admin client"
 
 
@@ -127,6 +127,3 @@ class AdminEngine(Engine):
         """The error of who finds no broker."""
         servers = self._settings.bootstrap_servers
         return nobody_answered(servers, self.reporter.attempts, timeout_ms)
-
-
-__all__ = ["GRACE_MS", "AdminEngine", "AdminGuard", "AdminLoopGuard"]

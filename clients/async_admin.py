@@ -15,9 +15,11 @@ from typing import Any, NoReturn, Self
 
 from kcore.admin import PartitionLag
 from kcore.admin.config import AdminConfig
+from kcore.admin.core import CLOSED, AdminCore
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
-from kcore.clients.admin_engine import CLOSED, GRACE_MS, AdminEngine, AdminLoopGuard
+from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
+from kcore.clients.engine import GRACE_MS
 from kcore.clients.looping import EngineTurns
 from kcore.clients.opening import open_tls, socket_options
 from kcore.clients.reporting import Reporter
@@ -61,8 +63,6 @@ class AsyncAdmin:
 
     def _connect(self, settings: AdminConfig) -> AdminEngine:
         """Core, transport and pump for these options."""
-        from kcore.admin.core import AdminCore  # noqa: PLC0415 - what it loads is not small
-
         transport = AsyncioTransport(socket_options(settings))
         core = AdminCore(settings, random.SystemRandom(), monotonic_ms())
         tokens = None
