@@ -354,7 +354,6 @@ class Transaction(TransactionVerbs):
             self._abort_refused(error, now_ms)
         else:
             self._bump = self._bump or effect is Effect.BUMP
-            self._told_to_end = False
             if step is Step.ADD_PARTITIONS:
                 self._adding = set()
             elif step in (Step.ADD_OFFSETS, Step.COMMIT_OFFSETS) or whom[0] == requests.GROUP:

@@ -198,6 +198,23 @@ def test_a_batch_that_expires_makes_the_transaction_fail(broker):
     assert everything(broker.bootstrap, "t") == [b"after"]
 
 
+def test_a_batch_that_waits_to_be_sent_again_is_seen_to_before_an_abort(broker):
+    """Its place in the sequence is taken, and it may be in the log."""
+    with make(broker, linger_ms=0, retry_backoff_ms=300) as producer:
+        broker.refuse("Produce", "NOT_ENOUGH_REPLICAS", 2)
+        producer.begin_transaction()
+        sent = producer.send("t", b"again", partition=0)
+        until = time.monotonic() + 10
+        while broker.mishaps_to_come == 2:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        producer.abort_transaction()
+        assert sent.value.offset == 0
+        with producer.transaction(10):
+            producer.send("t", b"after", partition=0)
+    assert everything(broker.bootstrap, "t") == [b"after"]
+
+
 def test_the_coordinator_moves():
     with EmbeddedBroker(nodes=3) as broker:
         broker.create_topic("t", 2, replication_factor=3)

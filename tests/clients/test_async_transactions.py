@@ -1,0 +1,220 @@
+"""Transactions of `AsyncProducer`, with aiokafka's names."""
+
+import asyncio
+import inspect
+
+import aiokafka
+import pytest
+from leftovers import ALSO_AIOKAFKA
+from transactional import T0, committed, everything
+
+from kcore import AsyncConsumer, AsyncProducer, errors
+from kcore.broker import BrokerConfig
+from kcore.embedded import EmbeddedBroker
+from kcore.produce.transaction_states import TxnState
+
+pytestmark = ALSO_AIOKAFKA
+
+
+@pytest.fixture(params=[(4, 3), (3, 5)], ids=lambda release: "{}.{}".format(*release))
+def broker(request):
+    with EmbeddedBroker(config=BrokerConfig(release=request.param)) as running:
+        running.create_topic("t", 2)
+        yield running
+        assert running.faults == []
+
+
+def make(broker, name="x", **options):
+    return AsyncProducer(
+        **{
+            "bootstrap_servers": broker.bootstrap,
+            "transactional_id": name,
+            "retry_backoff_ms": 20,
+            **options,
+        }
+    )
+
+
+def run(main):
+    asyncio.run(asyncio.wait_for(main, 30))
+
+
+def test_commit_and_abort(broker):
+    async def main():
+        async with make(broker) as producer:
+            for number in range(4):
+                await producer.begin_transaction()
+                for n in (0, 1):
+                    await producer.send("t", b"%d-%d" % (number, n), partition=n)
+                await producer.send_offsets_to_transaction({T0: number}, "g")
+                if number % 2:
+                    await producer.abort_transaction()
+                else:
+                    await producer.commit_transaction()
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == [b"0-0", b"0-1", b"2-0", b"2-1"]
+    assert committed(broker.bootstrap, "g", "t", 1) == [2]
+
+
+def test_the_block(broker):
+    async def main():
+        async with make(broker) as producer:
+            async with producer.transaction() as same:
+                assert same is producer
+                await producer.send_and_wait("t", b"kept")
+            with pytest.raises(ZeroDivisionError):  # noqa: PT012
+                async with producer.transaction():
+                    await producer.send_and_wait("t", b"dropped")
+                    raise ZeroDivisionError
+            with pytest.raises(errors.TransactionAbortableError):  # noqa: PT012
+                async with producer.transaction():
+                    broker.refuse("Produce", "RECORD_LIST_TOO_LARGE")
+                    failed = await producer.send("t", b"refused")
+            assert isinstance(failed.exception(), errors.RecordListTooLargeError)
+            async with producer.transaction():
+                await producer.send("t", b"ended")
+                await producer.abort_transaction()
+            async with producer.transaction():
+                await producer.send("t", b"more")
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == [b"kept", b"more"]
+
+
+def test_a_block_that_is_cancelled_is_aborted(broker):
+    async def main():
+        async with make(broker) as producer:
+
+            async def work():
+                async with producer.transaction():
+                    await producer.send_and_wait("t", b"dropped")
+                    await asyncio.sleep(60)
+
+            task = asyncio.create_task(work())
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert producer._core.transaction_state is TxnState.READY
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == []
+
+
+def test_what_is_cancelled_or_late_is_called_again(broker):
+    async def main():
+        async with make(broker) as producer:
+            await producer.begin_transaction()
+            await producer.send("t", b"v")
+            broker.delay("EndTxn", 500)
+            with pytest.raises(errors.KafkaTimeoutError, match="called again"):
+                await producer.commit_transaction(0.1)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(producer.commit_transaction(), 0.1)
+            with pytest.raises(errors.IllegalStateError, match="commit_transaction again"):
+                await producer.abort_transaction()
+            await producer.commit_transaction()
+            with pytest.raises(errors.IllegalStateError, match="begin_transaction first"):
+                await producer.commit_transaction()
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == [b"v"]
+
+
+def test_start_fences_and_can_be_tried_again(broker):
+    async def main():
+        async with make(broker) as first:
+            await first.begin_transaction()
+            await first.send_and_wait("t", b"lost", partition=0)
+            second = make(broker, max_block_ms=200)
+            broker.delay("InitProducerId", 600)
+            with pytest.raises(errors.KafkaTimeoutError):
+                await second.start()
+            with pytest.raises(errors.IllegalStateError, match="not started"):
+                await second.begin_transaction()
+            while True:
+                try:
+                    await second.start()
+                    break
+                except errors.KafkaTimeoutError:
+                    pass
+            with pytest.raises((errors.ProducerFencedError, errors.TransactionAbortableError)):
+                await first.commit_transaction()
+            if first._core.transaction_state is TxnState.ABORTABLE_ERROR:
+                with pytest.raises(errors.ProducerFencedError):
+                    await first.abort_transaction()
+            with pytest.raises(errors.ProducerFencedError):
+                await first.send("t", b"v")
+            async with second.transaction(10):
+                await second.send("t", b"kept")
+            await second.stop()
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == [b"kept"]
+
+
+def test_stop_aborts_what_is_open(broker):
+    async def main():
+        producer = make(broker)
+        await producer.start()
+        await producer.begin_transaction()
+        await producer.send_and_wait("t", b"v", partition=0)
+        await producer.stop()
+        with pytest.raises(errors.ProducerClosed):
+            await producer.begin_transaction()
+        async with make(broker, "other") as other, other.transaction():
+            await other.send("t", b"w", partition=0)
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == [b"w"]
+
+
+def test_consume_transform_produce(broker):
+    broker.create_topic("out", 2)
+    values = [b"%04d" % number for number in range(200)]
+    broker.produce("t", [(None, value) for value in values])
+
+    async def main():
+        consumer = AsyncConsumer(
+            "t",
+            bootstrap_servers=broker.bootstrap,
+            group_id="g",
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        copied = 0
+        async with consumer, make(broker) as producer:
+            while copied < len(values):
+                batches = await consumer.getmany(timeout_ms=200, max_records=50)
+                async with producer.transaction():
+                    for records in batches.values():
+                        for record in records:
+                            await producer.send("out", record.value)
+                            copied += 1
+                    ends = {tp: records[-1].offset + 1 for tp, records in batches.items()}
+                    await producer.send_offsets_to_transaction(ends, consumer.group_metadata())
+
+    run(main())
+    assert everything(broker.bootstrap, "out") == values
+    assert sum(committed(broker.bootstrap, "g", "t", 2)) == len(values)
+
+
+def test_names_are_aiokafkas():
+    names = ["begin_transaction", "commit_transaction", "abort_transaction", "transaction"]
+    names += ["send_offsets_to_transaction"]
+    for name in names:
+        theirs = inspect.signature(getattr(aiokafka.AIOKafkaProducer, name)).parameters
+        ours = inspect.signature(getattr(AsyncProducer, name)).parameters
+        assert [*ours] == [*theirs, "timeout"] if name != "begin_transaction" else [*theirs]
+
+
+def test_without_an_id():
+    async def main():
+        with EmbeddedBroker() as broker:
+            async with AsyncProducer(bootstrap_servers=broker.bootstrap) as producer:
+                for verb in (producer.begin_transaction, producer.commit_transaction):
+                    with pytest.raises(errors.IllegalStateError, match="no transactional_id"):
+                        await verb()
+
+    run(main())

@@ -1,0 +1,761 @@
+"""`Transaction` with answers fed by hand: what is asked in which order, what each answer does."""
+
+import random
+
+import pytest
+
+from kcore import errors
+from kcore.connection.calls import Answer, Reach
+from kcore.errors import DisconnectedError, UnsupportedVersionError
+from kcore.produce.config import ProduceConfig
+from kcore.produce.identity import Identity
+from kcore.produce.transaction import Step, Transaction
+from kcore.produce.transaction_effects import OUTDATED, Effect, effect_of
+from kcore.produce.transaction_states import TABLE, TxnInput, TxnState
+from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kcore.timers import NEVER
+from kcore.wire import messages as m
+from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.codes import ErrorCode as E
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+GROUP = ConsumerGroupMetadata("g", 3, "member", None)
+S = TxnState
+
+
+class Links:
+    """Keeps what is asked; every node can be reached."""
+
+    def __init__(self, level, init_version):
+        self.level = level
+        self.highest = {ApiKey.INIT_PRODUCER_ID: init_version}
+        self.asked = []
+        self.reachable = Reach.READY
+        self.nodes = {}
+
+    def send(self, node, api, build, done, now_ms, *, max_version=None, **_):
+        self.asked.append((node, api, build, done, max_version))
+
+    def reach(self, node, now_ms):
+        return self.reachable
+
+    def least_loaded(self, now_ms):
+        return 1
+
+    def next_retry_at(self):
+        return 0
+
+    def add_coordinator(self, node_id, host, port):
+        return 1_000 + node_id
+
+    def version_of(self, node, api, max_version=None):
+        return API_TABLE[api].max_version
+
+    def feature_level(self, name):
+        return self.level if name == "transaction.version" else 0
+
+
+class Desk:
+    """A transaction, who asks for it, and the one who answers."""
+
+    def __init__(self, *, level=0, init_version=5, **options):
+        self.config = ProduceConfig(transactional_id="x", **options)
+        self.links = Links(level, init_version)
+        self.identity = Identity(self.config, self.links, random.Random(1), None)
+        self.idle = True
+        self.shut = 0
+        self.ended = {}
+        self.now = 0
+        self.operations = 0
+        self.transaction = Transaction(
+            self.config,
+            self.links,
+            self.identity,
+            random.Random(1),
+            idle=lambda: self.idle,
+            closed=self._shut,
+            finish=lambda operation, result, error: self.ended.__setitem__(operation, error),
+        )
+
+    def _shut(self):
+        self.shut += 1
+
+    @property
+    def state(self):
+        return self.transaction.state
+
+    def begin_verb(self, verb, *given):
+        self.operations += 1
+        verb(self.operations, *given)
+        return self.operations
+
+    def request(self, api):
+        """What is asked now, which has to be this."""
+        for _ in range(3):
+            if self.links.asked:
+                break
+            self.now = max(self.now, min(self.transaction.deadline(), self.now + 60_000))
+            self.transaction.handle_tick(self.now)
+        (_, found, build, self._done, max_version) = self.links.asked.pop()
+        assert not self.links.asked
+        assert found is api
+        highest = self.links.highest.get(api, API_TABLE[api].max_version)
+        self.version = highest if max_version is None else min(highest, max_version)
+        return build(self.version)
+
+    def answer(self, body):
+        self._done(Answer(body, None, self.version, 1), self.now)
+
+    def fail(self, error):
+        self._done(Answer(None, error, -1, 1), self.now)
+
+    def nothing(self):
+        self.transaction.handle_tick(self.now + 60_000)
+        assert not self.links.asked
+
+    # What a coordinator says.
+
+    def find(self, key="x", code=0):
+        request = self.request(ApiKey.FIND_COORDINATOR)
+        assert request.coordinator_keys == [key]
+        found = m.FindCoordinatorResponse.Coordinator
+        one = found(key=key, node_id=7, host="h", port=9, error_code=code)
+        self.answer(m.FindCoordinatorResponse(coordinators=[one]))
+
+    def init(self, code=0, producer=(5, 0)):
+        request = self.request(ApiKey.INIT_PRODUCER_ID)
+        found = m.InitProducerIdResponse(producer_id=producer[0], producer_epoch=producer[1])
+        if code:
+            found = m.InitProducerIdResponse(error_code=code)
+        self.answer(found)
+        return request
+
+    def add(self, *codes):
+        request = self.request(ApiKey.ADD_PARTITIONS_TO_TXN)
+        R = m.AddPartitionsToTxnResponse
+        topics = []
+        codes = iter(codes or [0] * 10)
+        for topic in request.v3_and_below_topics:
+            results = [
+                R.AddPartitionsToTxnPartitionResult(
+                    partition_index=number, partition_error_code=next(codes)
+                )
+                for number in topic.partitions
+            ]
+            topics.append(
+                R.AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=results)
+            )
+        self.answer(R(results_by_topic_v3_and_below=topics))
+        return request
+
+    def add_offsets(self, code=0):
+        request = self.request(ApiKey.ADD_OFFSETS_TO_TXN)
+        self.answer(m.AddOffsetsToTxnResponse(error_code=code))
+        return request
+
+    def commit_offsets(self, *codes):
+        request = self.request(ApiKey.TXN_OFFSET_COMMIT)
+        R = m.TxnOffsetCommitResponse
+        codes = iter(codes or [0] * 10)
+        topics = [
+            R.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    R.TxnOffsetCommitResponsePartition(
+                        partition_index=one.partition_index, error_code=next(codes)
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+        self.answer(R(topics=topics))
+        return request
+
+    def end(self, code=0, producer=(-1, -1)):
+        request = self.request(ApiKey.END_TXN)
+        id_, epoch = producer
+        self.answer(m.EndTxnResponse(error_code=code, producer_id=id_, producer_epoch=epoch))
+        return request
+
+
+def ready(**options):
+    desk = Desk(**options)
+    operation = desk.begin_verb(desk.transaction.initialize)
+    desk.find()
+    desk.init()
+    assert desk.ended == {operation: None}
+    desk.transaction.heard()
+    return desk
+
+
+def begun(**options):
+    """In a transaction of which t-0 is a part."""
+    desk = ready(**options)
+    desk.transaction.begin()
+    if desk.transaction.explicit:
+        assert not desk.transaction.admits(T0)
+        desk.add()
+    assert desk.transaction.admits(T0)
+    return desk
+
+
+def in_state(state, **options):
+    desk = begun(**options)
+    transaction = desk.transaction
+    if state is S.UNINITIALIZED:
+        desk = Desk(**options)
+    elif state is S.INITIALIZING:
+        desk = Desk(**options)
+        desk.begin_verb(desk.transaction.initialize)
+    elif state is S.READY:
+        desk = ready(**options)
+    elif state is S.COMMITTING:
+        desk.begin_verb(transaction.commit)
+    elif state is S.ABORTING:
+        desk.begin_verb(transaction.abort)
+    elif state is S.ABORTABLE_ERROR:
+        transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=False)
+    elif state is S.FATAL_ERROR:
+        transaction.batch_failed(errors.ProducerFencedError("fenced"), broken=False)
+    assert desk.state is state
+    return desk
+
+
+# States and verbs ---------------------------------------------------------------------------------
+
+VERBS = {
+    TxnInput.INITIALIZE: lambda desk: desk.begin_verb(desk.transaction.initialize),
+    TxnInput.BEGIN: lambda desk: desk.transaction.begin(),
+    TxnInput.SEND: lambda desk: desk.transaction.check_open(),
+    TxnInput.OFFSETS: lambda desk: desk.begin_verb(desk.transaction.send_offsets, GROUP, {}),
+    TxnInput.COMMIT: lambda desk: desk.begin_verb(desk.transaction.commit),
+    TxnInput.ABORT: lambda desk: desk.begin_verb(desk.transaction.abort),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@pytest.mark.parametrize("state", S, ids=lambda state: state.name)
+def test_every_verb_in_every_state(state, verb):
+    desk = in_state(state)
+    wanted = TABLE[state].get(verb)
+    if wanted is not None:
+        VERBS[verb](desk)
+        assert desk.state is wanted
+        return
+    kind = errors.IllegalStateError
+    if state is S.ABORTABLE_ERROR:
+        kind = errors.TransactionAbortableError
+    elif state is S.FATAL_ERROR:
+        kind = errors.ProducerFencedError
+    with pytest.raises(kind, match=verb.value) as caught:
+        VERBS[verb](desk)
+    assert (caught.value.__cause__ is not None) == (kind is not errors.IllegalStateError)
+    assert desk.state is state
+
+
+@pytest.mark.parametrize("state", S, ids=lambda state: state.name)
+def test_records_come_in_the_quick_way_in_a_transaction_only(state):
+    desk = in_state(state)
+    before = desk.shut
+    desk.transaction.close()
+    left = desk.state is not state
+    assert left == (state in {S.IN_TRANSACTION, S.ABORTABLE_ERROR})
+    assert desk.shut - before >= left
+
+
+@pytest.mark.parametrize("state", S, ids=lambda state: state.name)
+def test_a_batch_that_fails(state):
+    desk = in_state(state)
+    desk.transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=False)
+    open_ = {S.IN_TRANSACTION, S.COMMITTING, S.ABORTING}
+    assert desk.state is (TABLE[state][TxnInput.FAILED] if state in open_ else state)
+
+
+# The order of what is asked -----------------------------------------------------------------------
+
+
+def test_nothing_is_asked_before_it_is_wanted():
+    desk = Desk()
+    assert desk.transaction.deadline() == NEVER
+    desk.nothing()
+    desk = ready()
+    desk.nothing()
+    desk.transaction.begin()
+    desk.nothing()
+    assert desk.transaction.deadline() == NEVER
+
+
+def test_what_is_asked_with_version_1():
+    desk = ready()
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (5, 0)
+    transaction = desk.transaction
+    transaction.begin()
+    assert transaction.explicit
+    transaction.use(T0)
+    assert not transaction.admits(T1)
+    request = desk.add()
+    assert desk.version == 3
+    assert [topic.partitions for topic in request.v3_and_below_topics] == [[0, 1]]
+    assert transaction.admits(T0)
+    assert transaction.admits(T1)
+    desk.nothing()
+    offsets = {T0: OffsetAndMetadata(4, "four", 2)}
+    operation = desk.begin_verb(transaction.send_offsets, GROUP, offsets)
+    assert desk.add_offsets().group_id == "g"
+    desk.find("g")
+    request = desk.commit_offsets()
+    assert desk.version == 4
+    assert (request.member_id, request.generation_id) == ("member", 3)
+    (one,) = request.topics[0].partitions
+    assert (one.committed_offset, one.committed_metadata, one.committed_leader_epoch) == (
+        4,
+        "four",
+        2,
+    )
+    assert desk.ended[operation] is None
+    again = desk.begin_verb(transaction.send_offsets, GROUP, offsets)
+    desk.commit_offsets()  # the group takes part already
+    assert desk.ended[again] is None
+    desk.idle = False
+    operation = desk.begin_verb(transaction.commit)
+    desk.nothing()
+    desk.idle = True
+    request = desk.end()
+    assert desk.version == 4
+    assert (request.committed, request.producer_id, request.producer_epoch) == (True, 5, 0)
+    assert desk.ended[operation] is None
+    assert desk.state is S.READY
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (5, 0)
+    transaction.heard()
+    transaction.begin()
+    assert not transaction.admits(T0)  # it is not part of this one
+
+
+def test_what_is_asked_with_version_2():
+    desk = ready(level=2)
+    transaction = desk.transaction
+    transaction.begin()
+    assert not transaction.explicit
+    assert transaction.admits(T0)
+    desk.nothing()
+    operation = desk.begin_verb(transaction.send_offsets, GROUP, {T0: OffsetAndMetadata(4, "")})
+    desk.find("g")
+    desk.commit_offsets()
+    assert desk.version == 5
+    assert desk.ended[operation] is None
+    for epoch, verb in ((1, transaction.commit), (2, transaction.abort)):
+        operation = desk.begin_verb(verb)
+        request = desk.end(producer=(5, epoch))
+        assert desk.version == 5
+        assert request.committed == (epoch == 1)
+        assert request.producer_epoch == epoch - 1
+        assert (desk.identity.producer_id, desk.identity.producer_epoch) == (5, epoch)
+        assert desk.ended[operation] is None
+        transaction.heard()
+        transaction.begin()
+        assert transaction.admits(T0)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_what_was_never_begun_is_not_ended(level, end):
+    desk = ready(level=level)
+    desk.transaction.begin()
+    operation = desk.begin_verb(getattr(desk.transaction, end))
+    desk.nothing()
+    assert desk.ended[operation] is None
+    assert desk.state is S.READY
+
+
+def test_offsets_alone_are_a_transaction():
+    desk = ready(level=2)
+    desk.transaction.begin()
+    desk.begin_verb(desk.transaction.send_offsets, GROUP, {T0: OffsetAndMetadata(4, "")})
+    desk.find("g")
+    desk.commit_offsets()
+    desk.begin_verb(desk.transaction.commit)
+    assert desk.end().committed
+
+
+# Answers that are lost ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("committed", [True, False])
+def test_an_end_that_nobody_answers_is_asked_for_again_as_it_was(level, committed):
+    desk = begun(level=level)
+    transaction = desk.transaction
+    operation = desk.begin_verb(transaction.commit if committed else transaction.abort)
+    first = desk.request(ApiKey.END_TXN)
+    desk.fail(DisconnectedError("gone"))
+    desk.find()
+    second = desk.end(producer=(5, 1) if level else (-1, -1))
+    for request in (first, second):
+        assert (request.committed, request.producer_epoch) == (committed, 0)
+    assert desk.ended[operation] is None
+
+
+def test_partitions_that_nobody_answered_for_are_known_before_the_end():
+    desk = ready()
+    transaction = desk.transaction
+    transaction.begin()
+    transaction.use(T0)
+    desk.request(ApiKey.ADD_PARTITIONS_TO_TXN)
+    transaction.use(T1)
+    operation = desk.begin_verb(transaction.abort)
+    desk.fail(DisconnectedError("gone"))
+    desk.find()
+    request = desk.add()
+    assert [topic.partitions for topic in request.v3_and_below_topics] == [[0]]
+    assert not desk.end().committed
+    assert desk.ended[operation] is None
+
+
+def test_a_group_that_nobody_answered_for_is_known_before_the_end():
+    desk = ready()
+    transaction = desk.transaction
+    transaction.begin()
+    asked = desk.begin_verb(transaction.send_offsets, GROUP, {T0: OffsetAndMetadata(4, "")})
+    desk.request(ApiKey.ADD_OFFSETS_TO_TXN)
+    operation = desk.begin_verb(transaction.abort)
+    assert isinstance(desk.ended[asked], errors.TransactionAbortedError)
+    desk.fail(DisconnectedError("gone"))
+    desk.find()
+    desk.add_offsets()
+    assert not desk.end().committed
+    assert desk.ended[operation] is None
+
+
+def test_partitions_of_a_topic_that_is_gone_do_not_hold_up_an_abort():
+    desk = ready()
+    transaction = desk.transaction
+    transaction.begin()
+    transaction.use(T0)
+    desk.add(E.UNKNOWN_TOPIC_OR_PARTITION)
+    assert desk.state is S.IN_TRANSACTION  # the batch's time runs out
+    operation = desk.begin_verb(transaction.abort)
+    desk.add(E.UNKNOWN_TOPIC_OR_PARTITION)
+    request = desk.init(producer=(5, 1))  # if an earlier one has, this ends it
+    assert (request.producer_id, request.producer_epoch) == (5, 0)
+    assert desk.ended[operation] is None
+
+
+def test_a_coordinator_that_cannot_be_reached_is_looked_up_again():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.links.reachable = Reach.BACKOFF
+    desk.find()
+    desk.links.reachable = Reach.READY
+    desk.end()
+    assert desk.state is S.READY
+
+
+def test_a_look_up_that_makes_no_sense_is_repeated():
+    desk = Desk()
+    desk.begin_verb(desk.transaction.initialize)
+    found = m.FindCoordinatorResponse.Coordinator
+    for one in (found(key="y", node_id=7, host="h", port=9), found(key="x", node_id=-1)):
+        desk.request(ApiKey.FIND_COORDINATOR)
+        desk.answer(m.FindCoordinatorResponse(coordinators=[one]))
+    desk.find(code=E.COORDINATOR_NOT_AVAILABLE)
+    desk.find()
+    desk.init()
+    assert desk.state is S.READY
+
+
+def test_backoffs_grow_and_begin_anew():
+    desk = begun(retry_backoff_ms=100, retry_backoff_max_ms=1_000)
+    desk.begin_verb(desk.transaction.commit)
+    waits = []
+    for _ in range(5):
+        at = desk.now
+        desk.end(E.COORDINATOR_LOAD_IN_PROGRESS)
+        waits.append(desk.transaction.deadline() - max(at, desk.now))
+    assert 80 <= waits[0] <= 120
+    assert waits == sorted(waits)
+    assert 800 <= waits[-1] <= 1_000
+    desk.end()
+    desk.transaction.heard()
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    desk.add(E.CONCURRENT_TRANSACTIONS)  # the markers of the last one are being written
+    assert desk.transaction.deadline() - desk.now <= 25
+
+
+# Every code of every answer -----------------------------------------------------------------------
+
+CODES = [code for code in E if code]
+
+
+def asked(api):
+    """A desk at which this is asked next, and what answers it with a code."""
+    desk = Desk() if api is ApiKey.INIT_PRODUCER_ID else begun()
+    transaction = desk.transaction
+    if api is ApiKey.INIT_PRODUCER_ID:
+        operation = desk.begin_verb(transaction.initialize)
+        desk.find()
+        return desk, operation, desk.init
+    if api is ApiKey.ADD_PARTITIONS_TO_TXN:
+        transaction.use(T1)
+        return desk, None, desk.add
+    if api is ApiKey.END_TXN:
+        return desk, desk.begin_verb(transaction.commit), desk.end
+    operation = desk.begin_verb(transaction.send_offsets, GROUP, {T0: OffsetAndMetadata(4, "")})
+    if api is ApiKey.ADD_OFFSETS_TO_TXN:
+        return desk, operation, desk.add_offsets
+    desk.add_offsets()
+    desk.find("g")
+    return desk, operation, desk.commit_offsets
+
+
+@pytest.mark.parametrize("step", [step for step in Step if step is not Step.COMPLETE])
+def test_every_code_of_every_answer(step):
+    api = step.value
+    for code in CODES:
+        desk, operation, answer = asked(api)
+        before = desk.state
+        answer(code)
+        effect = effect_of(api, code)
+        error = desk.ended.get(operation)
+        if effect in (Effect.RETRY, Effect.MOVED):
+            assert desk.state is before, code
+            assert error is None, code
+            assert operation not in desk.ended, code
+            if effect is Effect.MOVED:
+                desk.find("g" if step is Step.COMMIT_OFFSETS else "x")
+            answer()
+            assert desk.ended.get(operation) is None, code
+            continue
+        check_failed(desk, step, effect, code, operation)
+        if desk.state is S.ABORTABLE_ERROR:
+            operation = desk.begin_verb(desk.transaction.abort)
+            desk.end()
+            if effect is Effect.BUMP:
+                assert desk.init(producer=(5, 1)).producer_id == 5
+            assert desk.ended[operation] is None, code
+            assert desk.state is S.READY, code
+
+
+def check_failed(desk, step, effect, code, operation):
+    """The state after a refusal, and what whoever asked for it is told."""
+    error = desk.ended.get(operation)
+    fatal = effect in (Effect.FENCED, Effect.FATAL)
+    failed = S.UNINITIALIZED if step is Step.INIT else S.ABORTABLE_ERROR
+    assert desk.state is (S.FATAL_ERROR if fatal else failed), code
+    wanted = errors.for_code(code)
+    if effect is Effect.FENCED:
+        wanted = errors.ProducerFencedError
+    elif not fatal and step is Step.END:
+        wanted = errors.TransactionAbortableError
+    elif not fatal and step is Step.COMMIT_OFFSETS and code in OUTDATED:
+        wanted = errors.CommitFailedError
+    if operation is not None:
+        assert isinstance(error, wanted), code
+
+
+@pytest.mark.parametrize("kind", ["x", "g"])
+def test_every_code_of_a_look_up(kind):
+    for code in CODES:
+        desk = Desk() if kind == "x" else begun(level=2)
+        transaction = desk.transaction
+        if kind == "x":
+            operation = desk.begin_verb(transaction.initialize)
+        else:
+            offsets = {T0: OffsetAndMetadata(4, "")}
+            operation = desk.begin_verb(transaction.send_offsets, GROUP, offsets)
+        desk.find(kind, code)
+        effect = effect_of(ApiKey.FIND_COORDINATOR, code)
+        if effect is Effect.RETRY:
+            assert operation not in desk.ended, code
+            desk.find(kind)
+        elif effect is Effect.ABORT:
+            assert isinstance(desk.ended[operation], errors.for_code(code)), code
+            assert desk.state is (S.UNINITIALIZED if kind == "x" else S.ABORTABLE_ERROR), code
+        else:
+            assert isinstance(desk.ended[operation], errors.for_code(code)), code
+            assert desk.state is S.FATAL_ERROR, code
+
+
+MIXED = [
+    (
+        (E.OPERATION_NOT_ATTEMPTED, E.TOPIC_AUTHORIZATION_FAILED),
+        errors.TopicAuthorizationFailedError,
+    ),
+    ((E.OPERATION_NOT_ATTEMPTED, E.UNKNOWN_TOPIC_OR_PARTITION), None),
+    ((E.NONE, E.COORDINATOR_LOAD_IN_PROGRESS), None),
+    ((E.PRODUCER_FENCED, E.UNKNOWN_TOPIC_OR_PARTITION), errors.ProducerFencedError),
+    ((E.INVALID_TXN_STATE, E.TOPIC_AUTHORIZATION_FAILED), errors.InvalidTxnStateError),
+]
+
+
+@pytest.mark.parametrize(("codes", "kind"), MIXED)
+@pytest.mark.parametrize("turned", [False, True])
+def test_partitions_that_are_answered_differently(codes, kind, turned):
+    desk = ready()
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    desk.transaction.use(T1)
+    desk.add(*(reversed(codes) if turned else codes))
+    error = desk.transaction._error
+    if kind is None:
+        assert error is None
+        desk.add()
+        assert desk.transaction.admits(T0)
+        assert desk.transaction.admits(T1)
+        return
+    assert type(error) is kind
+    if kind is errors.TopicAuthorizationFailedError:
+        assert error.topics == {"t"}
+        assert f"t-{0 if turned else 1} cannot" in str(error)
+
+
+def test_a_partition_that_is_left_out_of_the_answer():
+    desk = ready()
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    desk.request(ApiKey.ADD_PARTITIONS_TO_TXN)
+    desk.answer(m.AddPartitionsToTxnResponse())
+    assert desk.state is S.ABORTABLE_ERROR
+
+
+def test_offsets_that_were_taken_are_not_sent_again():
+    desk = begun(level=2)
+    offsets = {T0: OffsetAndMetadata(4, ""), T1: OffsetAndMetadata(5, "")}
+    operation = desk.begin_verb(desk.transaction.send_offsets, GROUP, offsets)
+    desk.find("g")
+    desk.commit_offsets(0, E.UNKNOWN_TOPIC_OR_PARTITION)
+    request = desk.commit_offsets()
+    assert [one.partition_index for one in request.topics[0].partitions] == [1]
+    assert desk.ended[operation] is None
+
+
+# Epochs -------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_failed_costs_the_epoch():
+    desk = begun()
+    transaction = desk.transaction
+    transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    assert isinstance(transaction.batch_error, errors.TransactionAbortedError)
+    operation = desk.begin_verb(transaction.abort)
+    desk.end()
+    desk.init(E.CONCURRENT_TRANSACTIONS)
+    request = desk.init(producer=(5, 1))
+    assert (request.producer_id, request.producer_epoch) == (5, 0)
+    assert desk.ended[operation] is None
+    assert desk.identity.producer_epoch == 1
+    transaction.heard()
+    transaction.begin()
+    assert transaction.batch_error is None
+
+
+def test_a_batch_that_failed_costs_none_where_each_end_gives_one():
+    desk = begun(level=2)
+    desk.transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end(producer=(6, 0))
+    assert desk.ended[operation] is None
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (6, 0)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_brokers_that_give_no_other_epoch(broken):
+    desk = begun(init_version=1)
+    desk.transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=broken)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end()
+    if not broken:
+        assert desk.ended[operation] is None
+        return
+    with pytest.raises(UnsupportedVersionError, match=r"before 2\.5") as caught:
+        desk.request(ApiKey.INIT_PRODUCER_ID)
+    desk.fail(caught.value)
+    assert desk.state is S.FATAL_ERROR
+    assert isinstance(desk.ended[operation], UnsupportedVersionError)
+
+
+def test_group_metadata_that_brokers_cannot_judge():
+    desk = begun()
+    desk.links.highest[ApiKey.TXN_OFFSET_COMMIT] = 2
+    offsets = {T0: OffsetAndMetadata(4, "")}
+    desk.begin_verb(desk.transaction.send_offsets, ConsumerGroupMetadata("g"), offsets)
+    desk.add_offsets()
+    desk.find("g")
+    desk.commit_offsets()
+    desk.begin_verb(desk.transaction.send_offsets, GROUP, offsets)
+    with pytest.raises(UnsupportedVersionError, match="group id instead"):
+        desk.request(ApiKey.TXN_OFFSET_COMMIT)
+
+
+def test_an_abort_that_is_refused_is_ended_by_the_next_epoch():
+    for level in (0, 2):
+        desk = begun(level=level)
+        operation = desk.begin_verb(desk.transaction.abort)
+        desk.end(E.TRANSACTION_ABORTABLE)
+        assert operation not in desk.ended
+        desk.init(producer=(5, 1))
+        assert desk.ended[operation] is None
+        assert desk.identity.producer_epoch == 1
+
+
+def test_an_abort_that_nothing_ends():
+    desk = begun(init_version=1)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end(E.TRANSACTION_ABORTABLE)
+    assert desk.state is S.FATAL_ERROR
+    assert isinstance(desk.ended[operation], errors.TransactionAbortableError)
+
+
+# Who waits ----------------------------------------------------------------------------------------
+
+
+def test_all_who_wait_for_the_same_end_are_told():
+    desk = begun()
+    first, second = (desk.begin_verb(desk.transaction.commit) for _ in range(2))
+    desk.end()
+    third = desk.begin_verb(desk.transaction.commit)  # nobody has heard of it yet
+    assert desk.ended == {1: None, first: None, second: None, third: None}
+    desk.transaction.heard()
+    with pytest.raises(errors.IllegalStateError):
+        desk.begin_verb(desk.transaction.commit)
+
+
+def test_a_commit_that_was_not_asked_for_yet_can_be_aborted():
+    desk = begun()
+    desk.idle = False
+    commit = desk.begin_verb(desk.transaction.commit)
+    abort = desk.begin_verb(desk.transaction.abort)
+    assert isinstance(desk.ended[commit], errors.TransactionAbortedError)
+    desk.idle = True
+    assert not desk.end().committed
+    assert desk.ended[abort] is None
+
+
+def test_a_commit_that_was_asked_for_cannot_be_aborted():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.request(ApiKey.END_TXN)
+    for _ in range(2):
+        with pytest.raises(errors.IllegalStateError, match="commit_transaction again"):
+            desk.begin_verb(desk.transaction.abort)
+        desk.fail(DisconnectedError("gone"))  # it may be committed
+        desk.find()
+        desk.request(ApiKey.END_TXN)
+
+
+def test_an_answer_that_comes_when_all_is_over_changes_nothing():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.request(ApiKey.END_TXN)
+    desk.transaction.batch_failed(errors.ProducerFencedError("fenced"), broken=False)
+    desk.answer(m.EndTxnResponse())
+    assert desk.state is S.FATAL_ERROR
+    desk.nothing()
+
+
+def test_who_waits_at_the_end_is_told():
+    desk = begun()
+    commit = desk.begin_verb(desk.transaction.commit)
+    desk.transaction.give_up(errors.ProducerClosed("closed"))
+    assert isinstance(desk.ended[commit], errors.ProducerClosed)
