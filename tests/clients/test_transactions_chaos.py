@@ -56,7 +56,7 @@ class Processor(threading.Thread):
 
     def live(self):
         """One process; whatever ends it, nothing of it is kept."""
-        group = {"session_timeout_ms": 1_500, "heartbeat_interval_ms": 200}
+        group = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 100}
         consumer = Consumer(
             "in",
             bootstrap_servers=self.broker.bootstrap,
@@ -132,7 +132,7 @@ PASSING = ["COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"]
 @pytest.mark.parametrize(
     ("seed", "count", "processors", "release"),
     [
-        (1, 150, 2, (4, 3)),
+        (1, 100, 2, (4, 3)),
         *(
             pytest.param(seed, 3_000, 3, release, marks=pytest.mark.slow)
             for seed in range(2, 6)
@@ -145,7 +145,9 @@ def test_every_input_is_copied_once(seed, count, processors, release):
     rng = random.Random(seed)
     done, stop, nodes = threading.Event(), threading.Event(), 3
     # Members that are killed are gone soon.
-    groups = CoordinatorConfig(group_min_session_timeout_ms=1_000)
+    groups = CoordinatorConfig(
+        group_min_session_timeout_ms=1_000, group_initial_rebalance_delay_ms=0
+    )
     config = BrokerConfig(release=release, coordinator=groups)
     with EmbeddedBroker(nodes=nodes, config=config) as broker:
         broker.create_topic("in", INPUTS, replication_factor=nodes)
