@@ -1,5 +1,9 @@
 """Transactions of `Producer` on embedded brokers, with both versions of the protocol."""
 
+import gc
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
@@ -403,3 +407,68 @@ def test_who_waits_when_it_is_closed_is_told(newest):
     producer.close(0)
     thread.join(5)
     assert found == [1]
+
+
+def test_a_producer_that_is_dropped_aborts(newest):
+    producer = make(newest)
+    producer.begin_transaction()
+    producer.send("t", b"v", partition=0).get(10)
+    courier = producer._courier
+    with pytest.warns(ResourceWarning, match="dropped without close"):  # noqa: PT031
+        del producer
+        gc.collect()
+    until = time.monotonic() + 10
+    while not courier.over:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    with make(newest, "other") as other, other.transaction():
+        other.send("t", b"w", partition=0)
+    assert everything(newest.bootstrap, "t") == [b"w"]
+
+
+def test_a_callback_may_end_it(newest):
+    ended = []
+    with make(newest) as producer:
+        producer.begin_transaction()
+
+        def end(_):
+            producer.commit_transaction(10)
+            ended.append(state(producer))
+
+        producer.send("t", b"v").add_callback(end)
+        producer.flush(10)
+        until = time.monotonic() + 10
+        while not ended:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert ended == [TxnState.READY]
+    assert everything(newest.bootstrap, "t") == [b"v"]
+
+
+def test_greenlets(newest):
+    pytest.importorskip("gevent")
+    code = """
+        import sys, gevent
+        from kcore import Producer
+        options = {"bootstrap_servers": sys.argv[1], "transport": "gevent"}
+        with Producer(transactional_id="x", **options) as producer:
+            producer.init_transactions(20)
+            for number in range(4):
+                producer.begin_transaction()
+                def send(n):
+                    for i in range(50):
+                        producer.send("t", b"%d-%d-%02d" % (number, n, i))
+                gevent.joinall([gevent.spawn(send, n) for n in range(3)], raise_error=True)
+                (producer.abort_transaction if number % 2 else producer.commit_transaction)(20)
+        print("sent")
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), newest.bootstrap],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.stdout, ran.returncode) == ("sent\n", 0), ran.stderr
+    wanted = [b"%d-%d-%02d" % (m, n, i) for m in (0, 2) for n in range(3) for i in range(50)]
+    assert everything(newest.bootstrap, "t") == wanted
