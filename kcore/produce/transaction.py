@@ -228,6 +228,8 @@ class Transaction(TransactionVerbs):
             self._take_offsets(requests.committed_offsets(answer.body), whom, now_ms)
         elif answer.body.error_code:
             self._refused(step, answer.body.error_code, whom, now_ms)
+        elif step is Step.INIT and answer.body.producer_id < 0:
+            self._wait(now_ms)  # it cannot be meant
         else:
             self._failures = 0
             self._take(step, answer)

@@ -172,7 +172,7 @@ PRODUCERS = {
 
 
 TAKES_ANYTHING = {
-    *("client.id", "client.rack", "group.id"),
+    *("client.id", "client.rack", "group.id", "transactional.id"),
     *("enable.metrics.push", "metric.reporters", "metrics.num.samples"),
     *("metrics.recording.level", "metrics.sample.window.ms"),
     "ssl.endpoint.identification.algorithm",  # in Spark: only a blank one is another
