@@ -1,0 +1,201 @@
+"""`Transaction` with answers fed by hand: epochs, who waits for which end, what comes too late."""
+
+import pytest
+from transaction_desk import T0, T1, Desk, S, begun, ready
+
+from kcore import errors
+from kcore.errors import DisconnectedError, UnsupportedVersionError
+from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata
+from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode as E
+
+GROUP = ConsumerGroupMetadata("g", 3, "member", None)
+
+
+# Epochs -------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_failed_costs_the_epoch():
+    desk = begun()
+    transaction = desk.transaction
+    transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    assert isinstance(transaction.batch_error, errors.TransactionAbortedError)
+    operation = desk.begin_verb(transaction.abort)
+    desk.end()
+    desk.init(E.CONCURRENT_TRANSACTIONS)
+    request = desk.init(producer=(5, 1))
+    assert (request.producer_id, request.producer_epoch) == (5, 0)
+    assert desk.ended[operation] is None
+    assert desk.identity.producer_epoch == 1
+    transaction.heard()
+    transaction.begin()
+    assert transaction.batch_error is None
+
+
+def test_a_batch_that_failed_costs_none_where_each_end_gives_one():
+    desk = begun(level=2)
+    desk.transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end(producer=(6, 0))
+    assert desk.ended[operation] is None
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (6, 0)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_brokers_that_give_no_other_epoch(broken):
+    desk = begun(init_version=1)
+    desk.transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=broken)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end()
+    if not broken:
+        assert desk.ended[operation] is None
+        return
+    with pytest.raises(UnsupportedVersionError, match=r"before 2\.5") as caught:
+        desk.request(ApiKey.INIT_PRODUCER_ID)
+    desk.fail(caught.value)
+    assert desk.state is S.FATAL_ERROR
+    assert isinstance(desk.ended[operation], UnsupportedVersionError)
+
+
+def test_group_metadata_that_brokers_cannot_judge():
+    desk = begun()
+    desk.links.highest[ApiKey.TXN_OFFSET_COMMIT] = 2
+    offsets = {T0: OffsetAndMetadata(4, "")}
+    desk.begin_verb(desk.transaction.send_offsets, ConsumerGroupMetadata("g"), offsets)
+    desk.add_offsets()
+    desk.find("g")
+    desk.commit_offsets()
+    desk.begin_verb(desk.transaction.send_offsets, GROUP, offsets)
+    with pytest.raises(UnsupportedVersionError, match="group id instead"):
+        desk.request(ApiKey.TXN_OFFSET_COMMIT)
+
+
+def test_an_abort_that_is_refused_is_ended_by_the_next_epoch():
+    for level in (0, 2):
+        desk = begun(level=level)
+        operation = desk.begin_verb(desk.transaction.abort)
+        desk.end(E.TRANSACTION_ABORTABLE)
+        assert operation not in desk.ended
+        desk.init(producer=(5, 1))
+        assert desk.ended[operation] is None
+        assert desk.identity.producer_epoch == 1
+
+
+def test_an_abort_that_nothing_ends():
+    desk = begun(init_version=1)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end(E.TRANSACTION_ABORTABLE)
+    assert desk.state is S.FATAL_ERROR
+    assert isinstance(desk.ended[operation], errors.TransactionAbortableError)
+
+
+# Who waits ----------------------------------------------------------------------------------------
+
+
+def test_all_who_wait_for_the_same_end_are_told():
+    desk = begun()
+    first, second = (desk.begin_verb(desk.transaction.commit) for _ in range(2))
+    desk.end()
+    third = desk.begin_verb(desk.transaction.commit)  # nobody has heard of it yet
+    assert desk.ended == {1: None, first: None, second: None, third: None}
+    desk.transaction.heard()
+    with pytest.raises(errors.IllegalStateError):
+        desk.begin_verb(desk.transaction.commit)
+
+
+def test_a_commit_that_was_not_asked_for_yet_can_be_aborted():
+    desk = begun()
+    desk.idle = False
+    commit = desk.begin_verb(desk.transaction.commit)
+    abort = desk.begin_verb(desk.transaction.abort)
+    assert isinstance(desk.ended[commit], errors.TransactionAbortedError)
+    desk.idle = True
+    assert not desk.end().committed
+    assert desk.ended[abort] is None
+
+
+def test_a_commit_that_was_asked_for_cannot_be_aborted():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.request(ApiKey.END_TXN)
+    for _ in range(2):
+        with pytest.raises(errors.IllegalStateError, match="commit_transaction again"):
+            desk.begin_verb(desk.transaction.abort)
+        desk.fail(DisconnectedError("gone"))  # it may be committed
+        desk.find()
+        desk.request(ApiKey.END_TXN)
+
+
+def test_an_answer_that_comes_when_all_is_over_changes_nothing():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.request(ApiKey.END_TXN)
+    desk.transaction.batch_failed(errors.ProducerFencedError("fenced"), broken=False)
+    desk.answer(m.EndTxnResponse())
+    assert desk.state is S.FATAL_ERROR
+    desk.nothing()
+
+
+def test_who_waits_at_the_end_is_told():
+    desk = begun()
+    commit = desk.begin_verb(desk.transaction.commit)
+    desk.transaction.give_up(errors.ProducerClosed("closed"))
+    assert isinstance(desk.ended[commit], errors.ProducerClosed)
+
+
+def test_offsets_that_are_answered_when_the_transaction_is_aborted():
+    desk = begun(level=2)
+    offsets = {T0: OffsetAndMetadata(4, "")}
+    asked_for = desk.begin_verb(desk.transaction.send_offsets, GROUP, offsets)
+    desk.find("g")
+    request = desk.request(ApiKey.TXN_OFFSET_COMMIT)
+    operation = desk.begin_verb(desk.transaction.abort)
+    assert isinstance(desk.ended[asked_for], errors.TransactionAbortedError)
+    desk.nothing()  # it is under way, and belongs to this transaction
+    R = m.TxnOffsetCommitResponse
+    one = R.TxnOffsetCommitResponsePartition(partition_index=0, error_code=E.ILLEGAL_GENERATION)
+    desk.answer(R(topics=[R.TxnOffsetCommitResponseTopic(name="t", partitions=[one])]))
+    assert desk.end(producer=(5, 1)).producer_epoch == request.producer_epoch
+    assert desk.ended[operation] is None
+
+
+def test_partitions_that_are_refused_when_the_transaction_is_aborted():
+    desk = begun()
+    desk.transaction.use(T1)
+    desk.request(ApiKey.ADD_PARTITIONS_TO_TXN)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.fail(DisconnectedError("gone"))
+    desk.find()
+    desk.add(E.TOPIC_AUTHORIZATION_FAILED)
+    desk.end()
+    desk.init(producer=(5, 1))
+    assert desk.ended[operation] is None
+
+
+def test_nobody_can_be_asked():
+    desk = Desk()
+    desk.begin_verb(desk.transaction.initialize)
+    desk.links.least_loaded = lambda _now_ms: None
+    desk.links.next_retry_at = lambda: 500
+    desk.nothing()
+    assert desk.transaction.deadline() == 500
+    del desk.links.least_loaded
+    desk.find()
+    desk.init()
+    assert desk.state is S.READY
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_the_version_is_kept_while_the_coordinator_cannot_be_asked(level):
+    desk = ready(level=level)
+    desk.links.level = 2 - level
+    desk.links.version_of = lambda *_: None  # its link was idle, and is closed
+    desk.transaction.begin()
+    assert desk.transaction.explicit == (level == 0)
+    desk.begin_verb(desk.transaction.commit)
+    desk.nothing()
+    desk.transaction.heard()
+    del desk.links.version_of
+    desk.transaction.begin()
+    assert desk.transaction.explicit == (level == 2)
