@@ -1,15 +1,19 @@
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn, final
 
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class GreenletLock:
     def __init__(
         self, getcurrent: Callable[[], object], sleep: Callable[[float], object]
     ) -> None: ...
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+    def acquire(self, blocking: bool = True, timeout: float = -1.0) -> bool: ...
     def release(self) -> None: ...
     def __enter__(self) -> bool: ...
     def __exit__(self, *_: object) -> None: ...
 
+@disjoint_base
 class Turnstile:
     barred: bool
     struck: bool
@@ -44,6 +48,7 @@ class Lent:
     def __enter__(self) -> None: ...
     def __exit__(self, kind: object, error: object, trace: object) -> None: ...
 
+@disjoint_base
 class WorkLock:
     struck: bool
     @property
