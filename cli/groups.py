@@ -202,7 +202,7 @@ def _chosen(
 
 def _lags(name: str, found: Mapping[TopicPartition, PartitionLag]) -> Iterable[object]:
     behind = sum(one.lag or 0 for one in found.values())
-    unknown = sum(one.lag is None for one in found.values())
+    unknown = sum(one.committed is None for one in found.values())
     text = f"{name}: {behind} behind in {len(found)} partition{'s' * (len(found) != 1)}"
     yield text + (f", {unknown} of them without a commit" if unknown else "")
     if found:

@@ -16,6 +16,7 @@ from kcore import transports
 from kcore.admin import PartitionLag
 from kcore.admin.config import AdminConfig
 from kcore.admin.core import AdminCore
+from kcore.admin.groups import classes_of, words_of
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
@@ -339,7 +340,7 @@ class Admin:
     ) -> list[tuple[str, str]]:
         """(group, protocol type) of each (the name in kafka-python before 3, and aiokafka)."""
         rows = self.list_groups(broker_ids, timeout_ms=timeout_ms)
-        return requests.pairs_of_groups(rows)
+        return [(row["group_id"], row["protocol_type"]) for row in rows]
 
     def describe_groups(
         self,
@@ -386,7 +387,7 @@ class Admin:
         error's class}.
         """
         procedure = requests.delete_groups(group_ids, raise_errors=raise_errors)
-        return requests.words_of(self._run(procedure, timeout_ms))
+        return words_of(self._run(procedure, timeout_ms))
 
     def delete_consumer_groups(
         self,
@@ -396,7 +397,7 @@ class Admin:
     ) -> list[tuple[str, type[KafkaError]]]:
         """(group, the class of its error, or NoError) (the name in kafka-python before 3)."""
         procedure = requests.delete_groups(group_ids, raise_errors=False)
-        return requests.classes_of(self._run(procedure, timeout_ms))
+        return classes_of(self._run(procedure, timeout_ms))
 
     def remove_group_members(
         self,

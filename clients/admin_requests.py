@@ -36,9 +36,7 @@ from kcore.admin import (
     partitions,
     topics,
 )
-from kcore.admin.asking import Outcome
 from kcore.admin.core import Procedure
-from kcore.admin.rows import verdict
 from kcore.clients import arguments
 from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.fetch.durations import parse_ms
@@ -575,25 +573,3 @@ def delete_records(values: object) -> Procedure[dict[TopicPartition, dict[str, i
         for tp, offset in given.items()
     }
     return offsets.delete_records(wanted)
-
-
-# Results in older shapes --------------------------------------------------------------------------
-
-
-def pairs_of_groups(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """(group, protocol type) of listed groups."""
-    return [(row["group_id"], row["protocol_type"]) for row in rows]
-
-
-def words_of(outcome: Outcome) -> dict[str, str]:
-    """{group: "OK", or the name of the class of its error}."""
-    return dict.fromkeys(outcome.done, "OK") | {
-        group: type(error).__name__ for group, error in outcome.failed.items()
-    }
-
-
-def classes_of(outcome: Outcome) -> list[tuple[str, type[KafkaError]]]:
-    """(group, the class of its error, or NoError)."""
-    return [(group, verdict(None)) for group in outcome.done] + [
-        (group, verdict(error)) for group, error in outcome.failed.items()
-    ]

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Self
 from kcore.admin import PartitionLag
 from kcore.admin.config import AdminConfig
 from kcore.admin.core import CLOSED, AdminCore
+from kcore.admin.groups import classes_of, words_of
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
@@ -370,7 +371,7 @@ class AsyncAdmin:
     ) -> list[tuple[str, str]]:
         """See `Admin.list_consumer_groups`."""
         rows = await self.list_groups(broker_ids, timeout_ms=timeout_ms)
-        return requests.pairs_of_groups(rows)
+        return [(row["group_id"], row["protocol_type"]) for row in rows]
 
     async def describe_groups(
         self,
@@ -414,7 +415,7 @@ class AsyncAdmin:
     ) -> dict[str, str]:
         """See `Admin.delete_groups`."""
         procedure = requests.delete_groups(group_ids, raise_errors=raise_errors)
-        return requests.words_of(await self._run(procedure, timeout_ms))
+        return words_of(await self._run(procedure, timeout_ms))
 
     async def delete_consumer_groups(
         self,
@@ -424,7 +425,7 @@ class AsyncAdmin:
     ) -> list[tuple[str, type[KafkaError]]]:
         """See `Admin.delete_consumer_groups`."""
         procedure = requests.delete_groups(group_ids, raise_errors=False)
-        return requests.classes_of(await self._run(procedure, timeout_ms))
+        return classes_of(await self._run(procedure, timeout_ms))
 
     async def remove_group_members(
         self,

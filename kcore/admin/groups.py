@@ -311,6 +311,20 @@ def delete_groups(groups: Sequence[str], *, raise_errors: bool) -> Procedure[Out
     return outcome
 
 
+def words_of(outcome: Outcome) -> dict[str, str]:
+    """{group: "OK", or the name of the class of its error}."""
+    return dict.fromkeys(outcome.done, "OK") | {
+        group: type(error).__name__ for group, error in outcome.failed.items()
+    }
+
+
+def classes_of(outcome: Outcome) -> list[tuple[str, type[KafkaError]]]:
+    """(group, the class of its error, or NoError)."""
+    return [(group, verdict(None)) for group in outcome.done] + [
+        (group, verdict(error)) for group, error in outcome.failed.items()
+    ]
+
+
 _Member = tuple[str, str | None]  # its id and its instance id
 
 
