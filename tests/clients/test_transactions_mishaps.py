@@ -1,6 +1,8 @@
 """Transactions while links fall, requests are refused, coordinators move and time runs out."""
 
+import random
 import time
+from collections import Counter
 
 import pytest
 from transactional import (
@@ -17,7 +19,9 @@ from transactional import (
 
 from kcore import errors
 from kcore.broker import BrokerConfig
+from kcore.connection.calls import Answer
 from kcore.embedded import EmbeddedBroker
+from kcore.errors import DisconnectedError
 from kcore.produce.transaction_states import TxnState
 
 
@@ -61,6 +65,84 @@ def test_a_link_falls_in_the_middle(broker, api, times):
     kept = [b"%d-%d" % (number, n) for number in (0, 2) for n in (0, 1)]
     assert everything(broker.bootstrap, "t") == kept
     assert committed(broker.bootstrap, "g", "t", 1) == [2]
+
+
+@pytest.mark.parametrize("api", ["AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn", "Produce"])
+def test_an_answer_that_comes_when_nobody_waits_for_it(broker, api):
+    """Whoever asked has given up that link by then, and asks again."""
+    with make(broker, request_timeout_ms=150) as producer:
+        for number in range(4):
+            broker.delay(api, 300)
+            producer.begin_transaction()
+            producer.send("t", b"%d" % number, partition=0)
+            producer.send_offsets_to_transaction({T0: number}, "g")
+            if number % 2:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+            broker.no_mishaps()
+    assert everything(broker.bootstrap, "t") == [b"0", b"2"]
+    assert committed(broker.bootstrap, "g", "t", 1) == [2]
+
+
+def lose_answers(producer, rng, share):
+    """A share of what is served is never heard of, as if its link had fallen just then."""
+    lost = Counter()
+
+    def losing(what, answered):
+        def take(*given):
+            *asked, answer, now_ms = given
+            if answer.body is not None and rng.random() < share:
+                lost[what(asked)] += 1
+                answer = Answer(None, DisconnectedError("lost"), -1, answer.node)
+            answered(*asked, answer, now_ms)
+
+        return take
+
+    transaction, sender = producer._core._transaction, producer._core._sender
+    transaction._answered = losing(lambda asked: asked[0].name, transaction._answered)
+    sender._answered = losing(lambda _: "PRODUCE", sender._answered)
+    return lost
+
+
+MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 9)]
+
+
+@pytest.mark.parametrize("seed", [1, *MORE])
+def test_answers_that_are_lost(broker, seed):
+    rng, kept, position = random.Random(seed), [], None
+    options = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 10, "linger_ms": 0}
+    with make(broker, **options) as producer:
+        lost = lose_answers(producer, rng, 0.3)
+        for number in range(60):
+            value = b"%03d" % number
+            producer.begin_transaction()
+            sent = rng.randrange(3)
+            for n in range(sent):
+                producer.send("t", value, partition=n)
+            if rng.random() < 0.3:
+                producer.send_offsets_to_transaction({T0: number}, "g")
+                offset = number
+            else:
+                offset = position
+            how = rng.randrange(4)
+            if how == 0 and not old(broker):
+                broker.refuse("Produce", "RECORD_LIST_TOO_LARGE")
+            try:
+                if how == 1:
+                    producer.abort_transaction()
+                    continue
+                producer.send("t", value, partition=1)
+                producer.commit_transaction()
+                kept += [value] * (sent + 1)
+                position = offset
+            except errors.TransactionAbortableError:
+                producer.abort_transaction()
+            broker.no_mishaps()
+    assert everything(broker.bootstrap, "t") == kept
+    assert committed(broker.bootstrap, "g", "t", 1) == [position]
+    assert lost["END"] > 3
+    assert lost["PRODUCE"] > 3
 
 
 RETRIED = ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "CONCURRENT_TRANSACTIONS"]
