@@ -59,7 +59,7 @@ class Transactions:
 
         offsets: {TopicPartition: OffsetAndMetadata or int}, the next ones to read. group_metadata:
         `Consumer.group_metadata()`, so that a member the group has gone on without is fenced; or a
-        group id. CommitFailedError: it has; abort.
+        group id. CommitFailedError: it has. GroupAuthorizationFailedError. Behind both: abort.
         """
         wanted, group = offsets_to_commit(offsets), arguments.group_of(group_metadata)
 

@@ -30,6 +30,13 @@ from kcore.wire.apis import ApiKey
 
 Finish = Callable[[int, Any, KafkaError | None], None]
 
+# There is a transaction, and batches of it.
+_OPEN: Final = (
+    TxnState.IN_TRANSACTION,
+    TxnState.COMMITTING,
+    TxnState.ABORTING,
+    TxnState.ABORTABLE_ERROR,
+)
 # As long as the state is this, the verb is not over.
 _BUSY: Final = {
     TxnInput.INITIALIZE: TxnState.INITIALIZING,
@@ -250,7 +257,7 @@ class TransactionVerbs:
         """A batch was not written, or nobody knows. broken: its partition's sequence has a gap."""
         if isinstance(error, FATAL_TO_BATCHES):
             self._break(error)
-        elif self.state in {TxnState.IN_TRANSACTION, TxnState.COMMITTING, TxnState.ABORTING}:
+        elif self.state in _OPEN:
             self._bump = self._bump or (self.explicit and (self._can_bump or broken))
             self._fail(error)
 

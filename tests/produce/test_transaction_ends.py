@@ -33,6 +33,18 @@ def test_a_batch_that_failed_costs_the_epoch():
     assert transaction.batch_error is None
 
 
+def test_a_batch_that_fails_behind_something_else_costs_the_epoch():
+    desk = begun()
+    desk.begin_verb(desk.transaction.send_offsets, GROUP, {T0: OffsetAndMetadata(4, "")})
+    desk.add_offsets(E.GROUP_AUTHORIZATION_FAILED)
+    assert desk.state is S.ABORTABLE_ERROR
+    desk.transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end()
+    assert desk.init(producer=(5, 1)).producer_epoch == 0
+    assert desk.ended[operation] is None
+
+
 def test_a_batch_that_failed_costs_none_where_each_end_gives_one():
     desk = begun(level=2)
     desk.transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
