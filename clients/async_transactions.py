@@ -81,6 +81,8 @@ class AsyncTransactions:
             await self._abort_quietly(timeout)
             raise
         if self._core.transaction_state is TxnState.READY:
+            if self._core.transaction_unheard:
+                self._enter()  # ended by whoever has stopped the producer: aborted
             return  # it was ended in the block
         try:
             await self.commit_transaction(timeout)

@@ -92,6 +92,8 @@ class Transactions:
             self._abort_quietly(timeout)
             raise
         if self._core.transaction_state is TxnState.READY:
+            if self._core.transaction_unheard:
+                self._courier.check()  # ended by whoever has closed the producer: aborted
             return  # it was ended in the block
         try:
             self.commit_transaction(timeout)

@@ -195,6 +195,11 @@ class TransactionVerbs:
         """The application knows how the last verb has ended."""
         self._unheard = None
 
+    @property
+    def unheard(self) -> bool:
+        """Whether the application does not know how the last verb has ended."""
+        return self._unheard is not None
+
     def check_open(self) -> None:
         """Raise why a record cannot be taken, if so."""
         if self.state is not TxnState.IN_TRANSACTION:

@@ -449,6 +449,11 @@ class ProducerCore(ClientCore):
             self._transaction.heard()
 
     @property
+    def transaction_unheard(self) -> bool:
+        """Whether a verb has ended, or `close` has aborted, and nobody was told."""
+        return self._transaction is not None and self._transaction.unheard
+
+    @property
     def transaction_state(self) -> TxnState | None:
         """Where the transactions stand; None: the producer has no transactional id."""
         return None if self._transaction is None else self._transaction.state

@@ -509,3 +509,33 @@ def test_with_a_consumer_on_one_loop(broker):
                 assert (await reader.getone()).value == b"%d" % number
 
     run(main())
+
+
+# Transactions -------------------------------------------------------------------------------------
+
+
+def test_who_leaves_the_block_behind_a_stop_is_told(broker):
+    """What another task has aborted by stopping the producer is not taken for committed."""
+
+    async def main():
+        producer = make(broker, transactional_id="stopped-in-the-block")
+        await producer.start()
+        with pytest.raises(ProducerClosed):
+            async with producer.transaction():
+                await producer.send("t", b"v")
+                await producer.stop()
+
+    run(main())
+
+
+def test_what_the_block_has_ended_before_it_stopped_is_no_error(broker):
+    async def main():
+        producer = make(broker, transactional_id="ended-in-the-block")
+        await producer.start()
+        async with producer.transaction():
+            future = await producer.send("t", b"v")
+            await producer.commit_transaction()
+            await producer.stop()
+        assert (await future).offset >= 0
+
+    run(main())

@@ -369,6 +369,24 @@ def test_close_aborts_what_is_open(broker):
         producer.abort_transaction()
 
 
+def test_who_leaves_the_block_behind_a_close_is_told(broker):
+    """What another thread has aborted by closing the producer is not taken for committed."""
+    producer = make(broker)
+    with pytest.raises(errors.ProducerClosed), producer.transaction():
+        producer.send("t", b"v", partition=0)
+        producer.close(10)
+    assert read(broker.bootstrap, "t") == {0: [], 1: []}
+
+
+def test_what_the_block_has_ended_before_it_closed_is_no_error(broker):
+    producer = make(broker)
+    with producer.transaction():
+        producer.send("t", b"v", partition=0)
+        producer.commit_transaction()
+        producer.close(10)
+    assert read(broker.bootstrap, "t") == {0: [b"v"], 1: []}
+
+
 def test_a_close_without_time_leaves_it_to_the_next_one(newest):
     producer = make(newest)
     producer.begin_transaction()
