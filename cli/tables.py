@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -12,9 +12,28 @@ from kcore.cli.endings import output
 _WIDE: Final = 1_000
 
 
-def table(*left: str, right: tuple[str, ...] = ()) -> Table:
+class Rows(Table):
+    """A table whose cells are words that strangers have chosen."""
+
+    def add_row(self, *cells: Any, **how: Any) -> None:
+        """As there; a cell is a line, and nothing that a terminal would obey."""
+        super().add_row(*map(printable, cells), **how)
+
+
+def printable(text: Any) -> Any:
+    r"""Characters that do not print as Python writes them (`\x1b`, `\n`): ids of groups and clients
+    may have any, and a terminal obeys some. What is no text is left alone.
+    """
+    if not isinstance(text, str) or text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
+
+
+def table(*left: str, right: tuple[str, ...] = ()) -> Rows:
     """An empty one: columns of text, then columns of numbers."""
-    made = Table(box=None, pad_edge=False)
+    made = Rows(box=None, pad_edge=False)
     for column in left:
         made.add_column(column, overflow="fold")
     for column in right:
@@ -32,5 +51,5 @@ class Page:
         self._console = Console(width=width, highlight=False, markup=False)
 
     def show(self, *parts: object) -> None:
-        """Print these, each on lines of its own."""
-        self._console.print(*parts, sep="\n")
+        """Print these, a text on a line, a table on lines of its own."""
+        self._console.print(*map(printable, parts), sep="\n")

@@ -69,6 +69,25 @@ def test_all_groups(broker):
     assert newer == [head, new]
 
 
+@pytest.fixture
+def odd(broker):
+    """A group whose name nobody would want to meet on a terminal."""
+    name = "a\x1b[31mb\nc"
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.alter_group_offsets(name, {T0: OffsetAndMetadata(1, "")}, raise_errors=True)
+    return name
+
+
+@pytest.mark.parametrize(
+    "line", [["groups"], ["groups", "{}"], ["lag", "{}"], ["groups", "{}", "--reset-to", "latest"]]
+)
+def test_a_terminal_obeys_no_name(broker, odd, line):
+    done = run(broker, *(word.format(odd) for word in line))
+    assert done.exit_code == 0, done.output
+    assert r"a\x1b[31mb\nc" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_the_members_of_a_group(broker, protocol):
     with member(broker, "g", group_protocol=protocol, group_instance_id="one"):

@@ -520,12 +520,12 @@ def test_who_leaves_the_block_behind_a_stop_is_told(broker):
     async def main():
         producer = make(broker, transactional_id="stopped-in-the-block")
         await producer.start()
-        with pytest.raises(ProducerClosed):
-            async with producer.transaction():
-                await producer.send("t", b"v")
-                await producer.stop()
+        async with producer.transaction():
+            await producer.send("t", b"v")
+            await producer.stop()
 
-    run(main())
+    with pytest.raises(ProducerClosed):
+        run(main())
 
 
 def test_what_the_block_has_ended_before_it_stopped_is_no_error(broker):

@@ -372,9 +372,14 @@ def test_close_aborts_what_is_open(broker):
 def test_who_leaves_the_block_behind_a_close_is_told(broker):
     """What another thread has aborted by closing the producer is not taken for committed."""
     producer = make(broker)
-    with pytest.raises(errors.ProducerClosed), producer.transaction():
-        producer.send("t", b"v", partition=0)
-        producer.close(10)
+
+    def block():
+        with producer.transaction():
+            producer.send("t", b"v", partition=0)
+            producer.close(10)
+
+    with pytest.raises(errors.ProducerClosed):
+        block()
     assert read(broker.bootstrap, "t") == {0: [], 1: []}
 
 
