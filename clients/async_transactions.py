@@ -109,7 +109,7 @@ class AsyncTransactions:
         ended = await self._ended(begin(courier.now_ms()), limit_ms)
         if ended is None:
             courier.check()
-            raise timed_out(verb, limit_ms)
+            raise timed_out(verb, limit_ms, core.transaction_hindrance)
         if ended.error is not None:
             raise ended.error
         core.heard_of_transaction()

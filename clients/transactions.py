@@ -135,7 +135,7 @@ class Transactions:
                 with courier.lock:
                     courier.forget(operation)
         if not ended:
-            raise timed_out(verb, limit_ms)
+            raise timed_out(verb, limit_ms, core.transaction_hindrance)
         if ended[0].error is not None:
             raise ended[0].error
         with courier.lock:
@@ -148,13 +148,16 @@ def limit_of(timeout: float | None, settings: ProducerConfig) -> float:
     return settings.max_block_ms if timeout is None else given * 1000
 
 
-def timed_out(verb: str, limit_ms: float) -> KafkaTimeoutError:
-    """What is said of a verb that was not over in time."""
-    return KafkaTimeoutError(
-        f"{verb} was not over within {limit_ms / 1000:g} s; it goes on, and {verb} called again "
-        "tells how it ends",
+def timed_out(verb: str, limit_ms: float, hindrance: KafkaError | None) -> KafkaTimeoutError:
+    """What is said of a verb that was not over in time. hindrance: what it is tried again for."""
+    why = "" if hindrance is None else f" (it is tried again: {hindrance})"
+    error = KafkaTimeoutError(
+        f"{verb} was not over within {limit_ms / 1000:g} s{why}; it goes on, and {verb} called "
+        "again tells how it ends",
         timeout_ms=limit_ms,
     )
+    error.__cause__ = hindrance
+    return error
 
 
 def offsets_to_commit(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:

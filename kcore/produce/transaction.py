@@ -231,7 +231,7 @@ class Transaction(TransactionVerbs):
         elif step is Step.INIT and answer.body.producer_id < 0:
             self._wait(now_ms)  # it cannot be meant
         else:
-            self._failures = 0
+            self._granted()
             self._take(step, answer)
         self._tell()
 
@@ -275,7 +275,7 @@ class Transaction(TransactionVerbs):
         bad = {tp: codes.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in asked}
         bad = {tp: code for tp, code in bad.items() if code}
         if not bad:
-            self._failures = 0
+            self._granted()
             self._started = True
             self._parts |= asked
             self._adding = set()
@@ -300,7 +300,7 @@ class Transaction(TransactionVerbs):
         bad = {tp: codes.get(tp, ErrorCode.UNKNOWN_SERVER_ERROR) for tp in head.left}
         head.left = {tp: offset for tp, offset in head.left.items() if bad[tp]}
         if not head.left:
-            self._failures = 0
+            self._granted()
             self._finish(head.operation, None, None)
             self._offsets.popleft()
             return
@@ -324,7 +324,7 @@ class Transaction(TransactionVerbs):
             self._break(error)
             self._tell()
         else:
-            self._wait(now_ms)
+            self._wait(now_ms, error)
 
     def _suffer(
         self,
@@ -341,7 +341,7 @@ class Transaction(TransactionVerbs):
         if effect in (Effect.RETRY, Effect.MOVED):
             if self.state is TxnState.ABORTING and isinstance(error, UnknownTopicOrPartitionError):
                 self._leave_out()
-            self._wait(now_ms, soon=isinstance(error, ConcurrentTransactionsError))
+            self._wait(now_ms, error, soon=isinstance(error, ConcurrentTransactionsError))
         elif effect is Effect.FENCED:
             fenced = ProducerFencedError(
                 f"another producer has begun to use transactional id {self._id!r}"
@@ -379,7 +379,8 @@ class Transaction(TransactionVerbs):
         self._ended = self._bump = True
         self._wait(now_ms)
 
-    def _wait(self, now_ms: int, *, soon: bool = False) -> None:
+    def _wait(self, now_ms: int, why: KafkaError | None = None, *, soon: bool = False) -> None:
+        self.hindrance = why
         config = self._config
         base_ms = min(_MARKERS_MS, config.retry_backoff_ms) if soon else config.retry_backoff_ms
         self._retry_at = now_ms + exponential(

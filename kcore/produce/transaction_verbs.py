@@ -109,6 +109,7 @@ class TransactionVerbs:
         self._told_to_end = False
         self._ended = False
         self._bump = False
+        self.hindrance: KafkaError | None = None  # what is asked again died of this
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -265,6 +266,11 @@ class TransactionVerbs:
         elif self.state in _OPEN:
             self._bump = self._bump or (self.explicit and (self._can_bump or broken))
             self._fail(error)
+
+    def _granted(self) -> None:
+        """What was asked last was done: nothing stands in the way."""
+        self._failures = 0
+        self.hindrance = None
 
     # -- what became of it -------------------------------------------------------------------------
 

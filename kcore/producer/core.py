@@ -454,6 +454,11 @@ class ProducerCore(ClientCore):
         return self._transaction is not None and self._transaction.unheard
 
     @property
+    def transaction_hindrance(self) -> KafkaError | None:
+        """What the request that is tried again died of, if one is."""
+        return None if self._transaction is None else self._transaction.hindrance
+
+    @property
     def transaction_state(self) -> TxnState | None:
         """Where the transactions stand; None: the producer has no transactional id."""
         return None if self._transaction is None else self._transaction.state

@@ -17,7 +17,7 @@ from transactional import (
     verbs,
 )
 
-from kcore import errors
+from kcore import TopicPartition, errors
 from kcore.broker import BrokerConfig
 from kcore.connection.calls import Answer
 from kcore.embedded import EmbeddedBroker
@@ -341,6 +341,27 @@ def test_every_verb_ends_in_time_and_can_be_called_again(newest):
         producer.abort_transaction()
     assert everything(newest.bootstrap, "t") == [b"v"]
     assert committed(newest.bootstrap, "g", "t", 1) == [4]
+
+
+def test_who_waits_in_vain_is_told_for_what(newest):
+    with make(newest) as producer:
+        producer.begin_transaction()
+        nowhere = {TopicPartition("nowhere", 0): 1}
+        for verb, args in [
+            ("send_offsets_to_transaction", (nowhere, "g")),
+            ("commit_transaction", ()),
+        ]:
+            with pytest.raises(errors.KafkaTimeoutError, match="UNKNOWN_TOPIC") as caught:
+                getattr(producer, verb)(*args, timeout=0.3)
+            assert isinstance(caught.value.__cause__, errors.UnknownTopicOrPartitionError)
+        producer.abort_transaction()
+        producer.begin_transaction()
+        newest.delay("EndTxn", 600)
+        producer.send("t", b"v")
+        with pytest.raises(errors.KafkaTimeoutError) as caught:
+            producer.commit_transaction(0.2)
+        assert caught.value.__cause__ is None
+        producer.commit_transaction()
 
 
 def test_an_end_that_came_too_late_to_be_heard_is_told(newest):
