@@ -45,11 +45,11 @@ class LagOptions:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-def open_admin(bootstrap: str, settings: Mapping[str, object]) -> Admin:
-    """An admin client that knows a broker."""
+def open_admin(verb: str, bootstrap: str, settings: Mapping[str, object]) -> Admin:
+    """An admin client that knows a broker. verb: who it says that it is."""
     from kcore import Admin  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
-    options = {"bootstrap_servers": bootstrap.split(","), "client_id": "kcore-groups"}
+    options = {"bootstrap_servers": bootstrap.split(","), "client_id": f"kcore-{verb}"}
     return Admin(**(options | dict(settings)))
 
 
@@ -59,7 +59,7 @@ def open_admin(bootstrap: str, settings: Mapping[str, object]) -> Admin:
 def groups(options: GroupsOptions) -> int:
     """Print a table of all groups, or one of the members of each that is named."""
     page = Page()
-    with open_admin(options.bootstrap, options.settings) as admin:
+    with open_admin("groups", options.bootstrap, options.settings) as admin:
         if options.groups:
             described = admin.describe_groups(options.groups)
             for name in options.groups:
@@ -72,7 +72,7 @@ def groups(options: GroupsOptions) -> int:
 
 def delete(options: GroupsOptions) -> int:
     """Delete the groups that are named. RefusalError, when all were tried: one could not be."""
-    with open_admin(options.bootstrap, options.settings) as admin:
+    with open_admin("groups", options.bootstrap, options.settings) as admin:
         admin.delete_groups(options.groups, raise_errors=True)
     return DONE
 
@@ -139,7 +139,7 @@ def _check(row: Mapping[str, Any]) -> None:
 def reset(options: GroupsOptions, *, execute: bool) -> int:
     """Print where each group is and where it goes on, and have it go on there if `execute`."""
     page = Page()
-    with open_admin(options.bootstrap, options.settings) as admin:
+    with open_admin("groups", options.bootstrap, options.settings) as admin:
         spec = _spec(str(options.where))
         for name in options.groups:
             _check(admin.describe_groups([name])[name])
@@ -183,10 +183,10 @@ def _all_of(admin: Admin, options: GroupsOptions) -> Iterable[TopicPartition]:
 def lag(options: LagOptions) -> int:
     """Print how far each group is behind. Status REFUSED if a partition is further than it may."""
     page, late = Page(), False
-    with open_admin(options.bootstrap, options.settings) as admin:
+    with open_admin("lag", options.bootstrap, options.settings) as admin:
         for name in options.groups:
             _check(admin.describe_groups([name])[name])
-            found = _chosen(admin.lag(name), options.topics)
+            found = _chosen(name, admin.lag(name), options.topics)
             page.show(*_lags(name, found))
             late |= options.most is not None and any(
                 one.lag is None or one.lag > options.most for one in found.values()
@@ -195,8 +195,11 @@ def lag(options: LagOptions) -> int:
 
 
 def _chosen(
-    found: Mapping[TopicPartition, PartitionLag], topics: Sequence[str]
+    name: str, found: Mapping[TopicPartition, PartitionLag], topics: Sequence[str]
 ) -> dict[TopicPartition, PartitionLag]:
+    for topic in topics:
+        if not any(tp.topic == topic for tp in found):
+            raise RefusalError(f"group {name!r} reads nothing of topic {topic!r}")
     return {tp: one for tp, one in sorted(found.items()) if not topics or tp.topic in topics}
 
 

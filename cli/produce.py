@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kcore.cli.endings import DONE, RefusalError
 from kcore.cli.lines import Line, LineError, Parser, lines
-from kcore.errors import KafkaError
+from kcore.errors import KafkaConfigurationError, KafkaError
 
 if TYPE_CHECKING:
     from kcore import Producer
@@ -68,6 +68,8 @@ def open_producer(options: ProduceOptions) -> Producer:
     """A producer that knows a broker."""
     from kcore import Producer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
+    if "transactional_id" in options.settings:
+        raise KafkaConfigurationError("transactional_id: kcore produce makes no transactions")
     settings: dict[str, object] = {
         "bootstrap_servers": options.bootstrap.split(","),
         "client_id": "kcore-produce",

@@ -53,10 +53,15 @@ _Verdicts = dict[TopicPartition, type[KafkaError]]
 
 
 def _listed(values: object, what: str) -> list[Any]:
-    """Several of something, at least one. A bare string is a TypeError."""
+    """Several of something, or none. A bare string is a TypeError."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"{what} must be a list, not {values!r}")
-    found = list(values)
+    return list(values)
+
+
+def _some(values: object, what: str) -> list[Any]:
+    """At least one of something."""
+    found = _listed(values, what)
     if not found:
         raise IllegalArgumentError(f"{what}: none is given")
     return found
@@ -89,7 +94,7 @@ def _count(value: object, what: str, lowest: int, highest: int = MAX_INT32) -> i
 def _brokers(values: object) -> list[int] | None:
     if values is None:
         return None
-    found = _listed(values, "brokers")
+    found = _some(values, "brokers")
     return list(dict.fromkeys(_count(value, "a broker's number", 0) for value in found))
 
 
@@ -138,7 +143,7 @@ def _text(value: object, what: str) -> str | None:
 
 
 def _placed(values: object, what: str) -> list[int]:
-    return [_count(value, f"{what}: a broker's number", 0) for value in _listed(values, what)]
+    return [_count(value, f"{what}: a broker's number", 0) for value in _some(values, what)]
 
 
 # Topics -------------------------------------------------------------------------------------------
@@ -250,8 +255,6 @@ def create_partitions(
     """{topic: total, {"count": total, "assignments": [[brokers]]}, or NewPartitions}."""
     given = _mapped(values, "topic_partitions must map topics to numbers of partitions")
     wanted = {arguments.topic_name(name): _new_partitions(one) for name, one in given.items()}
-    if not wanted:
-        raise IllegalArgumentError("topic_partitions: none is given")
     return partitions.create_partitions(
         wanted, validate_only=validate_only, raise_errors=raise_errors
     )
@@ -271,7 +274,7 @@ def _new_partitions(one: Any) -> NewPartitions:
         except AttributeError:
             raise TypeError(f"partitions must be a number or NewPartitions, not {one!r}") from None
     if placed is not None:
-        placed = [_placed(brokers, "assignments") for brokers in _listed(placed, "assignments")]
+        placed = [_placed(brokers, "assignments") for brokers in _some(placed, "assignments")]
     return NewPartitions(_count(count, "the number of partitions", 1), placed)
 
 
@@ -484,8 +487,6 @@ def list_group_offsets(
         _group(group): None if parts is None else _partitions(parts, "partitions")
         for group, parts in specs.items()
     }
-    if not wanted:
-        raise IllegalArgumentError("group_specs: no group is given")
     return commits.list_group_offsets(wanted)
 
 

@@ -199,7 +199,7 @@ def timeout(value: object, default: float, name: str = "timeout_ms") -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {value!r}")
     if not value >= 0:  # NaN, too
-        raise IllegalArgumentError(f"{name} must not be negative: {value!r}")
+        raise IllegalArgumentError(f"{name} must be a number that is not negative: {value!r}")
     return min(value, MAX_TIMEOUT_MS)
 
 

@@ -240,6 +240,8 @@ class Engine:
         """Raise WakeupError if `wakeup` was called since the last time."""
         if self.woken:
             self.woken = False
+            if self.guard.barred:
+                raise WakeupError("close() was called, in another thread")
             raise WakeupError("wakeup() was called; the client can be used as before")
 
     def raise_pending(self) -> None:

@@ -150,7 +150,10 @@ class Outcome:
         first = next(iter(self.failed.values()))
         words = "; ".join(map(str, first.args))
         if self.done or len(self.failed) > 1:
-            words = "; ".join(str(error) for error in list(self.failed.values())[:_NAMES_MAX])
+            # An error of a broker begins with its code, and so does the whole.
+            words = first.args[0] if first.args else str(first)
+            others = list(self.failed.values())[1:_NAMES_MAX]
+            words = "; ".join([words, *map(str, others)])
             if len(self.failed) > _NAMES_MAX:
                 words += f"; and {len(self.failed) - _NAMES_MAX} more"
             if self.done:

@@ -189,6 +189,8 @@ def reset_group_offsets(
         targets: Mapping[TopicPartition, Target] = dict.fromkeys(every.all_done()[group], wanted)
     else:
         targets = wanted
+    if not targets:
+        return {}
     timed = {tp: to.timestamp for tp, to in targets.items() if to.timestamp is not None}
     what = f"resetting group {group}: finding the offset of"
     asks = [

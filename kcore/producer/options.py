@@ -14,7 +14,7 @@ from kcore.settings.parsers import (
     integer,
     optional,
     refuse,
-    text,
+    transactional_id,
     truth,
 )
 
@@ -93,7 +93,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "partitioner_ignore_keys": truth,
     "partitioner_adaptive_partitioning_enable": truth,
     "metadata_max_idle_ms": integer(5_000, MAX_TIMEOUT_MS),
-    "transactional_id": optional(text),
+    "transactional_id": optional(transactional_id),
     "transaction_timeout_ms": integer(1),
 }
 

@@ -78,6 +78,14 @@ def text(option: str, value: object) -> str:
     return value
 
 
+def transactional_id(option: str, value: object) -> str:
+    """Any string but the empty one, which brokers refuse."""
+    name = text(option, value)
+    if not name:
+        raise refuse(option, value, "a name, or None for a producer without transactions")
+    return name
+
+
 def group_id(option: str, value: object) -> str:
     """Any string but the empty one: Kafka sets no other rule."""
     name = text(option, value)

@@ -41,6 +41,7 @@ from kcore.cli.commands import kcore
         ("produce t -b h:1 -z bz2", "'bz2' is not one of"),
         ("produce t -b h:1 -X compression_type=lz4", "compression_type is given by -z"),
         ("produce t -b h:1 -X acks=7", "acks"),
+        ("produce t -b h:1 -X transactional_id=a", "makes no transactions"),
         ("groups", "--bootstrap"),
         ("groups g -b h:1 --state Stable", "without GROUP"),
         ("groups -b h:1 --delete", "take the groups that they are for"),

@@ -144,7 +144,13 @@ def test_lag_that_is_too_much_is_the_exit_code(broker):
     assert done.exit_code == 1
     assert done.stderr == ""
     assert "gone: 6 behind" in done.stdout
-    assert run(broker, "lag", "gone", "--max", "5", "--topic", "other").exit_code == 0
+
+
+def test_lag_of_a_topic_that_the_group_does_not_read(broker):
+    assert run(broker, "lag", "gone", "--topic", "t").exit_code == 0
+    done = run(broker, "lag", "gone", "--max", "5", "--topic", "T")
+    assert done.exit_code == 1
+    assert "group 'gone' reads nothing of topic 'T'" in done.stderr
 
 
 def test_a_partition_without_a_commit_is_too_late_for_any_bound(broker):

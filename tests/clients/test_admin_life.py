@@ -237,6 +237,7 @@ def test_the_end_does_not_wait_for_calls_of_others(blocking):
     thread.join(5)
     later.join(5)
     assert isinstance(found[0], errors.WakeupError)
+    assert "close() was called" in str(found[0])
     assert isinstance(refused[0], errors.IllegalStateError)
 
 
