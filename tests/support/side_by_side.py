@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Rooms whose tests have no sockets, no threads that they wait for and no clock but a stepped one.
 CALCULATING = {
+    "admin",
     "assignors",
     "broker",
     "cluster",
@@ -38,13 +39,24 @@ CALCULATING = {
 }
 # The exception: it would start a second Kafka.
 MEETS_KAFKA = "test_coordinator_differential.py"
+# Of other rooms: those whose brokers are in the test's own process, and whose clocks are generous
+# enough to wait for a core. The first process would take a minute longer with them.
+PATIENT = (
+    "clients/test_admin_",
+    "clients/test_async_transactions",
+    "clients/test_transactions",
+    "embedded/test_gone_at_any_moment",
+)
 LOWEST = 19
 
 
 def calculates(path: str) -> bool:
-    """Whether the tests of a file (`tests/ROOM/...`) only calculate."""
-    room, _, rest = path.replace(os.sep, "/").partition("tests/")[2].partition("/")
-    return room in CALCULATING and not rest.startswith(MEETS_KAFKA)
+    """Whether the tests of a file (`tests/ROOM/...`) only calculate, or bear to be treated so."""
+    within = path.replace(os.sep, "/").partition("tests/")[2]
+    room, _, rest = within.partition("/")
+    if room in CALCULATING:
+        return not rest.startswith(MEETS_KAFKA)
+    return within.startswith(PATIENT)
 
 
 @pytest.hookimpl(optionalhook=True)
