@@ -63,7 +63,7 @@ def test_what_all_records_have(broker):
     assert done.output == ""
 
 
-def test_keys_of_lines_win_and_go_where_javas_would(broker):
+def test_keys_of_lines_win(broker):
     done = run(broker, "t -f key-value -K : -k other", b"k:v:w\n:x\n")
     assert done.exit_code == 0, done.output
     assert {(one.key, one.value) for one in records(broker)} == {(b"k", b"v:w"), (b"", b"x")}

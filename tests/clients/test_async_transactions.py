@@ -6,10 +6,9 @@ import inspect
 import aiokafka
 import pytest
 from leftovers import ALSO_AIOKAFKA
-from transactional import T0, committed, everything
+from transactional import T0, committed, everything, one_broker
 
 from kcore import AsyncConsumer, AsyncProducer, errors
-from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.produce.transaction_states import TxnState
 
@@ -18,10 +17,8 @@ pytestmark = ALSO_AIOKAFKA
 
 @pytest.fixture(params=[(4, 3), (3, 5)], ids=lambda release: "{}.{}".format(*release))
 def broker(request):
-    with EmbeddedBroker(config=BrokerConfig(release=request.param)) as running:
-        running.create_topic("t", 2)
+    with one_broker(request.param) as running:
         yield running
-        assert running.faults == []
 
 
 def make(broker, name="x", **options):

@@ -14,6 +14,7 @@ from transactional import (
     committed,
     everything,
     make,
+    one_broker,
     positions_behind,
     read,
     refused,
@@ -23,25 +24,19 @@ from transactional import (
 )
 
 from kcore import Consumer, OffsetAndMetadata, TopicPartition, errors
-from kcore.broker import BrokerConfig
-from kcore.embedded import EmbeddedBroker
 from kcore.produce.transaction_states import TxnState
 
 
 @pytest.fixture(params=RELEASES, ids=lambda release: "{}.{}".format(*release))
 def broker(request):
-    with EmbeddedBroker(config=BrokerConfig(release=request.param)) as running:
-        running.create_topic("t", 2)
+    with one_broker(request.param) as running:
         yield running
-        assert running.faults == []
 
 
 @pytest.fixture
 def newest():
-    with EmbeddedBroker() as running:
-        running.create_topic("t", 2)
+    with one_broker() as running:
         yield running
-        assert running.faults == []
 
 
 # The plain road -----------------------------------------------------------------------------------

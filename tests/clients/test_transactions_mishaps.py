@@ -11,6 +11,7 @@ from transactional import (
     committed,
     everything,
     make,
+    one_broker,
     refused,
     state,
     times_out,
@@ -18,7 +19,6 @@ from transactional import (
 )
 
 from kcore import TopicPartition, errors
-from kcore.broker import BrokerConfig
 from kcore.connection.calls import Answer
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import DisconnectedError
@@ -27,18 +27,14 @@ from kcore.produce.transaction_states import TxnState
 
 @pytest.fixture(params=RELEASES, ids=lambda release: "{}.{}".format(*release))
 def broker(request):
-    with EmbeddedBroker(config=BrokerConfig(release=request.param)) as running:
-        running.create_topic("t", 2)
+    with one_broker(request.param) as running:
         yield running
-        assert running.faults == []
 
 
 @pytest.fixture
 def newest():
-    with EmbeddedBroker() as running:
-        running.create_topic("t", 2)
+    with one_broker() as running:
         yield running
-        assert running.faults == []
 
 
 # Mishaps ------------------------------------------------------------------------------------------

@@ -11,21 +11,16 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from at_work import QUICK
 
 import kcore
 from kcore.broker import BrokerConfig
-from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 
 PROCESS = Path(__file__).parent.parent / "support" / "worker_process.py"
 PARTITIONS = 2
 KEYS = 6
 LIMIT_S = 30.0
-QUICK = CoordinatorConfig(
-    group_initial_rebalance_delay_ms=0,
-    group_consumer_assignment_interval_ms=0,
-    group_consumer_heartbeat_interval_ms=50,
-)
 
 
 def options(broker, **more):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 
 import kcore
 from kcore.broker import BrokerConfig
@@ -12,17 +13,22 @@ from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 
 LIMIT_S = 20.0
+# Groups begin at once.
+QUICK = CoordinatorConfig(
+    group_initial_rebalance_delay_ms=0,
+    group_consumer_assignment_interval_ms=0,
+    group_consumer_heartbeat_interval_ms=50,
+)
 T0, T1 = kcore.TopicPartition("t", 0), kcore.TopicPartition("t", 1)
 
 
+@contextmanager
 def embedded():
-    """A broker whose groups begin at once, with a topic of two partitions."""
-    quick = CoordinatorConfig(
-        group_initial_rebalance_delay_ms=0,
-        group_consumer_assignment_interval_ms=0,
-        group_consumer_heartbeat_interval_ms=50,
-    )
-    return EmbeddedBroker(config=BrokerConfig(coordinator=quick))
+    """A broker with quick groups and a topic of two partitions, that makes no mistake."""
+    with EmbeddedBroker(config=BrokerConfig(coordinator=QUICK)) as broker:
+        broker.create_topic("t", 2)
+        yield broker
+        assert not broker.faults
 
 
 def at_work():

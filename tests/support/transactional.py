@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 
 import pytest
 
 from kcore import Consumer, OffsetAndMetadata, Producer, TopicPartition, errors
+from kcore.broker import BrokerConfig
+from kcore.embedded import EmbeddedBroker
 
 T0 = TopicPartition("t", 0)
 # With `transaction.version` 2; without, before and behind KIP-890; before KIP-360 and KIP-447.
 OLDER = [pytest.param(one, marks=pytest.mark.slow) for one in [(3, 9), (2, 1)]]
 RELEASES = [(4, 3), (3, 5), *OLDER]
+
+
+@contextmanager
+def one_broker(release=RELEASES[0]):
+    """A node with a topic "t" of two partitions, that makes no mistake."""
+    with EmbeddedBroker(config=BrokerConfig(release=release)) as running:
+        running.create_topic("t", 2)
+        yield running
+        assert running.faults == []
 
 
 def read(bootstrap, topic, *, level="read_committed", **options):
