@@ -22,6 +22,14 @@ if TYPE_CHECKING:
         AlterPartitionReassignmentsRequest,
         AlterPartitionReassignmentsResponse,
     )
+    from kcore.wire.messages.alter_share_group_offsets import (
+        AlterShareGroupOffsetsRequest,
+        AlterShareGroupOffsetsResponse,
+    )
+    from kcore.wire.messages.alter_user_scram_credentials import (
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+    )
     from kcore.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
     from kcore.wire.messages.consumer_group_describe import (
         ConsumerGroupDescribeRequest,
@@ -35,14 +43,21 @@ if TYPE_CHECKING:
         ConsumerProtocolAssignment,
         ConsumerProtocolSubscription,
     )
+    from kcore.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
     from kcore.wire.messages.create_partitions import (
         CreatePartitionsRequest,
         CreatePartitionsResponse,
     )
     from kcore.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from kcore.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
     from kcore.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
     from kcore.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+    from kcore.wire.messages.delete_share_group_offsets import (
+        DeleteShareGroupOffsetsRequest,
+        DeleteShareGroupOffsetsResponse,
+    )
     from kcore.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+    from kcore.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
     from kcore.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
     from kcore.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
     from kcore.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -54,6 +69,10 @@ if TYPE_CHECKING:
         DescribeProducersRequest,
         DescribeProducersResponse,
     )
+    from kcore.wire.messages.describe_share_group_offsets import (
+        DescribeShareGroupOffsetsRequest,
+        DescribeShareGroupOffsetsResponse,
+    )
     from kcore.wire.messages.describe_topic_partitions import (
         DescribeTopicPartitionsRequest,
         DescribeTopicPartitionsResponse,
@@ -61,6 +80,10 @@ if TYPE_CHECKING:
     from kcore.wire.messages.describe_transactions import (
         DescribeTransactionsRequest,
         DescribeTransactionsResponse,
+    )
+    from kcore.wire.messages.describe_user_scram_credentials import (
+        DescribeUserScramCredentialsRequest,
+        DescribeUserScramCredentialsResponse,
     )
     from kcore.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
     from kcore.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -128,6 +151,10 @@ if TYPE_CHECKING:
         ShareAcknowledgeResponse,
     )
     from kcore.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+    from kcore.wire.messages.share_group_describe import (
+        ShareGroupDescribeRequest,
+        ShareGroupDescribeResponse,
+    )
     from kcore.wire.messages.share_group_heartbeat import (
         ShareGroupHeartbeatRequest,
         ShareGroupHeartbeatResponse,
@@ -138,6 +165,7 @@ if TYPE_CHECKING:
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
     )
+    from kcore.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
     from kcore.wire.messages.write_txn_markers import (
         WriteTxnMarkersRequest,
         WriteTxnMarkersResponse,
@@ -153,6 +181,10 @@ __all__ = [
     "AlterConfigsResponse",
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsResponse",
+    "AlterShareGroupOffsetsRequest",
+    "AlterShareGroupOffsetsResponse",
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "ConsumerGroupCurrentMemberAssignmentKey",
@@ -174,16 +206,24 @@ __all__ = [
     "ConsumerGroupTargetAssignmentMetadataValue",
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
     "CreatePartitionsRequest",
     "CreatePartitionsResponse",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
     "DeleteRecordsRequest",
     "DeleteRecordsResponse",
+    "DeleteShareGroupOffsetsRequest",
+    "DeleteShareGroupOffsetsResponse",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribeAclsRequest",
+    "DescribeAclsResponse",
     "DescribeClusterRequest",
     "DescribeClusterResponse",
     "DescribeConfigsRequest",
@@ -194,10 +234,14 @@ __all__ = [
     "DescribeLogDirsResponse",
     "DescribeProducersRequest",
     "DescribeProducersResponse",
+    "DescribeShareGroupOffsetsRequest",
+    "DescribeShareGroupOffsetsResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
     "DescribeTransactionsRequest",
     "DescribeTransactionsResponse",
+    "DescribeUserScramCredentialsRequest",
+    "DescribeUserScramCredentialsResponse",
     "ElectLeadersRequest",
     "ElectLeadersResponse",
     "EndTxnRequest",
@@ -255,6 +299,8 @@ __all__ = [
     "ShareAcknowledgeResponse",
     "ShareFetchRequest",
     "ShareFetchResponse",
+    "ShareGroupDescribeRequest",
+    "ShareGroupDescribeResponse",
     "ShareGroupHeartbeatRequest",
     "ShareGroupHeartbeatResponse",
     "Struct",
@@ -264,6 +310,8 @@ __all__ = [
     "TransactionLogValue",
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitResponse",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
     "WriteTxnMarkersRequest",
     "WriteTxnMarkersResponse",
 ]
@@ -277,6 +325,10 @@ _HOMES = {
     "AlterConfigsResponse": "alter_configs",
     "AlterPartitionReassignmentsRequest": "alter_partition_reassignments",
     "AlterPartitionReassignmentsResponse": "alter_partition_reassignments",
+    "AlterShareGroupOffsetsRequest": "alter_share_group_offsets",
+    "AlterShareGroupOffsetsResponse": "alter_share_group_offsets",
+    "AlterUserScramCredentialsRequest": "alter_user_scram_credentials",
+    "AlterUserScramCredentialsResponse": "alter_user_scram_credentials",
     "ApiVersionsRequest": "api_versions",
     "ApiVersionsResponse": "api_versions",
     "ConsumerGroupCurrentMemberAssignmentKey": "group_records",
@@ -298,16 +350,24 @@ _HOMES = {
     "ConsumerGroupTargetAssignmentMetadataValue": "group_records",
     "ConsumerProtocolAssignment": "consumer_protocol",
     "ConsumerProtocolSubscription": "consumer_protocol",
+    "CreateAclsRequest": "create_acls",
+    "CreateAclsResponse": "create_acls",
     "CreatePartitionsRequest": "create_partitions",
     "CreatePartitionsResponse": "create_partitions",
     "CreateTopicsRequest": "create_topics",
     "CreateTopicsResponse": "create_topics",
+    "DeleteAclsRequest": "delete_acls",
+    "DeleteAclsResponse": "delete_acls",
     "DeleteGroupsRequest": "delete_groups",
     "DeleteGroupsResponse": "delete_groups",
     "DeleteRecordsRequest": "delete_records",
     "DeleteRecordsResponse": "delete_records",
+    "DeleteShareGroupOffsetsRequest": "delete_share_group_offsets",
+    "DeleteShareGroupOffsetsResponse": "delete_share_group_offsets",
     "DeleteTopicsRequest": "delete_topics",
     "DeleteTopicsResponse": "delete_topics",
+    "DescribeAclsRequest": "describe_acls",
+    "DescribeAclsResponse": "describe_acls",
     "DescribeClusterRequest": "describe_cluster",
     "DescribeClusterResponse": "describe_cluster",
     "DescribeConfigsRequest": "describe_configs",
@@ -318,10 +378,14 @@ _HOMES = {
     "DescribeLogDirsResponse": "describe_log_dirs",
     "DescribeProducersRequest": "describe_producers",
     "DescribeProducersResponse": "describe_producers",
+    "DescribeShareGroupOffsetsRequest": "describe_share_group_offsets",
+    "DescribeShareGroupOffsetsResponse": "describe_share_group_offsets",
     "DescribeTopicPartitionsRequest": "describe_topic_partitions",
     "DescribeTopicPartitionsResponse": "describe_topic_partitions",
     "DescribeTransactionsRequest": "describe_transactions",
     "DescribeTransactionsResponse": "describe_transactions",
+    "DescribeUserScramCredentialsRequest": "describe_user_scram_credentials",
+    "DescribeUserScramCredentialsResponse": "describe_user_scram_credentials",
     "ElectLeadersRequest": "elect_leaders",
     "ElectLeadersResponse": "elect_leaders",
     "EndTxnRequest": "end_txn",
@@ -378,6 +442,8 @@ _HOMES = {
     "ShareAcknowledgeResponse": "share_acknowledge",
     "ShareFetchRequest": "share_fetch",
     "ShareFetchResponse": "share_fetch",
+    "ShareGroupDescribeRequest": "share_group_describe",
+    "ShareGroupDescribeResponse": "share_group_describe",
     "ShareGroupHeartbeatRequest": "share_group_heartbeat",
     "ShareGroupHeartbeatResponse": "share_group_heartbeat",
     "SyncGroupRequest": "sync_group",
@@ -386,6 +452,8 @@ _HOMES = {
     "TransactionLogValue": "transaction_records",
     "TxnOffsetCommitRequest": "txn_offset_commit",
     "TxnOffsetCommitResponse": "txn_offset_commit",
+    "UpdateFeaturesRequest": "update_features",
+    "UpdateFeaturesResponse": "update_features",
     "WriteTxnMarkersRequest": "write_txn_markers",
     "WriteTxnMarkersResponse": "write_txn_markers",
 }
