@@ -12,6 +12,7 @@ import socket
 import time
 
 import trio
+
 from kcore import ConsumerConfig, ConsumerCore
 from kcore.actions import Connect, Send
 from kcore.events import Closed
@@ -111,7 +112,7 @@ async def consume(config, topic, count):
                 count -= len(records)
                 for record in records:
                     print(tp.topic, tp.partition, record.offset, record.key, record.value)
-            await trio.lowlevel.checkpoint()  # others have their turn, even while there is a backlog
+            await trio.lowlevel.checkpoint()  # others have their turn, backlog or not
         core.close(now_ms(), timeout_ms=5000)
         driver.obey()
         while not any(isinstance(event, Closed) for event in iter(core.next_event, None)):
