@@ -2,6 +2,7 @@
 
 import random
 import time
+from functools import partial
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -60,7 +61,8 @@ def test_nothing_is_lost_or_doubled_whatever_happens_to_members(
         writing.stop()
         ends = kafka.end_offsets(names.topic)
         group.wait_shared(members, partitions, timeout_s=60.0)
-        group.wait_read(lambda: ends, timeout_s=90.0)
+        kept = partial(kafka.group_offsets, names.group, names.topic)
+        group.wait_read(lambda: ends, timeout_s=90.0, kept=kept)
     group.stop()
     assert killed >= 3
     assert partitions > PARTITIONS

@@ -87,3 +87,14 @@ def test_a_hole_is_seen():
     story.commits(0, 20)
     with pytest.raises(AssertionError):
         story.sessions.check({PARTITION: 20})
+
+
+def test_whose_last_commit_nobody_heard_of(story):
+    sessions, end = story.sessions, {PARTITION: 30}
+    (hold,) = sessions.doubtful(end)
+    assert (hold.member, hold.behind, hold.committed) == (0, 30, 10)
+    assert sessions.doubtful({PARTITION: 31}) == []  # there is more to be read
+    story.begins(1)
+    assert sessions.doubtful(end) == [hold]  # the next one has found nothing to read
+    story.reads(1, 15, 29)
+    assert sessions.doubtful(end) == []  # it commits, and says so
