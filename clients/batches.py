@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
-from kcore.consumer.deserializers import normal_form
+from kcore.settings.deserializers import normal_form
 from kcore.values import Value
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kcore.assignors import BY_NAME as ASSIGNORS
-from kcore.consumer.deserializers import normal_form
+from kcore.settings.deserializers import normal_form
 from kcore.consumer.options import TABLE
 from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
+from kcore.records.acquired cimport Acquired
 from kcore.records.columns cimport Columns
 from kcore.records.layout cimport BatchHeader, RecordView
 from kcore.records.legacy cimport Message
@@ -26,8 +27,10 @@ cdef class RecordReader:
     cdef bint check_crcs
     cdef readonly list control_records
     cdef object aborted
+    cdef readonly Acquired acquired
     cdef object key_deserializer
     cdef object value_deserializer
+    cdef bint plain  # neither of them
     cdef Py_ssize_t max_batch_bytes
 
     # The open batch: `remaining` records from `at` to `end`; `body` keeps decompressed bytes alive.

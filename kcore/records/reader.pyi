@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeAlias, final
 
+from kcore.records.acquired import Acquired
 from kcore.records.columns import Columns
 from kcore.records.markers import ControlRecord
 from kcore.records.record import ConsumerRecord, Header
@@ -22,6 +23,7 @@ class RecordReader:
         value_deserializer: Deserializer | None = None,
         max_batch_bytes: int = 67_108_864,
         keep_control: bool = False,
+        acquired: Acquired | None = None,
     ) -> Self: ...
     @property
     def topic(self) -> str: ...
@@ -29,6 +31,8 @@ class RecordReader:
     def partition(self) -> int: ...
     @property
     def control_records(self) -> list[ControlRecord] | None: ...
+    @property
+    def acquired(self) -> Acquired | None: ...
     @property
     def next_offset(self) -> int: ...
     @property

@@ -17,6 +17,7 @@ from cpython.list cimport PyList_GET_SIZE
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from kcore.records cimport columns, layout, legacy
+from kcore.records.acquired cimport Acquired
 from kcore.records.columns cimport Columns, Cursor
 from kcore.records.layout cimport (
     BatchHeader, Fault, RecordView, fetch_ahead, load32, load64, load_header, read_record,
@@ -62,6 +63,7 @@ cdef class RecordReader:
         headers a list of (str, bytes or None); what it returns becomes the record's field.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     keep_control: `control_records` collects the ControlRecords that are passed over (else None).
+    acquired: `take` gives no other records than these of a share group.
 
     next_offset: behind the last record handed out or passed over.
     next_epoch: the leader epoch of that record's batch (-1: unknown).
@@ -88,6 +90,7 @@ cdef class RecordReader:
         value_deserializer=None,
         Py_ssize_t max_batch_bytes=limits.MAX_BATCH_BYTES,
         bint keep_control=False,
+        Acquired acquired=None,
     ):
         self.topic = topic
         self.partition = partition
@@ -95,11 +98,12 @@ cdef class RecordReader:
         self.aborted = None if aborted is None else AbortedTransactions(aborted)
         self.key_deserializer = key_deserializer
         self.value_deserializer = value_deserializer
+        self.plain = key_deserializer is None and value_deserializer is None
         self.max_batch_bytes = max_batch_bytes
         self.control_records = [] if keep_control else None
+        self.acquired = acquired
         self.next_offset = fetch_offset
-        self.next_epoch = self.epoch = -1
-        self.last_offset = -1
+        self.next_epoch = self.epoch = self.last_offset = -1
         self.loan = Loan(data)
         self.start = self.pos = <const uint8_t*> self.loan.buffer.buf
         self.find_end()
@@ -418,7 +422,7 @@ cdef class RecordReader:
         cdef RecordView view
         cdef ConsumerRecord record
         cdef int64_t offset
-        if self.key_deserializer is not None or self.value_deserializer is not None:
+        if self.acquired is not None or not self.plain:
             return None
         self.enter()
         try:
@@ -447,9 +451,10 @@ cdef class RecordReader:
         """Raise the fault if nothing came before it; give the bytes back behind the last record."""
         if not count and self.fault is not None:
             faults.raise_fault(self.fault)
-        if self.remaining == 0 and self.pos == self.stop and self.stop_fault is None:
-            if self.fault is None:
-                self.release()
+        if self.remaining == 0 and self.pos == self.stop and not (self.fault or self.stop_fault):
+            if self.acquired is not None:
+                self.acquired.end()
+            self.release()
         return 0
 
     def take_columns(self, Columns out not None) -> int:
@@ -489,11 +494,11 @@ cdef class RecordReader:
         """Begin again with the first batch, passing over what is below `offset`."""
         self.pos = self.start
         self.remaining = 0
-        self.body = None
-        self.checksums = None
+        self.body = self.checksums = None
         self.last_offset = -1
-        self.next_offset = offset
-        self.next_epoch = epoch
+        self.next_offset, self.next_epoch = offset, epoch
+        if self.acquired is not None:
+            self.acquired.go_back(offset)
         if self.aborted is not None:
             self.aborted.rewind()
         if self.control_records is not None:
@@ -509,7 +514,7 @@ cdef class RecordReader:
         cdef ConsumerRecord record
         cdef int64_t offset
         cdef Py_ssize_t room = max_records - PyList_GET_SIZE(out)
-        cdef bint plain = self.key_deserializer is None and self.value_deserializer is None
+        cdef Acquired acquired = self.acquired
         cdef int32_t epoch = self.epoch
         while room and self.remaining and bytes_left[0] > 0:
             fetch_ahead(self.at)
@@ -521,15 +526,17 @@ cdef class RecordReader:
                 self.fail(f"offset delta {view.offset_delta} after {self.prior_delta}")
                 return False
             offset = self.base_offset + view.offset_delta
-            if offset >= self.next_offset:
+            if offset >= self.next_offset and (acquired is None or acquired.wants(offset)):
                 record = self.make(&view, offset)
-                if not plain:
+                if not self.plain:
                     record = deserialized(record, self.key_deserializer, self.value_deserializer)
                 out.append(record)
                 room -= 1
                 bytes_left[0] -= view.end - self.at
                 self.next_offset = offset + 1
                 self.next_epoch = epoch
+                if acquired is not None:
+                    acquired.first = offset + 1
             self.prior_delta = view.offset_delta
             self.at = view.end
             self.remaining -= 1
@@ -584,8 +591,10 @@ cdef class RecordReader:
         cdef int64_t timestamp_ms = self.base_timestamp
         if not self.append_time:  # may wrap around, as in Java, and must not be undefined
             timestamp_ms = <int64_t> (<uint64_t> timestamp_ms + <uint64_t> view.timestamp_delta)
+        origin = self.origin if self.checksums is None else self.origin_of_message()
+        if self.acquired is not None:
+            origin = self.acquired.counted(origin)
         return make_record(
-            self.origin if self.checksums is None else self.origin_of_message(),
-            offset, timestamp_ms, view.key, view.key_size, view.value, view.value_size,
+            origin, offset, timestamp_ms, view.key, view.key_size, view.value, view.value_size,
             view.headers, view.end - view.headers if view.header_count else -1,
         )

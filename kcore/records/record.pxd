@@ -9,6 +9,7 @@ cdef class Origin:
     cdef readonly object leader_epoch
     cdef readonly object timestamp_type  # 0, 1, or None: v0 has no time
     cdef readonly object checksum  # of a v0 or v1 message, which has an origin of its own
+    cdef readonly object delivery_count  # in a share group; else None
 
 
 cdef class ConsumerRecord:

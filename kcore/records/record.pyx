@@ -276,6 +276,15 @@ cdef class ConsumerRecord:
         return self.origin[AT_CHECKSUM]
 
     @property
+    def delivery_count(self):
+        """How often the record has been delivered to a share group, with this time; None: it has
+        not come by one. No field of the tuple: copies that are made of that have it not.
+        """
+        if type(self.origin) is Origin:
+            return (<Origin> self.origin).delivery_count
+        return None
+
+    @property
     def serialized_key_size(self):
         if type(self.origin) is Origin:
             return self.key_size

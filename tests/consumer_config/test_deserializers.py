@@ -3,7 +3,7 @@
 from kafka.serializer import DefaultSerializer
 
 from kcore.consumer.config import ConsumerConfig
-from kcore.consumer.deserializers import normal_form
+from kcore.settings.deserializers import normal_form
 
 
 def test_none_stays_none():
