@@ -11,6 +11,7 @@ from kcore.errors import IllegalArgumentError, InvalidTopicError
 from kcore.limits import MAX_INT32, MAX_INT64, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.parsers import is_legal_name
 from kcore.structs import (
+    AcknowledgeType,
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     SubscriptionPattern,
@@ -210,6 +211,17 @@ def record_count(value: object, name: str = "max_records") -> int:
     if value < 1:
         raise IllegalArgumentError(f"{name} must be positive, not {value}")
     return min(value, MAX_INT64)
+
+
+def acknowledge_type(value: object) -> AcknowledgeType:
+    """What is said of a record. TypeError, IllegalArgumentError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"type must be an AcknowledgeType, not {value!r}")
+    try:
+        return AcknowledgeType(value)
+    except ValueError:
+        known = ", ".join(f"{kind.name} ({int(kind)})" for kind in AcknowledgeType)
+        raise IllegalArgumentError(f"type must be one of {known}, not {value!r}") from None
 
 
 def column_names(

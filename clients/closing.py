@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any, Protocol
 
 from kcore.clients.engine import Engine
 from kcore.clients.log import Log
@@ -43,7 +44,19 @@ def close_engine(
         release(engine, settings)
 
 
-def release(engine: Engine, settings: ConsumerConfig) -> None:
+class Deserializers(Protocol):
+    """The options that may have something to close."""
+
+    @property
+    def key_deserializer(self) -> Any:
+        """As the user gave it."""
+
+    @property
+    def value_deserializer(self) -> Any:
+        """As the user gave it."""
+
+
+def release(engine: Engine, settings: Deserializers) -> None:
     """Refuse all calls, close all sockets, then the user's deserializers."""
     engine.guard.bar()
     engine.pump.close()

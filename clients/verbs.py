@@ -172,12 +172,12 @@ class Verbs:
             return None
         if self._groupless is not None:
             return set(self._groupless.topics)
-        topics: set[str] = _steady(self._engine.core.subscription)
+        topics: set[str] = steady(self._engine.core.subscription)
         return topics
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions read now."""
-        return _steady(self._engine.core.assignment)
+        return steady(self._engine.core.assignment)
 
     # Living ----------------------------------------------------------------------------------
 
@@ -273,7 +273,7 @@ class Verbs:
 
     def paused(self) -> set[TopicPartition]:
         """The partitions paused."""
-        return _steady(self._engine.core.paused)
+        return steady(self._engine.core.paused)
 
     def highwater(self, partition: Any) -> int | None:
         """The offset behind the last record readable, as last told; None before the first fetch."""
@@ -317,7 +317,7 @@ class Verbs:
 
     def health(self) -> dict[TopicPartition, str]:
         """Why each assigned partition is or is not being fetched, in a few words."""
-        return _steady(self._engine.core.health)
+        return steady(self._engine.core.health)
 
     def observe(self, observer: Callable[[Event], object] | None) -> None:
         """Have `observer` called with every event of the core (see kcore.events); None: no more.
@@ -333,7 +333,7 @@ class Verbs:
         )
 
 
-def _steady(read: Callable[[], T]) -> T:
+def steady(read: Callable[[], T]) -> T:
     """Read a collection of the core's without the lock; again if it changes under our hands."""
     while True:
         try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kcore.clients.consumer import Consumer as Consumer
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kcore.clients.share_consumer import ShareConsumer as ShareConsumer
     from kcore.clients.workers import Workers as Workers
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
     from kcore.consumer.core import ConsumerCore as ConsumerCore
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from kcore.records import ConsumerRecord as ConsumerRecord
     from kcore.records.arrow import ArrowBatch as ArrowBatch
     from kcore.records.batch import PartitionBatch as PartitionBatch
+    from kcore.share.config import ShareConsumerConfig as ShareConsumerConfig
+    from kcore.share.core import ShareConsumerCore as ShareConsumerCore
+    from kcore.structs import AcknowledgeType as AcknowledgeType
     from kcore.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kcore.structs import MemberState as MemberState
     from kcore.structs import OffsetAndMetadata as OffsetAndMetadata
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AcknowledgeType": "kcore.structs",
     "Admin": "kcore.clients.admin",
     "AdminConfig": "kcore.admin.config",
     "AdminCore": "kcore.admin.core",
@@ -56,12 +61,16 @@ _HOMES = {
     "OffsetAndMetadata": "kcore.structs",
     "OffsetAndTimestamp": "kcore.structs",
     "PartitionBatch": "kcore.records.batch",
+    "ShareConsumer": "kcore.clients.share_consumer",
+    "ShareConsumerConfig": "kcore.share.config",
+    "ShareConsumerCore": "kcore.share.core",
     "SubscriptionPattern": "kcore.structs",
     "TopicPartition": "kcore.structs",
     "Workers": "kcore.clients.workers",
 }
 
 __all__ = [
+    "AcknowledgeType",
     "Admin",
     "AdminConfig",
     "AdminCore",
@@ -82,6 +91,9 @@ __all__ = [
     "Producer",
     "ProducerConfig",
     "ProducerCore",
+    "ShareConsumer",
+    "ShareConsumerConfig",
+    "ShareConsumerCore",
     "SubscriptionPattern",
     "TopicPartition",
     "Workers",

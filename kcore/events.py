@@ -185,6 +185,18 @@ class OffsetsCommitted(Event):
     dropped: tuple[TopicPartition, ...] = ()
 
 
+class RecordsAcknowledged(Event):
+    """A broker was told what has become of records that a share group delivered, or could not be
+    told. ranges: of offsets, (first, last). error: why it did not take that in; None: it did.
+    """
+
+    news: ClassVar[bool] = False
+
+    partition: TopicPartition
+    ranges: tuple[tuple[int, int], ...]
+    error: KafkaError | None = None
+
+
 class ErrorRaised(Event):
     """Something the application must know: raised by the next `poll` of the blocking facade."""
 

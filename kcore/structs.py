@@ -6,6 +6,7 @@ Same fields, same order as kafka-python's, so equality and hashing agree. Source
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
 
@@ -59,6 +60,15 @@ class ConsumerGroupMetadata(NamedTuple):
     member_id: str = ""
     group_instance_id: str | None = None
     state: str = MemberState.UNJOINED
+
+
+class AcknowledgeType(IntEnum):
+    """What has become of a record that a share group delivered (KIP-932; Java: AcknowledgeType)."""
+
+    ACCEPT = 1  # it was handled
+    RELEASE = 2  # somebody is to have it again
+    REJECT = 3  # it cannot be handled: nobody is to have it again
+    RENEW = 4  # it is still being handled: its lock begins anew (KIP-1222)
 
 
 # Kinds of control records (Java: ControlRecordType); KRaft's logs have more.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Protocol
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import ClusterView, Network
@@ -32,6 +33,50 @@ class Timer(Enum):
 
     # Enum's own is written in Python, and timers are looked up all the time.
     __hash__ = object.__hash__
+
+
+class LookupOptions(Protocol):
+    """What looking up a coordinator takes of the options."""
+
+    @property
+    def group_id(self) -> str:
+        """Whose coordinator it is."""
+
+    @property
+    def request_timeout_ms(self) -> int:
+        """How long an answer may take."""
+
+
+class Surroundings(Protocol):
+    """What looking up a coordinator takes of what is around: so that of other kinds of groups can be
+    looked up, too.
+    """
+
+    @property
+    def config(self) -> LookupOptions:
+        """The options."""
+
+    @property
+    def network(self) -> Network:
+        """The links to all nodes."""
+
+    @property
+    def cluster(self) -> ClusterView:
+        """What is known of topics and leaders."""
+
+    @property
+    def emit(self) -> Callable[[Event], None]:
+        """Tell the application."""
+
+    @property
+    def timers(self) -> Timers[Timer]:
+        """The member's."""
+
+    def backoff(self, attempts: int) -> int:
+        """How long to wait (ms) after `attempts` failures before the one just seen."""
+
+    def due(self, timer: Timer, now_ms: int) -> bool:
+        """Whether a timer is armed and its time has come; it is disarmed then."""
 
 
 FOR_A_POLL = (Timer.AUTO_COMMIT, Timer.PREPARE, Timer.PREPARE_RETRY, Timer.NEXT_POLL)

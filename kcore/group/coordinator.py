@@ -22,7 +22,7 @@ from kcore.errors import (
     UnsupportedVersionError,
 )
 from kcore.events import CoordinatorFound, CoordinatorLost
-from kcore.group.context import Context, Timer
+from kcore.group.context import Surroundings, Timer
 from kcore.group.effects import error_of, passing
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
@@ -48,7 +48,7 @@ class Coordinator:
 
     def __init__(
         self,
-        ctx: Context,
+        ctx: Surroundings,
         on_found: Callable[[int], None],
         on_failed: Callable[[KafkaError, int], None],
     ) -> None:

@@ -8,6 +8,9 @@ from libc.stdint cimport int64_t
 from kcore.records.record cimport Origin, new_origin
 
 
+Range = tuple[int, int, int]
+
+
 @cython.final
 cdef class Acquired:
     """ranges: of (first offset, last offset, delivery count), in order and without overlap.

@@ -92,8 +92,8 @@ CONSUMER: Final[Foreign] = {
     **COMMON,
     "internal_leave_group_on_close": (True, _INTERNAL),
     "internal_throw_on_fetch_stable_offset_unsupported": (False, _INTERNAL),
-    "share_acknowledgement_mode": ("implicit", "share consumers are not available"),
-    "share_acquire_mode": ("batch_optimized", "share consumers are not available"),
+    "share_acknowledgement_mode": ("implicit", "it is an option of ShareConsumer"),
+    "share_acquire_mode": ("batch_optimized", "it is an option of ShareConsumer"),
 }
 
 

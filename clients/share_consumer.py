@@ -1,0 +1,348 @@
+"""`ShareConsumer`: a member of a share group (KIP-932), over the sans-IO core.
+
+The user's thread drives the pump inside a call; the keeper drives it while the user is away. Every
+call goes through the guard, so the core sees one thread at a time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from operator import length_hint
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from kcore import transports
+from kcore.clients import arguments
+from kcore.clients.closing import release
+from kcore.clients.guard import Guard
+from kcore.clients.keeper import Keeper, Pace
+from kcore.clients.opening import nobody_answered, open_tls, open_tokens, open_transport
+from kcore.clients.reporting import Reporter
+from kcore.clients.share_engine import ShareEngine
+from kcore.clients.share_verbs import ShareVerbs
+from kcore.errors import (
+    ConcurrentUseError,
+    ConsumerStoppedError,
+    ForkedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+)
+from kcore.share.config import ShareConsumerConfig
+from kcore.structs import TopicPartition
+from kcore.transports import Step
+from kcore.transports.forking import release_in_child
+
+if TYPE_CHECKING:
+    from kcore.records import ConsumerRecord
+
+# With records at hand a poll only looks at the sockets when they have waited this long.
+_READ_EVERY_MS = 5
+# What `close` grants the keeper at least to come out: as a rule it is a matter of a moment.
+_KEEPER_MS = 1_000
+# The brokers say how often heartbeats are due (group.share.heartbeat.interval.ms, 5 s as a rule).
+_HEARTBEAT_MS = 3_000
+NOTHING_SUBSCRIBED = "nothing is subscribed: there is nothing to poll"
+
+T = TypeVar("T")
+Records = dict[TopicPartition, list["ConsumerRecord"]]
+
+
+class ShareConsumer(ShareVerbs):
+    """Reads topics of a Kafka cluster as a member of a share group: records, not partitions, are
+    shared out among its members, and each is acknowledged by itself.
+
+    Topics to subscribe to are positional; options are keywords under the names that `Consumer` has
+    (Java's dotted ones in a mapping), listed in `kcore.share.config`; group_id is needed. With
+    `api_version` given the constructor does not connect; without, it finds out which release the
+    brokers are within `bootstrap_timeout_ms`.
+
+    One thread at a time may call it; `wakeup`, `assignment`, `subscription`, `health` and `config`
+    are free for all threads.
+
+    KafkaConfigurationError: options. NoBrokersAvailable: nobody answers.
+    """
+
+    def __init__(self, *topics: str, **options: Any) -> None:
+        names = arguments.topic_names(topics)
+        self._settings = ShareConsumerConfig.from_options(options)
+        self._engine = self._connect(self._settings)
+        self.config: dict[str, object] = self._settings.as_mapping()
+        name = getattr(getattr(self._engine.pump, "transport", None), "name", "")
+        self._keeper = Keeper(self._engine, Pace(_HEARTBEAT_MS), str(name))
+        self._arrived = 0  # of what the core has counted as taken: all, but in a call
+        self._batch: list[ConsumerRecord] = []  # of a loop
+        self._records: Iterator[ConsumerRecord] = iter(())
+        release_in_child(self)
+        try:
+            if names:
+                self.subscribe(names)
+            if self._settings.api_version is None:
+                self._find_release(self._settings.bootstrap_timeout_ms)
+        except BaseException:
+            self.close(timeout_ms=0)
+            raise
+
+    def _connect(self, settings: ShareConsumerConfig) -> ShareEngine:
+        """Core, transport and pump for these options; tests hang their own in here."""
+        from kcore.share.core import ShareConsumerCore  # noqa: PLC0415 - what it loads is not small
+
+        tls, tokens = open_tls(settings), open_tokens(settings)
+        transport = open_transport(settings, settings.transport)
+        # The system's randomness: nonces of SASL/SCRAM are drawn from it.
+        core = ShareConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        guard = Guard.for_transport(transport.name)
+        pump = transports.Pump(core, transport, tls=tls, tokens=tokens)
+        return ShareEngine(core, pump, guard, Reporter(settings.group_id))
+
+    # Life ------------------------------------------------------------------------------------
+
+    def _begin_membership(self) -> None:
+        self._keeper.start()
+
+    def _find_release(self, timeout_ms: float) -> None:
+        core = self._engine.core
+        try:
+            with self._engine.guard:
+                self._engine.run(
+                    lambda now: int(core.fetch_metadata((), now, int(timeout_ms))), timeout_ms
+                )
+        except KafkaTimeoutError as error:
+            servers, attempts = self._settings.bootstrap_servers, self._engine.reporter.attempts
+            raise nobody_answered(servers, attempts, timeout_ms) from error
+        self._note_release()
+
+    def close(self, timeout_ms: float | None = None) -> None:
+        """Tell brokers what is acknowledged, have them release everything else at once, leave the
+        group, close all connections. Twice is harmless.
+
+        What the last poll returned is accepted only if that was said: by `acknowledge`, or where
+        that is implicit by `commit`. Of a loop, what it has gone past is. `timeout_ms` bounds it all
+        (default and maximum: request_timeout_ms).
+        """
+        limit = arguments.timeout(timeout_ms, self._settings.request_timeout_ms)
+        guard = self._engine.guard
+        if not guard.usable:
+            return
+        limit = min(limit, self._settings.request_timeout_ms)
+        until = self._engine.pump.now_ms() + limit
+        with guard.even_barred(max(limit, _KEEPER_MS) / 1000):
+            if guard.usable:
+                self._keeper.stop()
+                self._close_engine(until)
+
+    def _close_engine(self, until: float) -> None:
+        engine = self._engine
+        try:
+            engine.recover()
+            if self._batch:
+                left = self._left()
+                done = len(self._batch) - len(left)
+                if not self._settings.explicit:
+                    engine.core.accept(but=self._batch[max(done - 1, 0) :])
+                self._batch, self._records = [], iter(())
+            now = engine.pump.now_ms()
+            left_ms = max(until - now, 0)
+            engine.core.close(now, int(left_ms))
+            engine.wait(lambda: engine.closing is not None, left_ms, interruptible=False)
+            with suppress(KafkaError):
+                engine.pump.drain()
+            with suppress(Exception):
+                engine.run_callbacks()
+        finally:
+            release(engine, self._settings)
+
+    def wakeup(self) -> None:
+        """End a blocking call with WakeupError; if none is going on, the next one.
+
+        From any thread or signal handler.
+        """
+        if not self._engine.guard.usable:
+            self._engine.guard.refuse()
+        self._engine.wakeup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        keeper = getattr(self, "_keeper", None)
+        if keeper is not None:
+            keeper.stop()
+
+    def forked(self) -> None:
+        """In the child of a fork (called by itself): every later call raises ForkedError."""
+        self._engine.guard.forked()
+        self._keeper.forked()
+        self._batch, self._records = [], iter(())  # the parent goes on with those
+
+    # Reading ---------------------------------------------------------------------------------
+
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> Records:
+        """Records that are here, or come within `timeout_ms`; {} if none do.
+
+        With implicit acknowledgement it accepts all that the poll before returned; with explicit
+        that has to be acknowledged, or this is an IllegalStateError. At most `max_records`
+        (default: max_poll_records) are returned, and no more once they make 1 MiB; what was
+        acquired beyond that comes with the next polls.
+
+        IllegalStateError: nothing is subscribed. WakeupError. Whatever is wrong with records or the
+        group: CorruptRecordError, DeserializationError, GroupAuthorizationFailedError, ...
+        """
+        limit = self._settings.max_poll_records
+        if max_records is not None:
+            limit = arguments.record_count(max_records)
+        wait_ms = arguments.timeout(timeout_ms, 0)
+        return self._hand_over(lambda: self._poll_until(wait_ms, limit))
+
+    def _hand_over(self, take: Callable[[], T]) -> T:
+        """What `take()` gives, called inside the guard. Whatever it took counts as not handed over
+        if anything strikes from outside before that is out of here (Ctrl-C, a signal handler that
+        raises).
+        """
+        let_in = False  # else what is being taken is another thread's
+        try:
+            with self._engine.guard:
+                let_in = True
+                found = take()
+                taken = self._engine.core.taken
+            self._arrived = taken  # behind this nothing can strike
+            return found
+        except BaseException:
+            if let_in and self._engine.core.taken != self._arrived:
+                self._take_back()
+            raise
+
+    def _take_back(self) -> None:
+        guard, core = self._engine.guard, self._engine.core
+        # Another thread that has come meanwhile goes on behind it; what struck is to be raised.
+        with suppress(ConcurrentUseError, ConsumerStoppedError, ForkedError), guard:
+            self._batch, self._records = [], iter(())
+            core.take_back(self._engine.pump.now_ms())
+        self._arrived = core.taken
+
+    def _poll_until(self, wait_ms: float, limit: int) -> Records:
+        engine = self._engine
+        core, pump = engine.core, engine.pump
+        self._leave_loop()
+        if not core.subscription():
+            raise IllegalStateError(NOTHING_SUBSCRIBED)
+        now = pump.now_ms()
+        until = now + wait_ms
+        looked = False  # at the sockets, in this call
+        try:
+            while True:
+                engine.raise_pending()
+                if not self._live(now):
+                    return {}
+                if core.has_records:
+                    looked |= now - engine.stepped_at >= _READ_EVERY_MS
+                    taken = self._take(limit, now)
+                    if taken:
+                        return taken
+                if engine.nudged:
+                    engine.nudged, until = False, now
+                if looked and now >= until:
+                    return {}
+                outcome = engine.step(0 if core.has_records else until - now)
+                looked = True
+                now = pump.now_ms()
+                if outcome is Step.IDLE and now >= until and not core.has_records:
+                    engine.raise_pending()
+                    return {}
+        finally:
+            core.rest()
+
+    def _live(self, now: int) -> bool:
+        """What a poll does before it takes records. False: a callback has closed the consumer."""
+        engine = self._engine
+        engine.core.poll(now)
+        engine.collect()
+        if engine.calls:
+            engine.run_callbacks()
+        return not engine.guard.closed
+
+    def _take(self, limit: int, now: int) -> Records:
+        engine = self._engine
+        if now - engine.stepped_at >= _READ_EVERY_MS:
+            engine.step(0)
+        engine.core.hand_over()  # now, as callbacks may have read meanwhile
+        try:
+            taken: Records = engine.core.take_records(limit, now)
+            return taken
+        finally:
+            engine.pump.drain()
+
+    # One by one ------------------------------------------------------------------------------
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        for record in self._records:
+            return record
+        if not self._engine.guard.closed:
+            self._hand_over(self._next_batch)
+            for record in self._records:
+                return record
+        raise StopIteration
+
+    def _next_batch(self) -> None:
+        """The last record is done with: poll for more."""
+        settings = self._settings
+        taken = self._poll_until(settings.consumer_timeout_ms, settings.max_poll_records)
+        batch = [record for records in taken.values() for record in records]
+        self._batch, self._records = batch, iter(batch)
+
+    def _left(self) -> list[ConsumerRecord]:
+        """What the loop has not come to."""
+        return self._batch[len(self._batch) - length_hint(self._records) :]
+
+    def _leave_loop(self) -> None:
+        if self._batch:
+            left = self._left()
+            self._records = iter(())
+            if left:
+                self._engine.core.give_back(left)
+            self._batch = []
+
+    # Commits ---------------------------------------------------------------------------------
+
+    def commit(self, timeout_ms: float | None = None) -> dict[TopicPartition, KafkaError | None]:
+        """Tell brokers what has been acknowledged, and wait for what they say: for each partition
+        None, or why it was not taken in (its records are delivered again).
+
+        With implicit acknowledgement that is all that the last poll returned; in a loop over the
+        consumer, what it has yielded. What fails in passing is tried again until `timeout_ms`
+        (default_api_timeout_ms).
+        """
+        limit = self._limit(timeout_ms)
+        with self._engine.guard:
+            try:
+                found: dict[TopicPartition, KafkaError | None] = self._engine.run(
+                    lambda now: int(self._engine.core.commit(now, int(limit), self._left())), limit
+                )
+            finally:
+                self._engine.run_callbacks()
+        return found
+
+    commit_sync = commit
+
+    def commit_async(self) -> None:
+        """`commit` without waiting: what came of it, the acknowledgement callback hears."""
+        with self._engine.guard:
+            engine, limit_ms = self._engine, self._settings.default_api_timeout_ms
+            engine.recover()
+            engine.core.commit(engine.pump.now_ms(), limit_ms, self._left())
+            engine.pump.drain()
+            engine.collect()
+            engine.run_callbacks()

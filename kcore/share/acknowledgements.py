@@ -1,0 +1,98 @@
+"""Acknowledgements on their way: what is said of records of one partition to the node that they
+were acquired from, in one go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from kcore.errors import KafkaError
+from kcore.share.marks import GAP, RENEW, Stretch
+from kcore.share.parcel import Parcel, Place
+
+# Brokers keep one state for a batch whose offsets have become the same; so many in a row are worth
+# a batch of their own (Java: Acknowledgements).
+_RUN_MIN: Final = 10
+_RUNS: Final = re.compile(rb"(.)\1{%d,}" % (_RUN_MIN - 1), re.DOTALL)
+
+# first offset, last offset, types: one for all, or one for each
+Batch = tuple[int, int, list[int]]
+
+
+class Sheet:
+    """place: what it is about. parts: of each parcel what it says. deadline_ms: when it is given up.
+
+    waiters: called with the sheet and its end: why it failed, or None. tries: how often it was sent.
+    """
+
+    __slots__ = ("deadline_ms", "parts", "place", "tries", "waiters")
+
+    def __init__(
+        self, place: Place, parts: list[tuple[Parcel, list[Stretch]]], deadline_ms: int
+    ) -> None:
+        self.place = place
+        self.parts = parts
+        self.deadline_ms = deadline_ms
+        self.tries = 0
+        self.waiters: list[Callable[[Sheet, KafkaError | None], None]] = []
+
+    @property
+    def renews(self) -> bool:
+        """Whether it asks for any lock to be renewed."""
+        return any(RENEW in marks for _, marks in self._stretches())
+
+    def batches(self) -> list[Batch]:
+        """What goes over the wire, in the order of offsets."""
+        found: list[Batch] = []
+        for first, marks in sorted(self._stretches()):
+            found += batches_of(first, marks)
+        return found
+
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The offsets of records, without those that have none, as (first, last)."""
+        found: list[tuple[int, int]] = []
+        for first, marks in sorted(self._stretches()):
+            found += [
+                (first + match.start(), first + match.end() - 1)
+                for match in _RECORDS.finditer(marks)
+            ]
+        return tuple(found)
+
+    def end(self, error: KafkaError | None) -> None:
+        """It was answered, or given up: locks are renewed, or lost."""
+        for parcel, stretches in self.parts:
+            for first, marks in stretches:
+                for match in _RENEWED.finditer(marks):
+                    parcel.renewed(
+                        first + match.start(), first + match.end() - 1, kept=error is None
+                    )
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            waiter(self, error)
+
+    def _stretches(self) -> Iterator[Stretch]:
+        for _, stretches in self.parts:
+            yield from stretches
+
+
+_RECORDS: Final = re.compile(rb"[^\x%02x]+" % GAP)
+_RENEWED: Final = re.compile(rb"\x%02x+" % RENEW)
+
+
+def batches_of(first: int, marks: bytes) -> Iterable[Batch]:
+    """Offsets in a row: those that are alike for long, and between them those that are not."""
+    at = 0
+    for match in _RUNS.finditer(marks):
+        if at < match.start():
+            yield _batch(first + at, marks[at : match.start()])
+        yield _batch(first + match.start(), match.group())
+        at = match.end()
+    if at < len(marks):
+        yield _batch(first + at, marks[at:])
+
+
+def _batch(first: int, marks: bytes) -> Batch:
+    types = [marks[0]] if marks.count(marks[0]) == len(marks) else list(marks)
+    return first, first + len(marks) - 1, types

@@ -1,0 +1,257 @@
+"""What answers of ShareFetch and ShareAcknowledge do: to the session, the stock, the leaders, and
+what was acknowledged.
+
+An answer is judged as a whole first: one that does not fit what was asked is not used. Then
+partition by partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kcore.errors import (
+    AuthorizationError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    Unexpected,
+    for_code,
+)
+from kcore.events import RecordsFetched
+from kcore.share.acknowledgements import Sheet
+from kcore.share.context import ShareContext
+from kcore.share.node import ShareNode
+from kcore.share.parcel import Parcel, Place
+from kcore.share.session import Topics
+from kcore.share.stock import Stock, checked
+from kcore.structs import Leader, Node, TopicPartition
+from kcore.wire.codes import ErrorCode as Code
+
+_SESSION_GONE: Final = frozenset({Code.SHARE_SESSION_NOT_FOUND, Code.INVALID_SHARE_SESSION_EPOCH})
+# Somebody else leads: what was held there is released.
+_MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH})
+# The node cannot serve the partition now: look who does, then ask again.
+_ELSEWHERE: Final = _MOVED | {
+    Code.LEADER_NOT_AVAILABLE,
+    Code.REPLICA_NOT_AVAILABLE,
+    Code.KAFKA_STORAGE_ERROR,
+    Code.OFFSET_NOT_AVAILABLE,
+    Code.UNKNOWN_TOPIC_OR_PARTITION,
+    Code.UNKNOWN_TOPIC_ID,
+    Code.INCONSISTENT_TOPIC_ID,
+}
+# As locks are usually configured (group.share.record.lock.duration.ms), where an answer does not say.
+_LOCK_MS: Final = 30_000
+
+
+class Answers:
+    """end_sheet(sheet, error): what it says is told, or cannot be. on_error(error): the application
+    must know.
+    """
+
+    def __init__(
+        self,
+        ctx: ShareContext,
+        stock: Stock,
+        end_sheet: Callable[[Sheet, KafkaError | None], None],
+        on_error: Callable[[KafkaError], None],
+    ) -> None:
+        self._ctx = ctx
+        self._stock = stock
+        self._end_sheet = end_sheet
+        self._on_error = on_error
+        self.lock_timeout_ms: int | None = None
+
+    # ShareFetch ------------------------------------------------------------------------------
+
+    def take_fetch(
+        self,
+        node: ShareNode,
+        asked: Topics,
+        riding: list[Sheet],
+        body: Any,
+        sent_ms: int,
+        now_ms: int,
+    ) -> None:
+        """asked: the partitions that may be in it. riding: what the request acknowledged."""
+        if body.error_code:
+            self._refused(node, riding, body.error_code, body.error_message, now_ms)
+            return
+        names = {(topic_id, tp.partition): tp for tp, topic_id in asked.items()}
+        sheets = {(one.place.topic_id, one.place.tp.partition): one for one in riding}
+        try:
+            found = _parts(body, names)
+            parcels = self._parcels(node, found, body, now_ms)
+        except Unexpected as error:
+            node.session.reset()
+            self._stock.lose(node.node_id)
+            for sheet in riding:
+                self._end_sheet(sheet, error)
+            node.failed(now_ms + self._ctx.backoff(node.failures))
+            return
+        node.session.answered()
+        if body.acquisition_lock_timeout_ms > 0:
+            self.lock_timeout_ms = body.acquisition_lock_timeout_ms
+        troubled = False
+        for tp, (key, data) in found.items():
+            sheet = sheets.pop(key, None)
+            if sheet is not None:
+                self._end_sheet(sheet, _acknowledge_error(data))
+            if data.error_code:
+                troubled = True
+                self._trouble(tp, data, body)
+        for sheet in sheets.values():  # the broker has nothing to say of them
+            self._end_sheet(sheet, None)
+        for parcel, ranges in parcels:
+            self._stock.add(parcel, ranges)
+        if parcels:
+            size = sum(parcel.size for parcel, _ in parcels)
+            self._ctx.emit(
+                RecordsFetched(node.node_id, tuple(one.place.tp for one, _ in parcels), size)
+            )
+        early = now_ms - sent_ms < self._ctx.config.fetch_max_wait_ms // 2
+        if troubled or (not parcels and early and not riding):
+            node.failed(now_ms + self._ctx.backoff(node.failures))  # must not make us spin
+        else:
+            node.works()
+
+    def _parcels(
+        self,
+        node: ShareNode,
+        found: dict[TopicPartition, tuple[tuple[bytes, int], Any]],
+        body: Any,
+        now_ms: int,
+    ) -> list[tuple[Parcel, list[tuple[int, int, int]]]]:
+        lock_ms = body.acquisition_lock_timeout_ms or self.lock_timeout_ms or _LOCK_MS
+        made = []
+        for tp, ((topic_id, _), data) in found.items():
+            if data.error_code or not data.acquired_records:
+                continue
+            ranges = checked(
+                (one.first_offset, one.last_offset, one.delivery_count)
+                for one in data.acquired_records
+            )
+            place = Place(tp, topic_id, node.node_id)
+            records = data.records or b""
+            made.append(
+                (Parcel(place, ranges, records, now_ms + lock_ms, self._ctx.config.read), ranges)
+            )
+        return made
+
+    def _trouble(self, tp: TopicPartition, data: Any, body: Any) -> None:
+        """What is wrong with fetching a partition."""
+        code = data.error_code
+        where = f"{tp.topic}-{tp.partition}"
+        if code in _ELSEWHERE:
+            self._learn_leader(tp, data, body)
+            self._ctx.cluster.request_update()
+        elif code == Code.TOPIC_AUTHORIZATION_FAILED:
+            self._on_error(
+                TopicAuthorizationFailedError(
+                    f"not authorized to read topic {tp.topic}", topics=frozenset({tp.topic})
+                )
+            )
+        elif not for_code(code).retriable and code != Code.UNKNOWN_SERVER_ERROR:
+            words = data.error_message or "the broker refuses"
+            self._on_error(for_code(code)(f"fetching {where} failed: {words}"))
+
+    def _learn_leader(self, tp: TopicPartition, data: Any, body: Any) -> None:
+        hint = data.current_leader
+        if hint.leader_id < 0 or hint.leader_epoch < 0:
+            return
+        node = next(
+            (
+                Node(end.node_id, end.host, end.port, end.rack)
+                for end in body.node_endpoints
+                if end.node_id == hint.leader_id
+            ),
+            None,
+        )
+        self._ctx.cluster.learn_leader(tp, Leader(hint.leader_id, hint.leader_epoch), node)
+
+    # ShareAcknowledge ------------------------------------------------------------------------
+
+    def take_acknowledge(
+        self, node: ShareNode, told: list[Sheet], body: Any, now_ms: int, *, final: bool
+    ) -> None:
+        """told: what the request said. final: it was the session's last."""
+        if body.error_code:
+            self._refused(node, told, body.error_code, body.error_message, now_ms)
+            return
+        node.session.answered()
+        if body.acquisition_lock_timeout_ms > 0:
+            self.lock_timeout_ms = body.acquisition_lock_timeout_ms
+        answers = {
+            (topic.topic_id, data.partition_index): data
+            for topic in body.responses
+            for data in topic.partitions
+        }
+        again: list[Sheet] = []
+        for sheet in told:
+            tp = sheet.place.tp
+            data = answers.get((sheet.place.topic_id, tp.partition))
+            if data is None:
+                why = f"ShareAcknowledge answered without {tp.topic}-{tp.partition}"
+                self._end_sheet(sheet, Unexpected(why, node=node.node_id))
+            elif not data.error_code:
+                self._end_sheet(sheet, None)
+            elif data.error_code in _MOVED or not for_code(data.error_code).retriable or final:
+                self._learn_leader(tp, data, body)
+                if data.error_code in _ELSEWHERE:
+                    self._ctx.cluster.request_update()
+                self._end_sheet(sheet, _error_of(data.error_code, data.error_message))
+            else:
+                again.append(sheet)
+        if again:
+            node.pending[:0] = again
+            node.failed(now_ms + self._ctx.backoff(node.failures))
+        else:
+            node.works()
+
+    # Both ------------------------------------------------------------------------------------
+
+    def _refused(
+        self, node: ShareNode, sheets: list[Sheet], code: int, message: str | None, now_ms: int
+    ) -> None:
+        """The whole request was."""
+        error = _error_of(code, message)
+        if code in _SESSION_GONE or not node.session.open:
+            node.session.reset()
+            self._stock.lose(node.node_id)
+        else:
+            node.session.answered()
+        if code in _ELSEWHERE:
+            self._ctx.cluster.request_update()
+        for sheet in sheets:
+            self._end_sheet(sheet, error)
+        # A broker may lose a session; one that keeps losing them must not make us spin.
+        if code in _SESSION_GONE and not node.failures:
+            node.failures = 1
+        else:
+            node.failed(now_ms + self._ctx.backoff(node.failures))
+        if isinstance(error, AuthorizationError) or not error.retriable:
+            self._on_error(error)
+
+
+def _parts(
+    body: Any, names: dict[tuple[bytes, int], TopicPartition]
+) -> dict[TopicPartition, tuple[tuple[bytes, int], Any]]:
+    """The partitions of an answer. Unexpected: one that was not asked for, or one comes twice."""
+    found: dict[TopicPartition, tuple[tuple[bytes, int], Any]] = {}
+    for topic in body.responses:
+        for data in topic.partitions:
+            key = (topic.topic_id, data.partition_index)
+            tp = names.get(key)
+            if tp is None or tp in found:
+                raise Unexpected(f"ShareFetch answered with partition {key}, which was not asked")
+            found[tp] = key, data
+    return found
+
+
+def _acknowledge_error(data: Any) -> KafkaError | None:
+    code = data.acknowledge_error_code
+    return _error_of(code, data.acknowledge_error_message) if code else None
+
+
+def _error_of(code: int, message: str | None) -> KafkaError:
+    return for_code(code)(message or "the broker refuses")

@@ -1,0 +1,202 @@
+"""What one answer brought of one partition: its bytes, what of them is acquired, and what becomes
+of that.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
+from kcore.records import ConsumerRecord, RecordReader
+from kcore.records.acquired import Acquired, Range
+from kcore.share.config import ReadConfig
+from kcore.share.marks import DONE, GAP, HELD, REJECT, RELEASE, RENEWING, WAITING, Marks
+from kcore.structs import TopicPartition
+
+_PREFIX: Final = struct.Struct(">qi")  # of a batch: offset, length of what follows
+
+
+class Place(NamedTuple):
+    """Where records were acquired: acknowledgements go there, whoever leads the partition now."""
+
+    tp: TopicPartition
+    topic_id: bytes
+    node_id: int
+
+
+class Parcel:
+    """place: where it was acquired. ranges: what was, as (first, last, delivery count), in order.
+    data: record batches, which hold more. expires_at: when the locks have run out for certain (ms).
+
+    marks: what has become of each offset. size: bytes held. taken: all that was handed over and may
+    be needed again. again: what is to be handed over once more, before all else.
+    """
+
+    __slots__ = (
+        "_config",
+        "_data",
+        "_ranges",
+        "_reader",
+        "again",
+        "expires_at",
+        "marks",
+        "place",
+        "size",
+        "taken",
+    )
+
+    def __init__(
+        self,
+        place: Place,
+        ranges: Iterable[Range],
+        data: bytes | bytearray | memoryview,
+        expires_at: int,
+        config: ReadConfig,
+    ) -> None:
+        self.place = place
+        self.expires_at = expires_at
+        self.again: list[ConsumerRecord] = []
+        self.taken: list[ConsumerRecord] = []
+        self._ranges = tuple(ranges)
+        self.marks = Marks(self._ranges)
+        self._config = config
+        self._data: bytes | bytearray | memoryview | None = data
+        self.size = len(data)
+        self._reader: RecordReader | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there may be records to hand over, or something to raise."""
+        return bool(self.again) or self._data is not None
+
+    @property
+    def through(self) -> bool:
+        """Whether nothing is left to be done with it."""
+        return not self.waiting and self.marks.through
+
+    # Handing over ----------------------------------------------------------------------------
+
+    def take(self, max_records: int, max_bytes: int) -> tuple[list[ConsumerRecord], int]:
+        """Up to so many records, which the application has from here on, and the bytes they took.
+
+        What cannot be read is raised when all before it was handed over, and is seen to: a corrupt
+        batch is rejected, one whose codec is missing here and a record that a deserializer refused
+        are released. The call behind that goes on behind it.
+        """
+        if self.again:
+            records, self.again = self.again[:max_records], self.again[max_records:]
+            for record in records:
+                self.marks.put(record.offset, HELD)
+            return records, sum(
+                max(record.serialized_key_size, 0) + max(record.serialized_value_size, 0)
+                for record in records
+            )
+        try:
+            reader = self._reader
+            if reader is None:
+                reader = self._reader = self._open(self._ranges)
+            records = reader.take(max_records, max_bytes)
+        except DeserializationError as error:
+            assert error.offset is not None
+            self._pass_over(error.offset, RELEASE)
+            raise
+        except UnsupportedCodecError as error:
+            self._pass_over_batch(error.last_offset, RELEASE)
+            raise
+        except CorruptRecordError as error:
+            self._pass_over_batch(error.last_offset, REJECT)
+            raise
+        self._note_gaps(reader)
+        if records:
+            self.marks.change(WAITING, HELD, records[0].offset, records[-1].offset)
+            if self._config.explicit:
+                self.taken += records
+        if reader.exhausted or reader.acquired is None or reader.acquired.through:
+            self.marks.change(WAITING, GAP)  # there is no record of these
+            self._close()
+        return records, reader.taken_bytes
+
+    def give_back(self, records: Iterable[ConsumerRecord]) -> None:
+        """These were taken, and are to be taken again."""
+        back = [record for record in records if self.marks.at(record.offset) == HELD]
+        for record in back:
+            self.marks.put(record.offset, WAITING)
+        self.again = back + self.again
+
+    def _open(self, ranges: tuple[Range, ...]) -> RecordReader:
+        config, tp = self._config, self.place.tp
+        assert self._data is not None
+        return RecordReader(
+            tp.topic,
+            tp.partition,
+            self._data,
+            ranges[0][0],
+            check_crcs=config.check_crcs,
+            key_deserializer=config.key_deserializer,
+            value_deserializer=config.value_deserializer,
+            max_batch_bytes=config.max_batch_bytes,
+            acquired=Acquired(ranges),
+        )
+
+    def _note_gaps(self, reader: RecordReader | None) -> None:
+        if reader is None or reader.acquired is None:
+            return
+        gaps = reader.acquired.gaps
+        for first, last in gaps:
+            self.marks.change(WAITING, GAP, first, last)
+        gaps.clear()
+
+    def _pass_over_batch(self, last: int | None, mark: int) -> None:
+        """The batch that the reader stands at cannot be read; cut it off."""
+        reader, data = self._reader, self._data
+        at = size = 0
+        if reader is not None and data is not None:
+            at = len(data) - reader.size_bytes
+            if len(data) - at >= _PREFIX.size:
+                size = _PREFIX.size + _PREFIX.unpack_from(data, at)[1]
+        if data is None or last is None or not _PREFIX.size < size < len(data) - at:
+            self.marks.change(WAITING, mark)  # nobody knows what is behind it
+            self._close()
+            return
+        self._data = memoryview(data)[at + size :]
+        self._pass_over(last, mark)
+
+    def _pass_over(self, last: int, mark: int) -> None:
+        """What is acquired up to `last` cannot be handed over; go on behind it."""
+        self._note_gaps(self._reader)
+        self.marks.change(WAITING, mark, 0, last)
+        self._reader = None
+        self._ranges = tuple(
+            (max(first, last + 1), end, count) for first, end, count in self._ranges if end > last
+        )
+        if not self._ranges:
+            self._close()
+
+    # Ends ------------------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        self._reader, self._data, self.size = None, None, 0
+
+    def release(self) -> None:
+        """Hand over no more: who else wants it is to have it."""
+        self.again = []
+        self.marks.change(WAITING, RELEASE)
+        self._close()
+
+    def lose(self) -> None:
+        """What was not handed over is not ours any more."""
+        self.again = []
+        self.marks.change(WAITING, DONE)
+        self._close()
+
+    def renewed(self, first: int, last: int, *, kept: bool) -> None:
+        """The broker was asked to renew these. kept: it has, so they are handed over once more."""
+        if kept:
+            self.again += [
+                record
+                for record in self.taken
+                if first <= record.offset <= last and self.marks.at(record.offset) == RENEWING
+            ]
+        self.marks.change(RENEWING, WAITING if kept else DONE, first, last)

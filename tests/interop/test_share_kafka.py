@@ -1,0 +1,187 @@
+"""Share consumers against a real Kafka: what is acknowledged, released, rejected, renewed, lost."""
+
+import time
+
+import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+import kcore
+from kcore import AcknowledgeType, errors
+
+WAIT_MS = 15_000
+
+
+@pytest.fixture
+def share(kafka, names):
+    """Make share consumers of this test's topic and group; all are closed at its end."""
+    made = []
+
+    def make(cluster=kafka, group=None, **options):
+        consumer = kcore.ShareConsumer(
+            names.topic,
+            bootstrap_servers=cluster.bootstrap,
+            group_id=group or names.group,
+            **options,
+        )
+        made.append(consumer)
+        return consumer
+
+    yield make
+    for consumer in made:
+        consumer.close(timeout_ms=5_000)
+
+
+@pytest.fixture
+def set_group(names):
+    """Set configurations of this test's group."""
+
+    def make(cluster, **configs):
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        entries = [
+            ConfigEntry(
+                "share." + name.replace("_", "."),
+                str(value),
+                incremental_operation=AlterConfigOpType.SET,
+            )
+            for name, value in configs.items()
+        ]
+        group = ConfigResource(ResourceType.GROUP, names.group, incremental_configs=entries)
+        for altered in admin.incremental_alter_configs([group]).values():
+            altered.result(20)
+
+    return make
+
+
+@pytest.fixture
+def topic(kafka, names, set_group):
+    """Make this test's topic, read from its beginning, with values of their numbers."""
+
+    def make(count, partitions=1, cluster=kafka, **configs):
+        cluster.create_topic(names.topic, partitions)
+        set_group(cluster, auto_offset_reset="earliest", **configs)
+        write(cluster, names.topic, range(count))
+
+    return make
+
+
+def write(cluster, topic, numbers, **options):
+    with kcore.Producer(bootstrap_servers=cluster.bootstrap, **options) as producer:
+        for number in numbers:
+            producer.send(topic, b"%d" % number)
+
+
+def polled(consumer, count=1, wait_ms=WAIT_MS):
+    """Records of one poll, with values as numbers; of several if the first has fewer than so many."""
+    until = time.monotonic() + wait_ms / 1000
+    found = []
+    while len(found) < count and time.monotonic() < until:
+        for records in consumer.poll(500).values():
+            found += records
+    return found
+
+
+def numbers(records):
+    return [int(record.value) for record in records]
+
+
+def test_implicitly_what_a_poll_gave_is_accepted_by_the_next(topic, share):
+    topic(1_200)
+    first = share(max_poll_records=500)
+    assert numbers(polled(first, 500)) == list(range(500))
+    assert numbers(polled(first, 500)) == list(range(500, 1_000))
+    first.close()  # accepts nothing: what the last poll gave is delivered again, and at once
+    second = share()
+    again = polled(second, 700)
+    assert numbers(again) == list(range(500, 1_200))
+    assert [record.delivery_count for record in again] == [2] * 700
+    assert second.commit() == {_tp(again[0]): None}
+    second.close()
+    assert polled(share(), 1, 2_000) == []
+
+
+def _tp(record):
+    return kcore.TopicPartition(record.topic, record.partition)
+
+
+def test_each_type_of_acknowledgement_does_what_it_says(topic, share):
+    topic(6)
+    consumer = share(share_acknowledgement_mode="explicit")
+    records = polled(consumer, 6)
+    assert [record.delivery_count for record in records] == [1] * 6
+    kinds = [AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT]
+    for record, kind in zip(records, kinds * 2, strict=True):
+        consumer.acknowledge(record, kind)
+    again = polled(consumer, 2)
+    assert numbers(again) == [1, 4]
+    assert [record.delivery_count for record in again] == [2, 2]
+    for record in again:
+        consumer.acknowledge_offset(record.topic, record.partition, record.offset)
+    assert consumer.commit() == {_tp(again[0]): None}
+    assert polled(consumer, 1, 1_500) == []
+
+
+def test_explicitly_a_poll_wants_all_of_the_last_one_acknowledged(topic, share):
+    topic(3)
+    consumer = share(share_acknowledgement_mode="explicit")
+    records = polled(consumer, 3)
+    consumer.acknowledge(records[0])
+    with pytest.raises(errors.IllegalStateError, match="2 records of the last poll"):
+        consumer.poll()
+    for record in records:
+        consumer.acknowledge(record)
+    consumer.poll()
+    with pytest.raises(errors.IllegalStateError, match="cannot be acknowledged"):
+        consumer.acknowledge(records[0])
+
+
+def test_a_renewed_record_is_given_again_and_its_lock_lasts(topic, share):
+    topic(1, record_lock_duration_ms=2_000)
+    consumer = share(share_acknowledgement_mode="explicit")
+    other = share(share_acknowledgement_mode="explicit")
+    (record,) = polled(consumer)
+    assert consumer.acquisition_lock_timeout_ms() == 2_000
+    for _ in range(4):
+        time.sleep(1)
+        consumer.acknowledge(record, AcknowledgeType.RENEW)
+        (record,) = polled(consumer)
+        assert record.delivery_count == 1
+    consumer.acknowledge(record)
+    assert consumer.commit() == {_tp(record): None}
+    assert polled(other, 1, 2_500) == []
+
+
+def test_a_lock_that_ran_out_gives_the_record_to_somebody_else(topic, share):
+    topic(1, record_lock_duration_ms=1_000)
+    heard = []
+    slow = share(share_acknowledgement_mode="explicit")
+    slow.set_acknowledgement_commit_callback(lambda offsets, error: heard.append((offsets, error)))
+    (record,) = polled(slow)
+    other = share(share_acknowledgement_mode="explicit")
+    (again,) = polled(other)
+    assert (again.offset, again.delivery_count) == (record.offset, 2)
+    slow.acknowledge(record)
+    (error,) = slow.commit().values()
+    assert isinstance(error, errors.InvalidRecordStateError)
+    assert heard == [({_tp(record): {0}}, error)]
+    other.acknowledge(again)
+    assert other.commit() == {_tp(record): None}
+
+
+def test_members_share_one_partition_and_each_record_comes_once(topic, share):
+    topic(3_000)
+    consumers = [share(max_poll_records=50) for _ in range(3)]
+    seen = [[] for _ in consumers]
+    until = time.monotonic() + 20
+    while sum(map(len, seen)) < 3_000 and time.monotonic() < until:
+        for consumer, mine in zip(consumers, seen, strict=True):
+            for records in consumer.poll(50, max_records=50).values():
+                mine += numbers(records)
+    for consumer in consumers:
+        consumer.commit()
+    assert sorted(number for mine in seen for number in mine) == list(range(3_000))
