@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kcore.clients.async_admin import AsyncAdmin as AsyncAdmin
     from kcore.clients.async_consumer import AsyncConsumer as AsyncConsumer
     from kcore.clients.async_producer import AsyncProducer as AsyncProducer
+    from kcore.clients.async_share_consumer import AsyncShareConsumer as AsyncShareConsumer
     from kcore.clients.consumer import Consumer as Consumer
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
@@ -48,6 +49,7 @@ _HOMES = {
     "AsyncAdmin": "kcore.clients.async_admin",
     "AsyncConsumer": "kcore.clients.async_consumer",
     "AsyncProducer": "kcore.clients.async_producer",
+    "AsyncShareConsumer": "kcore.clients.async_share_consumer",
     "Consumer": "kcore.clients.consumer",
     "ConsumerConfig": "kcore.consumer.config",
     "ConsumerCore": "kcore.consumer.core",
@@ -78,6 +80,7 @@ __all__ = [
     "AsyncAdmin",
     "AsyncConsumer",
     "AsyncProducer",
+    "AsyncShareConsumer",
     "Consumer",
     "ConsumerConfig",
     "ConsumerCore",

@@ -246,6 +246,9 @@ class KafkaCluster:
             # How quick a group may be made; what groups are by default stays Kafka's own.
             "group.consumer.min.session.timeout.ms": "1000",
             "group.consumer.min.heartbeat.interval.ms": "100",
+            "group.share.min.session.timeout.ms": "1000",
+            "group.share.min.heartbeat.interval.ms": "100",
+            "group.share.min.record.lock.duration.ms": "1000",
         }
         return settings | self._settings
 

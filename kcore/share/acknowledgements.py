@@ -60,6 +60,12 @@ class Sheet:
             ]
         return tuple(found)
 
+    def lock_until(self, expires_at: int) -> None:
+        """Locks were renewed, and last until then."""
+        for parcel, stretches in self.parts:
+            if any(RENEW in marks for _, marks in stretches):
+                parcel.expires_at = expires_at
+
     def end(self, error: KafkaError | None) -> None:
         """It was answered, or given up: locks are renewed, or lost."""
         for parcel, stretches in self.parts:

@@ -194,6 +194,7 @@ class Answers:
                 why = f"ShareAcknowledge answered without {tp.topic}-{tp.partition}"
                 self._end_sheet(sheet, Unexpected(why, node=node.node_id))
             elif not data.error_code:
+                sheet.lock_until(now_ms + (self.lock_timeout_ms or _LOCK_MS))
                 self._end_sheet(sheet, None)
             elif data.error_code in _MOVED or not for_code(data.error_code).retriable or final:
                 self._learn_leader(tp, data, body)

@@ -81,6 +81,41 @@ def quick(names):
 
 
 @pytest.fixture
+def set_share_group(names):
+    """Set configurations of this test's share group."""
+
+    def make(cluster, **configs):
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        entries = [
+            ConfigEntry(
+                "share." + name.replace("_", "."),
+                str(value),
+                incremental_operation=AlterConfigOpType.SET,
+            )
+            for name, value in configs.items()
+        ]
+        group = ConfigResource(ResourceType.GROUP, names.group, incremental_configs=entries)
+        for altered in admin.incremental_alter_configs([group]).values():
+            altered.result(20)
+
+    return make
+
+
+@pytest.fixture
+def share_topic(names, set_share_group):
+    """Make this test's topic on a cluster, with values of their numbers, which its share group reads
+    from the beginning.
+    """
+
+    def make(cluster, count, partitions=1, **configs):
+        cluster.create_topic(names.topic, partitions)
+        set_share_group(cluster, auto_offset_reset="earliest", **configs)
+        cluster.produce(names.topic, ((None, b"%d" % number) for number in range(count)))
+
+    return make
+
+
+@pytest.fixture
 def group_on(names, tmp_path):
     """Make a group of members on a cluster, for the topic and group of this test."""
     made = []

@@ -3,14 +3,6 @@
 import time
 
 import pytest
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
-
 import kcore
 from kcore import AcknowledgeType, errors
 
@@ -38,42 +30,9 @@ def share(kafka, names):
 
 
 @pytest.fixture
-def set_group(names):
-    """Set configurations of this test's group."""
-
-    def make(cluster, **configs):
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        entries = [
-            ConfigEntry(
-                "share." + name.replace("_", "."),
-                str(value),
-                incremental_operation=AlterConfigOpType.SET,
-            )
-            for name, value in configs.items()
-        ]
-        group = ConfigResource(ResourceType.GROUP, names.group, incremental_configs=entries)
-        for altered in admin.incremental_alter_configs([group]).values():
-            altered.result(20)
-
-    return make
-
-
-@pytest.fixture
-def topic(kafka, names, set_group):
-    """Make this test's topic, read from its beginning, with values of their numbers."""
-
-    def make(count, partitions=1, cluster=kafka, **configs):
-        cluster.create_topic(names.topic, partitions)
-        set_group(cluster, auto_offset_reset="earliest", **configs)
-        write(cluster, names.topic, range(count))
-
-    return make
-
-
-def write(cluster, topic, numbers, **options):
-    with kcore.Producer(bootstrap_servers=cluster.bootstrap, **options) as producer:
-        for number in numbers:
-            producer.send(topic, b"%d" % number)
+def topic(share_topic, kafka):
+    """Make this test's topic, on the Kafka of one node."""
+    return lambda count, partitions=1, **configs: share_topic(kafka, count, partitions, **configs)
 
 
 def polled(consumer, count=1, wait_ms=WAIT_MS):
