@@ -188,9 +188,7 @@ class AsyncShareConsumer(ShareVerbs):
 
         ConsumerStoppedError once `stop` was called. ConcurrentUseError: another task reads.
         """
-        limit = self._settings.max_poll_records
-        if max_records is not None:
-            limit = arguments.record_count(max_records)
+        limit = None if max_records is None else arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
         self._may_read()
         self._leave_loop()
@@ -203,7 +201,7 @@ class AsyncShareConsumer(ShareVerbs):
         while True:
             self._may_read()
             self._batch, self._records = [], iter(())
-            taken = await self._read(float("inf"), self._settings.max_poll_records)
+            taken = await self._read(float("inf"), None)
             self._batch = [record for records in taken.values() for record in records]
             self._records = iter(self._batch)
             for record in self._records:
@@ -220,7 +218,7 @@ class AsyncShareConsumer(ShareVerbs):
         except ConsumerStoppedError:
             raise StopAsyncIteration from None
 
-    async def _read(self, wait_ms: float, limit: int) -> Records:
+    async def _read(self, wait_ms: float, limit: int | None) -> Records:
         driver, core = self._driver, self._engine.core
         self._reading = True
         try:
@@ -245,7 +243,7 @@ class AsyncShareConsumer(ShareVerbs):
             self._reading = False
             core.rest()
 
-    def _look(self, limit: int, now_ms: int) -> Records:
+    def _look(self, limit: int | None, now_ms: int) -> Records:
         """One look, with all that a poll does for the group."""
         engine = self._engine
         with engine.guard:

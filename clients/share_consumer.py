@@ -192,15 +192,14 @@ class ShareConsumer(ShareVerbs):
 
         With implicit acknowledgement it accepts all that the poll before returned; with explicit
         that has to be acknowledged, or this is an IllegalStateError. At most `max_records`
-        (default: max_poll_records) are returned, and no more once they make 1 MiB; what was
-        acquired beyond that comes with the next polls.
+        are returned (default: max_poll_records, and what completes the last batch that was acquired
+        as a whole: see share_acquire_mode), and no more once they make 1 MiB; what was acquired
+        beyond that comes with the next polls.
 
         IllegalStateError: nothing is subscribed. WakeupError. Whatever is wrong with records or the
         group: CorruptRecordError, DeserializationError, GroupAuthorizationFailedError, ...
         """
-        limit = self._settings.max_poll_records
-        if max_records is not None:
-            limit = arguments.record_count(max_records)
+        limit = None if max_records is None else arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
         return self._hand_over(lambda: self._poll_until(wait_ms, limit))
 
@@ -230,7 +229,7 @@ class ShareConsumer(ShareVerbs):
             core.take_back(self._engine.pump.now_ms())
         self._arrived = core.taken
 
-    def _poll_until(self, wait_ms: float, limit: int) -> Records:
+    def _poll_until(self, wait_ms: float, limit: int | None) -> Records:
         engine = self._engine
         core, pump = engine.core, engine.pump
         self._leave_loop()
@@ -271,7 +270,7 @@ class ShareConsumer(ShareVerbs):
             engine.run_callbacks()
         return not engine.guard.closed
 
-    def _take(self, limit: int, now: int) -> Records:
+    def _take(self, limit: int | None, now: int) -> Records:
         engine = self._engine
         if now - engine.stepped_at >= _READ_EVERY_MS:
             engine.step(0)
@@ -299,7 +298,7 @@ class ShareConsumer(ShareVerbs):
     def _next_batch(self) -> None:
         """The last record is done with: poll for more."""
         settings = self._settings
-        taken = self._poll_until(settings.consumer_timeout_ms, settings.max_poll_records)
+        taken = self._poll_until(settings.consumer_timeout_ms, None)
         batch = [record for records in taken.values() for record in records]
         self._batch, self._records = batch, iter(batch)
 

@@ -17,6 +17,7 @@ cdef class Acquired:
 
     gaps: of what was passed over the offsets that have no record, as (first, last): compaction took
     them, or they are markers of transactions. through: nothing is left of the ranges.
+    begun: how many offsets are left of the range that was given in part.
     """
 
     def __cinit__(self, ranges) -> None:
@@ -27,6 +28,12 @@ cdef class Acquired:
     @property
     def through(self) -> bool:
         return self.at == len(self.ranges)
+
+    @property
+    def begun(self) -> int:
+        if self.at == len(self.ranges) or self.first == self.ranges[self.at][0]:
+            return 0
+        return self.last - self.first + 1
 
     def __repr__(self) -> str:
         return f"<Acquired {self.ranges!r}, gaps {self.gaps!r}>"

@@ -60,8 +60,8 @@ class ShareConsumerConfig(ClientConfig):
     share_acknowledgement_mode: "implicit": the next poll or commit accepts what the last poll gave;
         "explicit": the application acknowledges each record.
     share_acquire_mode: "batch_optimized": whole batches are acquired, also if that makes more than
-        max_poll_records (what a poll does not return, later ones do); "record_limit": no more than
-        that (Kafka 4.2).
+        max_poll_records, and handed over so, as Java does; "record_limit": no more than that
+        (Kafka 4.2).
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own, and how
         long an acknowledgement is tried again.

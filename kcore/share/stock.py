@@ -87,8 +87,13 @@ class Stock:
         """A call begins in which records are taken: see `take_back`."""
         self._last.clear()
 
-    def take(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def take(
+        self, max_records: int, *, whole: bool = False
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Hand over up to so many records, or TAKE_BYTES, a parcel after the other.
+
+        whole: the last of them up to the end of what was acquired in one (a batch, mostly), so that
+        what is told of it goes to brokers in one, too.
 
         Raises what is wrong with records; with others in hand that waits for the next call.
         """
@@ -112,6 +117,8 @@ class Stock:
                 self.taken += len(records)
                 left -= len(records)
                 bytes_left -= size
+                if whole and left <= 0:
+                    left = parcel.begun
                 out.setdefault(parcel.place.tp, []).extend(records)
             elif parcel.waiting:
                 continue
