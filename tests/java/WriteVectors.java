@@ -21,6 +21,7 @@ public class WriteVectors {
         "org.apache.kafka.common.message.%s",
         "org.apache.kafka.coordinator.group.generated.%s",
         "org.apache.kafka.coordinator.transaction.generated.%s",
+        "org.apache.kafka.coordinator.share.generated.%s",
     };
 
     public static void main(String[] args) throws Exception {

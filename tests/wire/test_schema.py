@@ -21,7 +21,7 @@ COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 def definitions():
     """Kafka's definitions by message name."""
     found = {}
-    for part in ("clients", "group-coordinator", "transaction-coordinator"):
+    for part in ("clients", "group-coordinator", "transaction-coordinator", "share-coordinator"):
         (jar,) = find_installation().jars.glob(f"kafka-{part}-[0-9]*.jar")
         with zipfile.ZipFile(jar) as archive:
             for name in archive.namelist():
