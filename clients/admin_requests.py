@@ -38,8 +38,8 @@ from kcore.admin import (
 )
 from kcore.admin.core import Procedure
 from kcore.clients import arguments
+from kcore.durations import parse_ms
 from kcore.errors import IllegalArgumentError, KafkaError
-from kcore.fetch.durations import parse_ms
 from kcore.limits import MAX_INT32, MAX_INT64
 from kcore.structs import OffsetAndTimestamp, TopicPartition
 from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse

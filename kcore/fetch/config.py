@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar, Final
 
-from kcore.fetch.durations import parse_ms
+from kcore.durations import parse_ms
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 from kcore.values import Value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcore.fetch.durations import parse_ms
+from kcore.durations import parse_ms
 
 S, M, H, D = 1_000, 60_000, 3_600_000, 86_400_000
 
