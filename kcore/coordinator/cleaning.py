@@ -17,6 +17,9 @@ from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.coordinator.journal import Item, group_entry, offset_entry
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.purgatory import Delayed, Key
+from kcore.coordinator.share import records as share_records
+from kcore.coordinator.share.group import ShareGroup
+from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupState
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
@@ -213,11 +216,13 @@ class Cleaning:
 def _group_tombstones(group: AnyGroup) -> list[Item]:
     if isinstance(group, ConsumerGroup):
         return group_tombstones(group)
+    if isinstance(group, ShareGroup):
+        return share_records.group_tombstones(group)
     return [group_entry(group.group_id, None)]
 
 
 def _is_empty(group: AnyGroup) -> bool:
-    if isinstance(group, ConsumerGroup):
+    if not isinstance(group, Group):
         return not group.members
     return group.state is GroupState.EMPTY
 
@@ -225,6 +230,8 @@ def _is_empty(group: AnyGroup) -> bool:
 def _offset_delete_error(group: AnyGroup) -> ErrorCode:
     if isinstance(group, ConsumerGroup):
         return ErrorCode.NONE
+    if isinstance(group, ShareGroup):
+        return FOREIGN[ApiKey.OFFSET_DELETE]
     error = group.refusal(ApiKey.OFFSET_DELETE)
     members = group.state is not GroupState.EMPTY
     if not error and members and group.protocol_type != CONSUMER_PROTOCOL:

@@ -12,6 +12,7 @@ from kcore.coordinator.desk import Ticket
 from kcore.coordinator.journal import Entry, offset_entry
 from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
+from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupState
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
@@ -130,11 +131,23 @@ class Commits:
         version: int | None = None,
     ) -> ErrorCode:
         """O2-O7; without a version it is a transaction's."""
+        if group_id in self._context.shares:
+            return FOREIGN[ApiKey.OFFSET_COMMIT]
         consumers = self._context.consumers.get(group_id)
         if consumers is not None:
             ids = {one.topic: self._context.topics.id_of(one.topic) or b"" for one in wanted}
             partitions = [(ids[one.topic], one.asked.partition_index) for one in wanted]
             return check_commit(consumers, member_id, instance_id, generation, version, partitions)
+        return self._check_classic(group_id, generation, member_id, instance_id, version)
+
+    def _check_classic(
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        instance_id: str | None,
+        version: int | None,
+    ) -> ErrorCode:
         group = self._context.groups.get(group_id)
         if group is None:
             if generation < 0:

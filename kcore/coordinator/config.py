@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcore.coordinator.consumer.assignors import ASSIGNORS
+from kcore.coordinator.share.options import BOUNDED, ShareOptions
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 
@@ -35,7 +36,7 @@ class CoordinatorConfig:
     """Options of one coordinator; times in ms unless named otherwise.
 
     group_consumer_*: of consumer groups (KIP-848). The first of the assignors is for groups whose
-    members name none.
+    members name none. group_share_*: of share groups (KIP-932).
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -53,6 +54,22 @@ class CoordinatorConfig:
     group_consumer_assignment_interval_ms: int = 1_000
     group_consumer_regex_refresh_interval_ms: int = 600_000
     group_consumer_migration_policy: str = "bidirectional"
+    group_share_session_timeout_ms: int = 45_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_max_size: int = 200
+    group_share_record_lock_duration_ms: int = 30_000
+    group_share_delivery_count_limit: int = 5
+    group_share_partition_max_record_locks: int = 2_000
+    group_share_min_session_timeout_ms: int = 45_000
+    group_share_max_session_timeout_ms: int = 60_000
+    group_share_min_heartbeat_interval_ms: int = 5_000
+    group_share_max_heartbeat_interval_ms: int = 15_000
+    group_share_min_record_lock_duration_ms: int = 15_000
+    group_share_max_record_lock_duration_ms: int = 60_000
+    group_share_min_delivery_count_limit: int = 2
+    group_share_max_delivery_count_limit: int = 10
+    group_share_min_partition_max_record_locks: int = 100
+    group_share_max_partition_max_record_locks: int = 4_000
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
@@ -70,7 +87,13 @@ class CoordinatorConfig:
             "group_consumer_max_size": 1,
             "group_consumer_assignment_interval_ms": 0,
             "group_consumer_regex_refresh_interval_ms": 10_000,
+            "group_share_session_timeout_ms": self.group_share_heartbeat_interval_ms + 1,
+            "group_share_max_size": 1,
         }
+        for name, (bound, _) in self.share_bounds.items():
+            lowest[f"group_share_min_{name}"] = 1
+            lowest[f"group_share_{name}"] = max(bound, lowest.get(f"group_share_{name}", 1))
+            lowest[f"group_share_max_{name}"] = getattr(self, f"group_share_{name}")
         for name, bound in lowest.items():
             value = getattr(self, name)
             if not bound <= value <= MAX_INT32:
@@ -92,6 +115,28 @@ class CoordinatorConfig:
                 f"group_consumer_migration_policy={self.group_consumer_migration_policy!r} is none"
                 f" of {', '.join(MIGRATION_POLICIES)}"
             )
+
+    @property
+    def share_bounds(self) -> dict[str, tuple[int, int]]:
+        """Field of ShareOptions -> what it may be set to for a group."""
+        return {
+            name: (
+                getattr(self, f"group_share_min_{name}"),
+                getattr(self, f"group_share_max_{name}"),
+            )
+            for name in BOUNDED
+        }
+
+    @property
+    def share_options(self) -> ShareOptions:
+        """What share groups have of which nothing is set."""
+        return ShareOptions(
+            session_timeout_ms=self.group_share_session_timeout_ms,
+            heartbeat_interval_ms=self.group_share_heartbeat_interval_ms,
+            record_lock_duration_ms=self.group_share_record_lock_duration_ms,
+            delivery_count_limit=self.group_share_delivery_count_limit,
+            partition_max_record_locks=self.group_share_partition_max_record_locks,
+        )
 
     @property
     def offsets_retention_ms(self) -> int:

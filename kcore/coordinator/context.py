@@ -11,6 +11,8 @@ from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
 from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
+from kcore.coordinator.share.group import ShareGroup
+from kcore.coordinator.share.options import ShareOptions
 from kcore.coordinator.states import GroupInput
 from kcore.limits import MAX_NAME_CHARS
 from kcore.structs import Rng
@@ -23,7 +25,10 @@ Held = Callable[["AnyGroup | None", ErrorCode, int], None]
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
-AnyGroup = Group | ConsumerGroup
+AnyGroup = Group | ConsumerGroup | ShareGroup
+
+# What is set for a share group, by its id.
+ShareOptionsOf = Callable[[str], ShareOptions]
 
 
 class Topics(Protocol):
@@ -59,6 +64,8 @@ class Context:
         "groups",
         "purgatory",
         "rng",
+        "share_options",
+        "shares",
         "topics",
         "wall_offset_ms",
     )
@@ -70,15 +77,18 @@ class Context:
         topics: Topics,
         purgatory: Purgatory,
         wall_offset_ms: int,
+        share_options: ShareOptionsOf,
     ) -> None:
         self.config = config
         self.rng = rng
         self.topics = topics
         self.purgatory = purgatory
         self.wall_offset_ms = wall_offset_ms
-        # Classic groups and those of KIP-848; an id is in one of them at most.
+        self.share_options = share_options
+        # Classic groups, those of KIP-848 and share groups; an id is in one of them at most.
         self.groups: dict[str, Group] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
+        self.shares: dict[str, ShareGroup] = {}
         self.appends: Appends
 
     def wall_ms(self, now_ms: int) -> int:
@@ -87,7 +97,9 @@ class Context:
 
     def kept(self, group_id: str) -> AnyGroup | None:
         """The group of this id, of whatever kind."""
-        return self.groups.get(group_id) or self.consumers.get(group_id)
+        return (
+            self.groups.get(group_id) or self.consumers.get(group_id) or self.shares.get(group_id)
+        )
 
     def move(self, group: Group, what: GroupInput, now_ms: int) -> None:
         """Change a group's state."""

@@ -15,7 +15,8 @@ entry comes after the entry's append is through; JoinGroup and SyncGroup may be 
 Every request is answered exactly once, or its connection is gone.
 
 Source of the rules: Kafka 4.3 (GroupCoordinatorService, GroupMetadataManager,
-OffsetMetadataManager); classic groups, and in `consumer/` those of KIP-848.
+OffsetMetadataManager); classic groups, in `consumer/` those of KIP-848, in `share/` those of
+KIP-932.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kcore.coordinator.config import CoordinatorConfig
 from kcore.coordinator.consumer import describing as consumer_describing
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.requests import check
-from kcore.coordinator.context import AnyGroup, Context, Topics
+from kcore.coordinator.context import AnyGroup, Context, ShareOptionsOf, Topics
 from kcore.coordinator.describing import describe, listed
 from kcore.coordinator.desk import Caller, Ticket
 from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, response_of
@@ -36,6 +37,9 @@ from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Marker
 from kcore.coordinator.refusals import refuse
 from kcore.coordinator.shard import Shard
+from kcore.coordinator.share import describing as share_describing
+from kcore.coordinator.share.group import ShareGroup
+from kcore.coordinator.share.heartbeats import check as check_share
 from kcore.errors import UsageError
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -56,6 +60,9 @@ from kcore.wire.messages import (
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatRequest,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
@@ -70,6 +77,7 @@ _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
     OffsetCommitRequest: lambda shard, *rest: shard.commits.commit(*rest),
     TxnOffsetCommitRequest: lambda shard, *rest: shard.commits.commit_in_transaction(*rest),
     ConsumerGroupHeartbeatRequest: lambda shard, *rest: shard.heartbeats.handle(*rest),
+    ShareGroupHeartbeatRequest: lambda shard, *rest: shard.share_heartbeats.handle(*rest),
     OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
 }
 
@@ -83,7 +91,8 @@ _NAMELESS: Final = (OffsetCommitRequest,)
 class GroupCoordinator(Front[Shard]):
     """The coordinator of the groups whose partitions of `__consumer_offsets` this node leads.
 
-    rng: member ids are drawn from it. wall_offset_ms: may be set again. The rest: see `Front`.
+    rng: member ids are drawn from it. wall_offset_ms: may be set again. share_options: what is set
+    for a share group; without it all have what `config` says. The rest: see `Front`.
     """
 
     def __init__(
@@ -94,15 +103,18 @@ class GroupCoordinator(Front[Shard]):
         *,
         wall_offset_ms: int = 0,
         immediate: bool = False,
+        share_options: ShareOptionsOf | None = None,
     ) -> None:
         super().__init__(topics, wall_offset_ms=wall_offset_ms, immediate=immediate)
         self._config = config
         self._rng = rng
+        self._share_options = share_options or (lambda _group_id: config.share_options)
         self._running = True
         self._fan_outs: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
             OffsetFetchRequest: self._fetch,
             DescribeGroupsRequest: self._describe,
             ConsumerGroupDescribeRequest: self._describe_consumers,
+            ShareGroupDescribeRequest: self._describe_shares,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
         }
@@ -130,7 +142,12 @@ class GroupCoordinator(Front[Shard]):
     def handle_elected(self, partition: int) -> None:
         """The partition is led here from now on; its entries are to come."""
         context = Context(
-            self._config, self._rng, self._topics, self._purgatory, self._wall_offset_ms
+            self._config,
+            self._rng,
+            self._topics,
+            self._purgatory,
+            self._wall_offset_ms,
+            self._share_options,
         )
         shard = Shard(context, partition, self._appends, self._numbers, immediate=self._immediate)
         self._elect(partition, shard)
@@ -184,6 +201,11 @@ class GroupCoordinator(Front[Shard]):
         shard = self._shards.get(self.partition_for(group_id))
         return None if shard is None else shard.context.consumers.get(group_id)
 
+    def share_group(self, group_id: str) -> ShareGroup | None:
+        """A share group that is kept here, to look at; None if there is none."""
+        shard = self._shards.get(self.partition_for(group_id))
+        return None if shard is None else shard.context.shares.get(group_id)
+
     # Requests ------------------------------------------------------------------------------------
 
     def _serve_group(self, serve: _Serve, ticket: Ticket, request: Any, now_ms: int) -> None:
@@ -192,6 +214,11 @@ class GroupCoordinator(Front[Shard]):
             wrong = check(request, ticket.version, self._config.group_consumer_assignors)
             if wrong is not None:
                 ticket.answer(wrong.response())
+                return
+        if isinstance(request, ShareGroupHeartbeatRequest) and self._running:
+            unshared = check_share(request)
+            if unshared is not None:
+                ticket.answer(unshared.response())
                 return
         if isinstance(request, JoinGroupRequest):
             error = self._join_error(request) or error
@@ -278,6 +305,21 @@ class GroupCoordinator(Front[Shard]):
             response.groups.append(one)
         ticket.answer(response)
 
+    def _describe_shares(
+        self, ticket: Ticket, request: ShareGroupDescribeRequest, _now_ms: int
+    ) -> None:
+        response = ShareGroupDescribeResponse()
+        for group_id in request.group_ids:
+            shard, error = self._shard_of(group_id)
+            if error or shard is None:
+                one = ShareGroupDescribeResponse.DescribedGroup(group_id=group_id, error_code=error)
+            else:
+                one = share_describing.describe(
+                    group_id, shard.context.kept(group_id), self._topics
+                )
+            response.groups.append(one)
+        ticket.answer(response)
+
     def _list(self, ticket: Ticket, request: ListGroupsRequest, _now_ms: int) -> None:
         shards, error = self._all_shards()
         if not self._running:
@@ -289,6 +331,7 @@ class GroupCoordinator(Front[Shard]):
         for shard in shards:
             groups += shard.groups.values()
             groups += shard.context.consumers.values()
+            groups += shard.context.shares.values()
         found = listed(groups, request.states_filter, request.types_filter)
         ticket.answer(ListGroupsResponse(groups=found))
 

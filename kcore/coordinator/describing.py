@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.context import AnyGroup
 from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
+from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.states import GroupState
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
@@ -14,6 +15,7 @@ from kcore.wire.messages import DescribeGroupsResponse, ListGroupsResponse
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
+SHARE = "share"
 
 # From this version on a group that does not exist is said to be so (KIP-1043).
 _GROUP_NOT_FOUND_VERSION = 6
@@ -67,6 +69,8 @@ def listed(
 def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
     if isinstance(group, ConsumerGroup):
         protocol_type, group_type = CONSUMER_PROTOCOL, CONSUMER
+    elif isinstance(group, ShareGroup):
+        protocol_type, group_type = SHARE, SHARE
     else:
         protocol_type, group_type = group.protocol_type or "", CLASSIC
     return ListGroupsResponse.ListedGroup(

@@ -11,6 +11,7 @@ from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group, Member, Protocols, protocols_of
 from kcore.coordinator.purgatory import heartbeat_key
 from kcore.coordinator.rebalance import Rebalance
+from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupInput, GroupState
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -39,6 +40,8 @@ class Joining:
         group = self._context.groups.get(request.group_id)
         if group is not None:
             self._admit(ticket, group, request, now_ms)
+        elif request.group_id in self._context.shares:
+            refuse_join(ticket, FOREIGN[ApiKey.JOIN_GROUP], request.member_id)
         elif request.group_id in self._context.consumers:
 
             def again(now_ms: int) -> None:

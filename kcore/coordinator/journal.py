@@ -7,9 +7,9 @@ and when a log is loaded. What no entry says (who has joined again, ids handed o
 with the coordinator, as in Kafka: members notice, and join again.
 
 Layout (Kafka: CoordinatorRecordSerde): a key is an int16 record type (0 and 1: a committed offset,
-2: a classic group, 3 to 8 and 16: parts of a consumer group), then the key message; a value is an
-int16 version, then the value message; no value deletes. A record of a transaction carries its
-producer; a control record ends the transaction.
+2: a classic group, 3 to 8 and 16: parts of a consumer group, 10 to 15: of a share group), then the
+key message; a value is an int16 version, then the value message; no value deletes. A record of a
+transaction carries its producer; a control record ends the transaction.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ _KINDS: Final[dict[int, tuple[type[Message], type[Message] | None]]] = {
     6: (m.ConsumerGroupTargetAssignmentMetadataKey, m.ConsumerGroupTargetAssignmentMetadataValue),
     7: (m.ConsumerGroupTargetAssignmentMemberKey, m.ConsumerGroupTargetAssignmentMemberValue),
     8: (m.ConsumerGroupCurrentMemberAssignmentKey, m.ConsumerGroupCurrentMemberAssignmentValue),
+    10: (m.ShareGroupMemberMetadataKey, m.ShareGroupMemberMetadataValue),
+    11: (m.ShareGroupMetadataKey, m.ShareGroupMetadataValue),
+    12: (m.ShareGroupTargetAssignmentMetadataKey, m.ShareGroupTargetAssignmentMetadataValue),
+    13: (m.ShareGroupTargetAssignmentMemberKey, m.ShareGroupTargetAssignmentMemberValue),
+    14: (m.ShareGroupCurrentMemberAssignmentKey, m.ShareGroupCurrentMemberAssignmentValue),
+    15: (m.ShareGroupStatePartitionMetadataKey, m.ShareGroupStatePartitionMetadataValue),
     16: (m.ConsumerGroupRegularExpressionKey, m.ConsumerGroupRegularExpressionValue),
 }
 

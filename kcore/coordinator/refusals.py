@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from kcore.coordinator.answers import refuse_join, refuse_sync
 from kcore.coordinator.commits import commit_response, txn_commit_response
 from kcore.coordinator.context import Topics
@@ -17,10 +20,21 @@ from kcore.wire.messages import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     OffsetCommitRequest,
+    OffsetDeleteRequest,
     OffsetDeleteResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
+
+# Answers that have one place for an error.
+_PLAIN: Final[dict[type[Message], Callable[..., Message]]] = {
+    ConsumerGroupHeartbeatRequest: ConsumerGroupHeartbeatResponse,
+    ShareGroupHeartbeatRequest: ShareGroupHeartbeatResponse,
+    LeaveGroupRequest: LeaveGroupResponse,
+    OffsetDeleteRequest: OffsetDeleteResponse,
+}
 
 
 def refuse(ticket: Ticket, request: Message, error: ErrorCode, topics: Topics) -> None:
@@ -35,10 +49,8 @@ def refuse(ticket: Ticket, request: Message, error: ErrorCode, topics: Topics) -
     elif isinstance(request, HeartbeatRequest):
         # A coordinator that is loading knows nobody, and the session will be begun anew.
         ticket.answer(HeartbeatResponse(error_code=ErrorCode.NONE if loading else error))
-    elif isinstance(request, ConsumerGroupHeartbeatRequest):
-        ticket.answer(ConsumerGroupHeartbeatResponse(error_code=error))
-    elif isinstance(request, LeaveGroupRequest):
-        ticket.answer(LeaveGroupResponse(error_code=error))
+    elif type(request) in _PLAIN:
+        ticket.answer(_PLAIN[type(request)](error_code=error))
     elif isinstance(request, OffsetCommitRequest):
         commit, wanted = commit_response(topics, request, ticket.version)
         for one in wanted:
@@ -49,5 +61,3 @@ def refuse(ticket: Ticket, request: Message, error: ErrorCode, topics: Topics) -
         for one in wanted:
             one.result.error_code = error
         ticket.answer(txn_commit)
-    else:
-        ticket.answer(OffsetDeleteResponse(error_code=error))

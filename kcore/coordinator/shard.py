@@ -21,6 +21,8 @@ from kcore.coordinator.journal import NO_PRODUCER, Append, Item, Marker, read_en
 from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
+from kcore.coordinator.share import records as share_records
+from kcore.coordinator.share.heartbeats import ShareHeartbeats
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
@@ -54,6 +56,7 @@ class Shard(BaseShard):
         self.joining = Joining(context, self.rebalance, consumers)
         self.membership = Membership(context, self.rebalance, consumers)
         self.heartbeats = Heartbeats(context, self.fencing)
+        self.share_heartbeats = ShareHeartbeats(context)
         self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)
         self.cleaning = Cleaning(context, self.offsets)
@@ -76,6 +79,8 @@ class Shard(BaseShard):
                 self.rebalance.prepare(group, now_ms)
         for consumers in self.context.consumers.values():
             self.fencing.load(consumers, now_ms)
+        for shares in self.context.shares.values():
+            self.share_heartbeats.load(shares, now_ms)
 
     def resign(self, error: ErrorCode, now_ms: int) -> None:
         """U3: another node has the partition now. Whoever waits is to look for it."""
@@ -87,6 +92,9 @@ class Shard(BaseShard):
         consumers, self.context.consumers = self.context.consumers, {}
         for group_id, one in consumers.items():
             self.fencing.forget(group_id, list(one.members))
+        shares, self.context.shares = self.context.shares, {}
+        for share in shares.values():
+            self.share_heartbeats.forget(share)
 
     # Replay --------------------------------------------------------------------------------------
 
@@ -111,6 +119,8 @@ class Shard(BaseShard):
         elif isinstance(key, GroupMetadataKey):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._replay_group(key.group, value, now_ms)
+        elif isinstance(key, share_records.KEYS):
+            share_records.replay(self.context.shares, key, value)
         else:
             made = records.replay(self.context.consumers, key, value)
             if made is not None:

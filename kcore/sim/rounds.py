@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator import GroupState
 from kcore.coordinator.config import MIN_JOIN_RETRY_MS
+from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.group import Group
 from kcore.sim.violations import Rule, ViolationError
 
 if TYPE_CHECKING:
-    from kcore.coordinator.consumer.group import ConsumerGroup
     from kcore.coordinator.consumer.member import ConsumerMember
     from kcore.coordinator.context import AnyGroup
     from kcore.sim.plan import Plan
@@ -68,10 +68,10 @@ class Rounds:
             self._look_at_classic(at, group, now_ms, still=still)
             return
         self._seen.pop(at, None)
-        if group is None:
-            self._unrevoked.pop(at, None)
-        else:
+        if isinstance(group, ConsumerGroup):
             self._look_at_members(at, group, now_ms, still=still)
+        else:
+            self._unrevoked.pop(at, None)
 
     # Classic groups ------------------------------------------------------------------------------
 

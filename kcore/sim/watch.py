@@ -153,7 +153,7 @@ def judge_groups(world: World) -> None:
                 raise ViolationError(Rule.COHERENT, f"{peer.name} is down and has {group_id}")
             if isinstance(group, ConsumerGroup):
                 _judge_consumer_group(group)
-            elif group is not None:
+            elif isinstance(group, Group):
                 _judge_group(group)
                 waiting += sum(
                     (member.join is not None) + (member.sync is not None)

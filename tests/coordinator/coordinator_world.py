@@ -15,6 +15,8 @@ from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import read_entry
 from kcore.coordinator.purgatory import heartbeat_key, join_key, sync_key
+from kcore.coordinator.share.group import ShareGroup
+from kcore.coordinator.share.heartbeats import SESSION as SHARE
 from kcore.coordinator.states import GroupState
 from kcore.wire import messages as m
 from kcore.wire.codec import encode
@@ -379,6 +381,7 @@ class World:
                 assert group.members
         for one in self.consumer_groups():
             self._check_consumers(one)
+        self._check_shares()
         self._check_timers()
 
     def _check_consumers(self, group: ConsumerGroup) -> None:
@@ -416,6 +419,23 @@ class World:
         armed = {key for key in self.coordinator._purgatory if key[0].startswith("consumer-")}
         assert expected <= armed <= expected | allowed
 
+    def _check_shares(self) -> None:
+        groups = self.share_groups()
+        for one in groups:
+            assert self.coordinator.group(one.group_id) is None
+            assert self.coordinator.consumer_group(one.group_id) is None
+            assert one.target_epoch <= one.epoch
+            assert set(one.target) <= set(one.members)
+            assert self.waiting or not one.held
+        if not self.waiting:
+            expected = {(SHARE, one.group_id, name) for one in groups for name in one.members}
+            armed = {key for key in self.coordinator._purgatory if key[0].startswith("share-")}
+            assert armed == expected
+
+    def share_groups(self) -> list[ShareGroup]:
+        shards = self.coordinator._shards.values()
+        return [group for shard in shards for group in shard.context.shares.values()]
+
     def consumer_groups(self) -> list[ConsumerGroup]:
         shards = self.coordinator._shards.values()
         return [group for shard in shards for group in shard.context.consumers.values()]
@@ -443,7 +463,7 @@ class World:
         armed = {
             key
             for key in self.coordinator._purgatory
-            if key[0] != "sweep" and not key[0].startswith("consumer-")
+            if key[0] != "sweep" and not key[0].startswith(("consumer-", "share-"))
         }
         assert armed <= expected, "a timer of nobody"
         assert expected - armed <= satisfied, "somebody without a timer"

@@ -1,0 +1,73 @@
+"""A share group: its members, its epochs, the target assignment. It answers nobody.
+
+Everything here is what the journal says: only replay changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kcore.coordinator.share.member import NOTHING, Partitions, ShareMember
+from kcore.coordinator.share.states import REFUSED, ShareGroupState
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """A topic of which the state of these partitions is kept for the group."""
+
+    name: str
+    partitions: frozenset[int]
+
+
+class ShareGroup:
+    """One share group."""
+
+    __slots__ = (
+        "epoch",
+        "group_id",
+        "held",
+        "initialized",
+        "members",
+        "metadata_hash",
+        "seen_version",
+        "target",
+        "target_epoch",
+        "target_wall_ms",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.metadata_hash = 0  # of the topics subscribed to, when the epoch was bumped last
+        self.target_epoch = 0
+        self.target_wall_ms = 0  # when the target was made; 0: not known
+        self.target: dict[str, Partitions] = {}
+        self.members: dict[str, ShareMember] = {}
+        self.initialized: dict[bytes, Initialized] = {}  # topic id ->
+        self.seen_version: int | None = None  # of the cluster's topics; None: not looked at yet
+        self.held = False  # something of it is being decided and written
+
+    @property
+    def state(self) -> ShareGroupState:
+        """See ShareGroupState."""
+        return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
+
+    def refusal(self, api: ApiKey) -> ErrorCode:
+        """What the state by itself answers to a request; NONE if it is served."""
+        return REFUSED[self.state].get(api, ErrorCode.NONE)
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member wants the topic."""
+        return any(topic in member.topics for member in self.members.values())
+
+    def target_of(self, member_id: str) -> Partitions:
+        """What a member is to get."""
+        return self.target.get(member_id, NOTHING)
+
+    def knows(self, partitions: Iterable[int], topic_id: bytes) -> bool:
+        """Whether the state of all of these partitions of a topic is kept."""
+        known = self.initialized.get(topic_id)
+        return known is not None and known.partitions.issuperset(partitions)
