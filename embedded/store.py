@@ -27,6 +27,7 @@ from crc32c import crc32c
 
 from kcore.broker import Cluster
 from kcore.broker.partitions import NOBODY, Partition
+from kcore.broker.share.keeping import STATE_PARTITIONS
 from kcore.broker.topics import Topic
 from kcore.embedded.disk import ALWAYS, NEVER, Disk, StorageError, unusable
 from kcore.embedded.journal_files import KeptJournal
@@ -39,6 +40,7 @@ _log = logging.getLogger(__name__)
 
 GROUPS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"
+SHARES: Final = "__share_group_state"
 FORMAT: Final = 1
 # Epochs of coordinators go on above those of the start before, which are not written down.
 _EPOCHS_A_START: Final = 1 << 16
@@ -63,6 +65,7 @@ class Store:
         self._topics: dict[str, dict[str, Any]] = {}  # by id: what the file says of them
         self._ids: dict[str, str] = {}  # by name
         self._settings: dict[str, dict[str, str]] = {}  # of nodes
+        self._groups: dict[str, dict[str, str]] = {}  # options of groups
         self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
@@ -100,6 +103,7 @@ class Store:
             self._take(record, about)
         self._starts += 1
         cluster.settings.nodes.update(self._settings)
+        cluster.settings.groups.update(self._groups)
         for topic_id, known in self._topics.items():
             self._restore(cluster, topic_id, known, now_ms)
         self._set_strays_aside()
@@ -107,6 +111,8 @@ class Store:
             cluster.journals[number] = self._journal(GROUPS, number)
         for number in range(transactions):
             cluster.transaction_journals[number] = self._journal(TRANSACTIONS, number)
+        for number in range(STATE_PARTITIONS):
+            cluster.share_journals[number] = self._journal(SHARES, number)
         cluster.begin_producer_ids_at(self._given)
         self._reserved = self._given
         for topic in cluster.topics.topics():
@@ -117,6 +123,7 @@ class Store:
             {"starts": self._starts},
             {"producer_ids": self._given},
             {"settings": self._settings},
+            {"groups": self._groups},
         ]
         lines += [{"topic": key} | known for key, known in self._topics.items()]
         self.disk.replace(self._path, b"".join(map(_line, lines)))
@@ -172,6 +179,10 @@ class Store:
         """Nodes have these options now."""
         self._write({"settings": settings})
 
+    def groups_changed(self, groups: dict[str, dict[str, str]]) -> None:
+        """Groups have these options now."""
+        self._write({"groups": groups})
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""
         self._given = max(self._given, producer_id + 1)
@@ -221,6 +232,8 @@ class Store:
             self._starts = record["starts"]
         elif "settings" in record:
             self._settings = record["settings"]
+        elif "groups" in record:
+            self._groups = record["groups"]
         elif "producer_ids" in record:
             self._given = record["producer_ids"]
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.group_settings import KINDS
 from kcore.broker.options import OPTIONS, SYNONYMS
 from kcore.broker.settings import EVERY_NODE, checked_topic
 from kcore.wire.codes import ErrorCode
@@ -15,6 +16,10 @@ from kcore.wire.codes import ErrorCode
 # Java: ConfigResource.Type.
 TOPIC: Final = 2
 BROKER: Final = 4
+GROUP: Final = 32
+
+# Settings of groups: more than there are groups in a cluster for tests, by far.
+GROUPS_MAX: Final = 10_000
 
 _TOPIC_KINDS: Final = {name: name for name in OPTIONS}
 
@@ -55,6 +60,8 @@ def _alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -
         _alter_topic(call, name, change, dry_run=dry_run)
     elif kind == BROKER:
         _alter_node(call, name, change, dry_run=dry_run)
+    elif kind == GROUP:
+        _alter_group(call, name, change, dry_run=dry_run)
     else:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
@@ -85,6 +92,25 @@ def _alter_node(call: Call, name: str, change: Change, *, dry_run: bool) -> None
         cluster.settings.nodes[name] = wanted
         cluster.topics.reconfigure()
         cluster.configured(cluster.topics.topics(), call.now_ms)
+
+
+def _alter_group(call: Call, name: str, change: Change, *, dry_run: bool) -> None:
+    cluster = call.node.cluster
+    groups = cluster.settings.groups
+    if not name:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    wanted = change(groups.get(name, {}), KINDS)
+    cluster.settings.check_group(wanted)
+    if len(groups) >= GROUPS_MAX and name not in groups:
+        raise RefusedError(ErrorCode.POLICY_VIOLATION, f"options of {GROUPS_MAX} groups are most")
+    if dry_run:
+        return
+    if wanted:
+        groups[name] = wanted
+    else:
+        groups.pop(name, None)
+    if cluster.replication.store is not None:
+        cluster.replication.store.groups_changed(groups)
 
 
 def check_node_id(call: Call, name: str) -> None:

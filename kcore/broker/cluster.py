@@ -18,8 +18,10 @@ from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
 from kcore.broker.settings import Settings
+from kcore.broker.share.keeping import ShareStates
 from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import partition_for
+from kcore.coordinator.share.options import ShareOptions
 from kcore.structs import Node as Address
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -61,6 +63,9 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}
         self.transaction_journals: dict[int, Journal] = {}
+        self.share_journals: dict[int, Journal] = {}
+        self.share_states = ShareStates(self.share_journal)
+        self.now_ms = 0  # of the input that is being handled
         self._producer_ids = count()
 
     @property
@@ -120,9 +125,11 @@ class Cluster:
     def delete(self, topic: Topic, now_ms: int) -> None:
         """Delete a topic: whoever waits for its records is told, offsets committed in it go."""
         self.topics.delete(topic)
+        self.share_states.forget_topic(topic.topic_id)
         for node in self.nodes.values():
             node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
             node.groups.delete_topic(topic.name, now_ms)
+            node.shares.forget(topic_id=topic.topic_id)
 
     def configured(self, topics: Iterable[Topic], now_ms: int) -> None:
         """Options of topics have changed: leaders may be found, more may be readable."""
@@ -279,6 +286,24 @@ class Cluster:
     def journal(self, offsets_partition: int) -> Journal:
         """The journal of a partition."""
         return self.journals.setdefault(offsets_partition, Journal())
+
+    # Share groups --------------------------------------------------------------------------------
+
+    def share_options(self, group_id: str) -> ShareOptions:
+        """What is set for a share group, over what the nodes say."""
+        return self.settings.share_options(group_id)
+
+    def share_journal(self, partition: int) -> Journal:
+        """The journal of a partition of `__share_group_state`."""
+        return self.share_journals.setdefault(partition, Journal())
+
+    def forget_share_group(self, group_id: str, topic_ids: Iterable[bytes] | None = None) -> None:
+        """A share group is gone, or what it has read of some topics."""
+        self.share_states.forget(group_id, topic_ids)
+        for node in self.nodes.values():
+            node.shares.forget(group_id=group_id)
+
+    # Transactions --------------------------------------------------------------------------------
 
     def transaction_coordinator_of(self, transactional_id: str) -> int:
         """The node that keeps a transactional id."""

@@ -32,6 +32,7 @@ class BrokerConfig:
 
     release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3). log_bytes_max:
     of all logs together; beyond it, producers are answered as if a disk were full.
+    share_sessions_max: of one node (Kafka: group.share.max.share.sessions).
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -48,6 +49,7 @@ class BrokerConfig:
     producer_id_expiration_ms: int = 86_400_000
     crowd: CrowdLimits = field(default_factory=CrowdLimits)
     sessions: SessionLimits = field(default_factory=SessionLimits)
+    share_sessions_max: int = 2_000
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(
         default_factory=lambda: CoordinatorConfig(
@@ -66,6 +68,7 @@ class BrokerConfig:
             "max_request_bytes": MAX_INT32,
             "fetch_max_bytes": MAX_INT32,
             "producer_id_expiration_ms": MAX_INT32,
+            "share_sessions_max": MAX_INT32,
         }
         for name, highest in bounds.items():
             value = getattr(self, name)

@@ -33,6 +33,7 @@ from kcore.broker.links import ClientLink, Turn
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.refusals import refusal
 from kcore.broker.sessions import Sessions
+from kcore.broker.share.shares import Shares
 from kcore.broker.transactions import Transactions
 from kcore.broker.upkeep import Upkeep
 from kcore.errors import KafkaError, ProtocolError, UsageError
@@ -54,6 +55,7 @@ class Node:
         self.versions = apis.offered(cluster.config.release)
         self.fetches = Fetches()
         self.sessions = Sessions(cluster.rng, cluster.config.sessions)
+        self.shares = Shares(self)
         self.groups = Groups(self, now_ms)
         self.transactions = Transactions(self, now_ms)
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
@@ -107,6 +109,7 @@ class Node:
 
     def handle_sent(self, link: int, now_ms: int) -> None:
         """Everything sent on the link so far is written: its next request may begin."""
+        self.cluster.now_ms = now_ms
         client = self._links.get(link)
         if client is not None and client.turn is Turn.SENDING:
             client.turn = Turn.IDLE
@@ -114,8 +117,9 @@ class Node:
             self._links.touch(client, now_ms)
             self._serve(client, now_ms)
 
-    def handle_closed(self, link: int, _why: str, _now_ms: int) -> None:
+    def handle_closed(self, link: int, _why: str, now_ms: int) -> None:
         """The connection is gone. Ignored if it is not known."""
+        self.cluster.now_ms = now_ms
         client = self._links.get(link)
         if client is not None:
             self._links.remove(client)
@@ -125,12 +129,14 @@ class Node:
         """The time that `deadline` said has come. Harmless when it has not."""
         if self._paused:
             return
+        self.cluster.now_ms = now_ms
         idle = self._links.idle(now_ms)  # first: who is answered below was not silent
         while idle is not None:
             self._drop(idle)
             idle = self._links.idle(now_ms)
         self._handle_delayed(now_ms)
         self.cluster.replication.expire(self.node_id, now_ms)
+        self.shares.expire(now_ms)  # first: who waits may get what is free now
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
         self.transactions.expire(now_ms)
@@ -142,6 +148,7 @@ class Node:
         """
         self._paused = False
         self._blocked.clear()
+        self.shares.clear()  # first: nobody gives anything back
         for client in self._links:
             self._drop(client)
         self.sessions.clear()
@@ -192,6 +199,7 @@ class Node:
             delayed,
             self._upkeep.deadline(),
             self.fetches.deadline(),
+            self.shares.deadline(),
             self.groups.deadline(),
             self.transactions.deadline(),
             self._links.deadline(),
@@ -243,6 +251,7 @@ class Node:
 
     def _take(self, client: ClientLink, complete: list[memoryview], now_ms: int) -> None:
         """Bytes have come, and with them these requests."""
+        self.cluster.now_ms = now_ms
         if complete:
             client.queue(complete)
             self._links.touch(client, now_ms)
@@ -343,5 +352,6 @@ class Node:
         if self._blocked:
             self._blocked = [held for held in self._blocked if held[0].link is not client]
         self.fetches.forget(client)
+        self.shares.handle_closed(client.number)
         self.groups.handle_closed(client.number)
         self.transactions.handle_closed(client.number)

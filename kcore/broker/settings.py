@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kcore.broker import group_settings
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
 from kcore.broker.options import (
@@ -27,6 +28,7 @@ from kcore.broker.options import (
     shown_default,
 )
 from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.share.options import BOUNDED, ShareOptions
 from kcore.wire.codes import ErrorCode
 
 # Options of one topic or node: more than Kafka knows of, by far.
@@ -43,6 +45,7 @@ class Source(IntEnum):
     EVERY_NODE = 3
     FILE = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class Operation(IntEnum):
@@ -95,6 +98,14 @@ _COORDINATOR: Final[Mapping[str, tuple[str, Kind]]] = {
     ),
     "group.consumer.session.timeout.ms": ("group_consumer_session_timeout_ms", Kind.INT),
     "group.initial.rebalance.delay.ms": ("group_initial_rebalance_delay_ms", Kind.INT),
+    "group.share.max.size": ("group_share_max_size", Kind.INT),
+    **{
+        f"group.share.{kind}{name.replace('_', '.')}": (
+            f"group_share_{kind.replace('.', '_')}{name}", Kind.INT,
+        )
+        for name in BOUNDED
+        for kind in ("", "min.", "max.")
+    },
 }  # fmt: skip
 _NODE_ID: Final = "node.id"
 
@@ -108,6 +119,7 @@ class Settings:
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
         self.nodes: dict[str, dict[str, str]] = {}  # node id as text, or EVERY_NODE
+        self.groups: dict[str, dict[str, str]] = {}  # group id
 
     def log_config(self, own: Mapping[str, str]) -> LogConfig:
         """The options of a topic's logs."""
@@ -116,6 +128,11 @@ class Settings:
         apply(config, {SYNONYMS[name]: text for name, text in common.items() if name in SYNONYMS})
         apply(config, own)
         return config
+
+    def share_options(self, group_id: str) -> ShareOptions:
+        """What is set for a share group, over what the nodes say."""
+        own = self.groups.get(group_id, {})
+        return group_settings.share_options(own, self._config.coordinator)
 
     # Describing ----------------------------------------------------------------------------------
 
@@ -183,6 +200,31 @@ class Settings:
             value, source = layers[0].value, layers[0].source
             described.append(Described(name, value, source, 0, read_only=False, layers=layers))
         return described
+
+    def of_group(self, group_id: str) -> list[Described]:
+        """The options of a group, whether it exists or not."""
+        described = []
+        own = self.groups.get(group_id, {})
+        nodes, kafkas = self._config.coordinator.share_options, ShareOptions()
+        for name, option in group_settings.OPTIONS.items():
+            layers = []
+            if name in own:
+                layers.append(Synonym(name, own[name], Source.GROUP))
+            text = group_settings.shown(getattr(nodes, option.field))
+            default = group_settings.shown(getattr(kafkas, option.field))
+            synonym = group_settings.synonym(name)
+            if synonym is not None and text != default:
+                layers.append(Synonym(synonym, text, Source.FILE))
+            layers.append(Synonym(synonym or name, default, Source.DEFAULT))
+            value, source = layers[0].value, layers[0].source
+            described.append(
+                Described(name, value, source, option.kind, read_only=False, layers=layers)
+            )
+        return described
+
+    def check_group(self, wanted: Mapping[str, str]) -> None:
+        """RefusedError if these cannot be a group's options."""
+        group_settings.check(wanted, self._config.coordinator)
 
     def of_every_node(self) -> list[Described]:
         """What is set for all nodes."""

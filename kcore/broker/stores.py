@@ -43,5 +43,8 @@ class ClusterStore(Protocol):
     def settings_changed(self, settings: dict[str, dict[str, str]]) -> None:
         """Nodes have these options now: by node id as text, "" for all nodes."""
 
+    def groups_changed(self, groups: dict[str, dict[str, str]]) -> None:
+        """Groups have these options now: by group id."""
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""

@@ -32,6 +32,8 @@ from kcore.broker.apis import (
     metadata,
     offset_for_leader_epoch,
     produce,
+    share_acknowledge,
+    share_fetch,
     transactions,
     txn_offset_commit,
     write_txn_markers,
@@ -87,6 +89,10 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: transactions.handle,
     ApiKey.LIST_TRANSACTIONS: transactions.handle,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
+    ApiKey.SHARE_GROUP_HEARTBEAT: groups.handle,
+    ApiKey.SHARE_GROUP_DESCRIBE: groups.handle,
+    ApiKey.SHARE_FETCH: share_fetch.handle,
+    ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.handle,
 }
 
 unsupported_version = api_versions.unsupported

@@ -1,6 +1,6 @@
 """ApiVersions v0-4: what the chosen Kafka release offers, of what is served here.
 
-Left out: features (KIP-584) other than `transaction.version` and `group.version`.
+Left out: features (KIP-584) other than `transaction.version`, `group.version` and `share.version`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ _TRANSACTIONS: Final = "transaction.version"
 _GROUPS: Final = "group.version"
 _GROUPS_LEVEL: Final = 1
 _GROUPS_SINCE: Final = (4, 0)
+# Level 1: share groups (KIP-932), which are finished since this Kafka.
+_SHARES: Final = "share.version"
+_SHARES_LEVEL: Final = 1
+_SHARES_SINCE: Final = (4, 2)
 _LEVEL_0_VERSION: Final = 4
 _NAMES_VERSION: Final = 3
 # KIP-511, for name and version of the client.
@@ -85,6 +89,8 @@ def _features(call: Call) -> list[tuple[str, int, int]]:
     found = []
     if call.node.cluster.config.release >= _GROUPS_SINCE:
         found.append((_GROUPS, _GROUPS_LEVEL, _GROUPS_LEVEL))
+    if call.node.cluster.config.release >= _SHARES_SINCE:
+        found.append((_SHARES, _SHARES_LEVEL, _SHARES_LEVEL))
     level = call.node.transactions.version
     if level is not None:
         found.append((_TRANSACTIONS, TV_BUMPS, level))

@@ -1,11 +1,11 @@
-"""DescribeConfigs v1-4: topics, and of brokers what is set by option here.
+"""DescribeConfigs v1-4: topics, of brokers what is set by option here, and share groups.
 
-Left out: documentation, groups, client metrics.
+Left out: documentation, other groups, client metrics.
 """
 
 from __future__ import annotations
 
-from kcore.broker.alter import BROKER, TOPIC, check_node_id
+from kcore.broker.alter import BROKER, GROUP, TOPIC, check_node_id
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.settings import EVERY_NODE, Described
@@ -71,6 +71,10 @@ def _options(call: Call, kind: int, name: str) -> list[Described]:
         if topic is None:
             raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
         return cluster.settings.of_topic(topic.settings, call.node.node_id)
+    if kind == GROUP:
+        if not name:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+        return cluster.settings.of_group(name)
     if kind != BROKER:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
     if name == EVERY_NODE:

@@ -1,6 +1,6 @@
-"""IncrementalAlterConfigs v0-1 (KIP-339): topics and brokers.
+"""IncrementalAlterConfigs v0-1 (KIP-339): topics, brokers and share groups.
 
-Left out: groups, client metrics, loggers.
+Left out: other groups, client metrics, loggers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,230 @@
+"""ShareFetch v1-2 (KIP-932): share sessions, long poll, acknowledgements riding along, acquisition
+by batches or by count (KIP-1206), renewal of locks (KIP-1222), hints about new leaders.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from kcore.broker.apis.share_acknowledge import (
+    MEMBER_CHARS_MAX,
+    Said,
+    acknowledge_all,
+    session_error,
+)
+from kcore.broker.batches import RefusedError
+from kcore.broker.calls import PARKED, Call
+from kcore.broker.config import FETCH_WAIT_MAX_MS
+from kcore.broker.fetches import Place, Waiting
+from kcore.broker.hints import HINTED, Hints
+from kcore.broker.share.keeping import ShareKey
+from kcore.broker.share.partition import Demand
+from kcore.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Part, ShareSession
+from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Pieces
+from kcore.wire.messages import ShareFetchRequest, ShareFetchResponse
+
+_EXACT: Final = 1  # ShareAcquireMode: record_limit
+_RENEW_VERSION: Final = 2
+
+Result = ShareFetchResponse.PartitionData
+
+
+def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
+    """What can be acquired, at once if it is enough, else when it is or the time is over."""
+    why = _wrong(call, request)
+    if why is not None:
+        return ShareFetchResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=why)
+    try:
+        session = _open(call, request)
+    except RefusedError as refused:
+        response = ShareFetchResponse(error_code=refused.code, error_message=refused.why)
+        if refused.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED and request.max_wait_ms > 0:
+            _answer_late(call, request, response)
+            return PARKED
+        return response
+    fetch = _Fetch(call, request, session)
+    if request.share_session_epoch == FINAL_EPOCH:
+        call.node.shares.release(session)
+        return fetch.response()
+    renewing = call.version >= _RENEW_VERSION and request.is_renew_ack
+    if renewing or request.max_wait_ms <= 0 or fetch.ready():
+        return fetch.response(acquire=not renewing)
+    waiting = Waiting(
+        call.link,
+        fetch.places,
+        fetch.ready,
+        lambda: call.answer(fetch.response(acquire=True)),
+    )
+    until_ms = call.now_ms + min(request.max_wait_ms, FETCH_WAIT_MAX_MS)
+    call.node.fetches.park(waiting, until_ms)
+    return PARKED
+
+
+def _wrong(call: Call, request: ShareFetchRequest) -> str | None:
+    """What is wrong with a request wherever it goes."""
+    if request.group_id is None:
+        return "Invalid group id in the request."
+    if not request.member_id or len(request.member_id) > MEMBER_CHARS_MAX:
+        return "Invalid member id in the request."
+    if call.version >= _RENEW_VERSION and request.is_renew_ack:
+        limits = {
+            "maxBytes": request.max_bytes,
+            "minBytes": request.min_bytes,
+            "maxRecords": request.max_records,
+            "maxWaitMs": request.max_wait_ms,
+        }
+        wrong = "".join(f"{name} must be set to 0, " for name, value in limits.items() if value)
+        if wrong:
+            return f"{wrong}if isRenewAck is true."
+    return None
+
+
+def _open(call: Call, request: ShareFetchRequest) -> ShareSession:
+    sessions = call.node.shares.sessions
+    key = (request.group_id or "", request.member_id or "")
+    epoch = request.share_session_epoch
+    if epoch == FINAL_EPOCH:
+        return sessions.find(key)
+    parts: list[Part] = [
+        (topic.topic_id, one.partition_index)
+        for topic in request.topics
+        for one in topic.partitions
+    ]
+    if epoch == INITIAL_EPOCH:
+        if any(one.acknowledgement_batches for topic in request.topics for one in topic.partitions):
+            raise session_error(ErrorCode.INVALID_REQUEST)
+        return sessions.create(key, call.link.number, parts)
+    session = sessions.step(key, epoch)
+    session.parts.update(dict.fromkeys(parts))
+    for topic in request.forgotten_topics_data:
+        for number in topic.partitions:
+            session.parts.pop((topic.topic_id, number), None)
+    return session
+
+
+def _answer_late(call: Call, request: ShareFetchRequest, response: ShareFetchResponse) -> None:
+    """Whoever finds no room is not to ask again at once."""
+    waiting = Waiting(call.link, [], lambda: False, lambda: call.answer(response))
+    until_ms = call.now_ms + min(request.max_wait_ms, FETCH_WAIT_MAX_MS)
+    call.node.fetches.park(waiting, until_ms)
+
+
+class _Fetch:
+    """One request; looked at again whenever something happens to its partitions."""
+
+    def __init__(self, call: Call, request: ShareFetchRequest, session: ShareSession) -> None:
+        self._call = call
+        self._request = request
+        self._shares = call.node.shares
+        self._group = session.key[0]
+        self._member = session.key[1]
+        # Whom a fetch begins with changes, so that all get their turn.
+        parts = list(session.parts)
+        turn = max(request.share_session_epoch, 0) % len(parts) if parts else 0
+        self._parts = parts[turn:] + parts[:turn]
+        self._said: Said = acknowledge_all(
+            call,
+            self._group,
+            self._member,
+            [(topic.topic_id, topic.partitions) for topic in request.topics],
+            renewing=call.version >= _RENEW_VERSION and request.is_renew_ack,
+        )
+        topics = call.node.cluster.topics
+        # Partitions that do not exist are answered with the rest and hurry nobody.
+        self._there = [
+            part
+            for part in self._parts
+            if topics.has_partition(topics.name_of(part[0]) or "", part[1])
+        ]
+        self.places: list[Place] = [
+            (topics.name_of(topic_id) or "", number) for topic_id, number in self._there
+        ]
+
+    def ready(self) -> bool:
+        """Whether there is enough, or an error to tell."""
+        enough = min(self._request.min_bytes, self._request.max_bytes)
+        size = 0
+        for part in self._there:
+            try:
+                size += self._shares.bytes_ready(self._key(part), max(enough - size, 1))
+            except RefusedError:
+                return True
+            if size >= max(enough, 1):
+                return True
+        return not self._there
+
+    def response(self, *, acquire: bool = False) -> ShareFetchResponse:
+        """What there is now, and what became of the acknowledgements."""
+        response = ShareFetchResponse(
+            acquisition_lock_timeout_ms=self._call.node.cluster.share_options(
+                self._group
+            ).record_lock_duration_ms
+        )
+        hints = Hints(self._call.node.cluster)
+        results: dict[Part, Result] = {}
+        for part, (code, why) in self._said.items():
+            results[part] = result = Result(partition_index=part[1])
+            result.acknowledge_error_code, result.acknowledge_error_message = code, why
+            self._hint(hints, result, part, code)
+        if acquire:
+            self._acquire(results, hints)
+        for (topic_id, _), result in results.items():
+            _of_topic(response, topic_id).append(result)
+        for address in hints.endpoints():
+            response.node_endpoints.append(
+                ShareFetchResponse.NodeEndpoint(
+                    node_id=address.node_id,
+                    host=address.host,
+                    port=address.port,
+                    rack=address.rack,
+                )
+            )
+        return response
+
+    def _acquire(self, results: dict[Part, Result], hints: Hints) -> None:
+        request = self._request
+        records, size = request.max_records, request.max_bytes
+        exact = self._call.version >= _RENEW_VERSION and request.share_acquire_mode == _EXACT
+        share = max(size // max(len(self._there), 1), 1)
+        for part in self._parts:
+            demand = Demand(self._member, records, max(request.batch_size, 1), exact)
+            try:
+                got = self._shares.acquire(self._key(part), demand, min(share, max(size, 1)))
+            except RefusedError as refused:
+                result = results.setdefault(part, Result(partition_index=part[1]))
+                result.error_code, result.error_message = refused.code, refused.why
+                self._hint(hints, result, part, refused.code)
+                continue
+            if not got.acquired:
+                continue
+            size -= got.size
+            result = results.setdefault(part, Result(partition_index=part[1]))
+            result.records = cast("bytes", Pieces(got.batches))
+            for one in got.acquired:
+                records -= one.last - one.first + 1
+                result.acquired_records.append(
+                    ShareFetchResponse.AcquiredRecords(
+                        first_offset=one.first, last_offset=one.last, delivery_count=one.deliveries
+                    )
+                )
+
+    def _hint(self, hints: Hints, result: Result, part: Part, code: ErrorCode) -> None:
+        if code in HINTED:
+            topic = self._call.node.cluster.topics.get(None, part[0])
+            leader, epoch = hints.leader(topic, part[1])
+            result.current_leader = ShareFetchResponse.LeaderIdAndEpoch(
+                leader_id=leader, leader_epoch=epoch
+            )
+
+    def _key(self, part: Part) -> ShareKey:
+        return (self._group, *part)
+
+
+def _of_topic(response: ShareFetchResponse, topic_id: bytes) -> list[Result]:
+    for entry in response.responses:
+        if entry.topic_id == topic_id:
+            return entry.partitions
+    entry = ShareFetchResponse.ShareFetchableTopicResponse(topic_id=topic_id)
+    response.responses.append(entry)
+    return entry.partitions

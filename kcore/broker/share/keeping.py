@@ -1,0 +1,170 @@
+"""What is kept of share-partitions, so that another leader, or the next process, goes on from it.
+
+Kafka keeps it in `__share_group_state`: a snapshot now and then, updates in between. Here every
+change is a snapshot, as a journal keeps one record a key anyway. Source of the format: Kafka 4.3
+(ShareSnapshotKey, ShareSnapshotValue; ShareCoordinatorRecordSerde for what stands before them).
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kcore.broker.journals import Journal
+from kcore.broker.share.batches import Run
+from kcore.broker.share.states import TERMINAL, RecordState
+from kcore.coordinator import Entry, partition_for
+from kcore.coordinator.journal import entry_of
+from kcore.errors import CorruptRecordError, ProtocolError, UnsupportedVersionError
+from kcore.wire import codec
+from kcore.wire.messages import ShareSnapshotKey, ShareSnapshotValue
+
+# Partitions of Kafka's `__share_group_state`.
+STATE_PARTITIONS: Final = 50
+
+# No offset has been chosen yet: `share.auto.offset.reset` does when somebody reads.
+UNINITIALIZED: Final = -1
+
+_INT16: Final = struct.Struct(">h")
+_SNAPSHOT: Final = 0
+
+_Batch = ShareSnapshotValue.StateBatch
+
+# Group, topic id (16 bytes), partition.
+ShareKey = tuple[str, bytes, int]
+
+
+@dataclass(slots=True)
+class Kept:
+    """The state of one share-partition.
+
+    state_epoch: another one each time its offsets are altered. batches: what is not just available
+    for the first time, in order.
+    """
+
+    state_epoch: int = 0
+    leader_epoch: int = -1
+    start_offset: int = UNINITIALIZED
+    batches: list[Run] = field(default_factory=list)
+
+    @property
+    def complete_count(self) -> int:
+        """How many records from the start on are over (KIP-1226)."""
+        return sum(len(run) for run in self.batches if run.over)
+
+
+class ShareStates:
+    """The states of all share-partitions of a cluster, over its journals."""
+
+    def __init__(self, journal: Callable[[int], Journal]) -> None:
+        self._journal = journal
+        self._kept: dict[ShareKey, Kept] = {}
+        self._loaded: set[int] = set()
+        self._snapshots: dict[ShareKey, int] = {}
+
+    def get(self, key: ShareKey) -> Kept | None:
+        """What is kept; None if nothing is."""
+        self._load(key)
+        return self._kept.get(key)
+
+    def put(self, key: ShareKey, kept: Kept, wall_ms: int) -> None:
+        """Keep it from now on."""
+        number = self._load(key)
+        self._kept[key] = kept
+        self._snapshots[key] = epoch = self._snapshots.get(key, -1) + 1
+        value = ShareSnapshotValue(
+            snapshot_epoch=epoch,
+            state_epoch=kept.state_epoch,
+            leader_epoch=kept.leader_epoch,
+            start_offset=kept.start_offset,
+            delivery_complete_count=kept.complete_count,
+            create_timestamp=wall_ms,
+            write_timestamp=wall_ms,
+            state_batches=[
+                _Batch(
+                    first_offset=run.first,
+                    last_offset=run.last,
+                    delivery_state=run.state,
+                    delivery_count=run.count,
+                )
+                for run in kept.batches
+            ],
+        )
+        self._journal(number).append([entry_of(_key(key), value)])
+
+    def forget(self, group_id: str, topic_ids: Iterable[bytes] | None = None) -> None:
+        """Nothing of a group, or of these topics in it, is kept any more."""
+        topics = None if topic_ids is None else set(topic_ids)
+        self._forget(lambda key: key[0] == group_id and (topics is None or key[1] in topics))
+
+    def forget_topic(self, topic_id: bytes) -> None:
+        """A topic is gone."""
+        self._forget(lambda key: key[1] == topic_id)
+
+    def _forget(self, chosen: Callable[[ShareKey], bool]) -> None:
+        for number in range(STATE_PARTITIONS):
+            self._load_partition(number)
+        for key in [key for key in self._kept if chosen(key)]:
+            del self._kept[key]
+            self._snapshots.pop(key, None)
+            self._journal(state_partition(key)).append([entry_of(_key(key), None)])
+
+    def _load(self, key: ShareKey) -> int:
+        number = state_partition(key)
+        self._load_partition(number)
+        return number
+
+    def _load_partition(self, number: int) -> None:
+        if number in self._loaded:
+            return
+        self._loaded.add(number)
+        for entry in self._journal(number).entries():
+            found = _read(entry)
+            if found is not None:
+                key, value = found
+                self._snapshots[key] = value.snapshot_epoch
+                self._kept[key] = Kept(
+                    value.state_epoch,
+                    value.leader_epoch,
+                    value.start_offset,
+                    [
+                        Run(one.first_offset, one.last_offset, state, one.delivery_count)
+                        for one in value.state_batches
+                        for state in [RecordState(one.delivery_state)]
+                        if state in TERMINAL or state is RecordState.AVAILABLE
+                    ],
+                )
+
+
+def coordinator_key(key: ShareKey) -> str:
+    """What FindCoordinator calls a share-partition (Java: SharePartitionKey.asCoordinatorKey)."""
+    group_id, topic_id, number = key
+    text = b64encode(topic_id, b"-_").rstrip(b"=").decode()
+    return f"{group_id}:{text}:{number}"
+
+
+def state_partition(key: ShareKey) -> int:
+    """Which journal keeps a share-partition."""
+    return partition_for(coordinator_key(key), STATE_PARTITIONS)
+
+
+def _key(key: ShareKey) -> ShareSnapshotKey:
+    group_id, topic_id, number = key
+    return ShareSnapshotKey(group_id=group_id, topic_id=topic_id, partition=number)
+
+
+def _read(entry: Entry) -> tuple[ShareKey, ShareSnapshotValue] | None:
+    """What a record says; None if it is of another kind. CorruptRecordError."""
+    try:
+        (kind,) = _INT16.unpack_from(entry.key)
+        if kind != _SNAPSHOT or entry.value is None:
+            return None
+        key = codec.decode(ShareSnapshotKey, 0, memoryview(entry.key)[_INT16.size :])
+        (version,) = _INT16.unpack_from(entry.value)
+        value = codec.decode(ShareSnapshotValue, version, memoryview(entry.value)[_INT16.size :])
+    except (struct.error, ProtocolError, UnsupportedVersionError) as error:
+        raise CorruptRecordError(f"a share-partition that cannot be read: {error}") from error
+    return (key.group_id, bytes(key.topic_id), key.partition), value

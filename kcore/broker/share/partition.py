@@ -1,0 +1,407 @@
+"""One share-partition: a group's way through a partition, with several members on it.
+
+    start_offset                                            end_offset
+    |-- acquired, available again, done, in any order --|-- nobody has had these yet --|
+
+Before the start everything is over. Records in flight are those from the start up to the end that
+are not. Source of the rules: Java's SharePartition of Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from kcore.broker.batches import RefusedError
+from kcore.broker.share.batches import InFlightBatch, Run, runs_of
+from kcore.broker.share.keeping import Kept
+from kcore.broker.share.states import TYPES, RecordInput, RecordState
+from kcore.broker.share.throttling import Portion, is_throttled
+from kcore.coordinator.share.options import ShareOptions
+from kcore.timers import NEVER
+from kcore.wire.codes import ErrorCode
+
+_first = attrgetter("first")
+
+
+class Acquired(NamedTuple):
+    """Offsets, both of them acquired, that are delivered for the `deliveries`th time."""
+
+    first: int
+    last: int
+    deliveries: int
+
+
+class Acknowledgement(NamedTuple):
+    """What a member says of offsets, `last` with them: one type for all, or one for each."""
+
+    first: int
+    last: int
+    types: Sequence[int]
+
+
+class Demand(NamedTuple):
+    """What a fetch wants of a share-partition.
+
+    batch_size: at how many records what is acquired is cut. exact: no more than `records_max` (KIP
+    1206), else whole record batches.
+    """
+
+    member: str
+    records_max: int
+    batch_size: int
+    exact: bool
+
+
+class SharePartition:
+    """The state of one, as a leader of this epoch has it. `options` may be replaced."""
+
+    def __init__(
+        self, start_offset: int, kept: Kept, leader_epoch: int, options: ShareOptions
+    ) -> None:
+        self.options = options
+        self.leader_epoch = leader_epoch
+        self.state_epoch = kept.state_epoch
+        self.start_offset = self.end_offset = start_offset
+        self._batches: list[InFlightBatch] = []
+        for batch in kept.batches:
+            if batch.last < start_offset:
+                continue
+            first = max(batch.first, start_offset)
+            if first > self.end_offset:  # had been acquired, and was not kept
+                self._add(Run(self.end_offset, first - 1, RecordState.AVAILABLE))
+            self._add(Run(first, batch.last, RecordState(batch.state), batch.count))
+        self._settle()
+
+    # Questions -----------------------------------------------------------------------------------
+
+    @property
+    def next_offset(self) -> int:
+        """From where on there is something to acquire, if the log has it."""
+        for run in runs_of(self._batches):
+            if run.state is RecordState.AVAILABLE:
+                return max(run.first, self.start_offset)
+        return self.end_offset
+
+    @property
+    def in_flight(self) -> int:
+        """How many records are not over, of those that have been acquired once."""
+        return sum(len(run) for run in runs_of(self._batches) if not run.over)
+
+    @property
+    def can_acquire(self) -> bool:
+        """Whether there is room for more, or something to be had again."""
+        return (
+            self.next_offset < self.end_offset
+            or self.in_flight < self.options.partition_max_record_locks
+        )
+
+    @property
+    def deadline(self) -> int:
+        """When the next lock is over; NEVER if nothing is locked."""
+        return min(
+            (run.until_ms for run in runs_of(self._batches) if run.state is RecordState.ACQUIRED),
+            default=NEVER,
+        )
+
+    def runs(self) -> list[Run]:
+        """All that is known from the start on, in order."""
+        return list(runs_of(self._batches))
+
+    # Acquiring -----------------------------------------------------------------------------------
+
+    def acquire(
+        self, demand: Demand, found: Sequence[tuple[int, int]], now_ms: int
+    ) -> list[Acquired]:
+        """Give records to a member. found: first and last offset of each record batch that was read
+        from `next_offset` on.
+        """
+        if demand.records_max <= 0 or not found or found[-1][1] < self.start_offset:
+            return []
+        base, last = found[0][0], found[-1][1]
+        offset = self.next_offset
+        room = self.options.partition_max_record_locks - self.in_flight
+        left = min(demand.records_max, room)
+        if left <= 0:
+            if offset >= self.end_offset:
+                return []
+            left = min(demand.records_max, self.end_offset - offset)
+            last = min(last, self.end_offset - 1)
+        self._pass_over(offset, base)
+        taking = _Taking(demand, left, base, last, now_ms + self.options.record_lock_duration_ms)
+        for batch in self._overlapping(base, last):
+            if taking.left <= 0 or not self._take_batch(batch, taking):
+                break
+        if taking.left > 0 and self.end_offset <= last:
+            self._take_new(taking, found, max(base, self.end_offset))
+        return taking.acquired
+
+    def _take_batch(self, batch: InFlightBatch, taking: _Taking) -> bool:
+        """Take what is available of a batch in flight; whether to go on with the next."""
+        limit = self.options.delivery_count_limit
+        throttled = is_throttled(batch, taking.first, taking.last, limit)
+        if throttled and taking.acquired:
+            taking.left = 0
+            return False
+        whole = taking.first <= batch.first and batch.last <= taking.last
+        exact = taking.demand.exact
+        if whole and not batch.split and not throttled and not (exact and len(batch) > taking.left):
+            runs = batch.runs if batch.runs[0].state is RecordState.AVAILABLE else []
+            taking.take(runs)
+            return True
+        portion = Portion(len(batch), limit, taking.left if exact else None)
+        first = max(taking.first, self.start_offset)
+        runs = batch.carve(first, taking.last)
+        taken = []
+        for run in runs:
+            if run.state is not RecordState.AVAILABLE or portion.full:
+                continue
+            count = portion.take(run)
+            if count:
+                taken += batch.carve(run.first, run.first + count - 1)
+        taking.take(taken)
+        batch.join()
+        if throttled and taken:
+            taking.left = 0
+            return False
+        return True
+
+    def _take_new(self, taking: _Taking, found: Sequence[tuple[int, int]], first: int) -> None:
+        """Take what nobody has had yet, at the borders of record batches if there is a choice."""
+        last, demand = taking.last, taking.demand
+        if taking.left < last - first + 1:
+            last = first + taking.left - 1
+            if not demand.exact:
+                last = next(end for _, end in found if end >= last)
+        cuts = [first]
+        if not demand.exact and last - first + 1 > demand.batch_size:
+            for base, _ in found:
+                if cuts[-1] < base <= last and base - cuts[-1] >= demand.batch_size:
+                    cuts.append(base)
+        for start, end in zip(cuts, [*(cut - 1 for cut in cuts[1:]), last], strict=True):
+            run = Run(start, end, RecordState.AVAILABLE)
+            self._add(run)
+            taking.take([run])
+
+    def _pass_over(self, offset: int, base: int) -> None:
+        """The log has nothing from `offset` up to `base` (any more)."""
+        if base <= offset:
+            return
+        for batch in self._overlapping(offset, base - 1):
+            for run in batch.carve(offset, base - 1):
+                if run.state is RecordState.AVAILABLE:
+                    run.move(RecordInput.VANISH)
+            batch.join()
+        if base > self.end_offset:
+            self._add(Run(self.end_offset, base - 1, RecordState.ARCHIVED))
+        self._settle()
+
+    def drop_aborted(
+        self, acquired: Sequence[Acquired], aborted: Iterable[tuple[int, int]]
+    ) -> list[Acquired]:
+        """Give up what belongs to aborted transactions; what is left of what was acquired."""
+        gone = sorted(aborted)
+        for first, last in gone:
+            for batch in self._overlapping(first, last):
+                for run in batch.carve(first, last):
+                    if run.state is RecordState.ACQUIRED:
+                        run.move(RecordInput.VANISH)
+                batch.join()
+        if gone:
+            self._settle()
+        return [part for one in acquired for part in _without(one, gone)]
+
+    # Acknowledging -------------------------------------------------------------------------------
+
+    def acknowledge(self, member: str, said: Sequence[Acknowledgement], now_ms: int) -> None:
+        """All of it, or RefusedError and nothing."""
+        for one in said:
+            self._check(member, one)
+        for one in said:
+            first = max(one.first, self.start_offset)
+            for start, end, kind in _by_type(one, first):
+                for batch in self._overlapping(start, end):
+                    for run in batch.carve(start, end):
+                        self._conclude(run, TYPES[kind], now_ms)
+                    batch.join()
+        self._settle()
+
+    def _check(self, member: str, one: Acknowledgement) -> None:
+        """RefusedError, unless the member has what it speaks of, or that is over long since."""
+        renews = RecordInput.RENEW in {TYPES[kind] for kind in one.types}
+        if renews and not self.options.renew_acknowledge_enable:
+            raise RefusedError(
+                ErrorCode.INVALID_RECORD_STATE,
+                "Renewing acquisition locks is not enabled for the group.",
+            )
+        if one.last < self.start_offset:
+            return
+        self._check_known(one)
+        first = max(one.first, self.start_offset)
+        for batch in self._overlapping(first, one.last):
+            for run in batch.runs:
+                if run.first <= one.last and run.last >= first:
+                    _check_owner(run, member)
+
+    def _check_known(self, one: Acknowledgement) -> None:
+        if not self._batches:
+            raise RefusedError(
+                ErrorCode.INVALID_RECORD_STATE,
+                "Batch record not found. The request batch offsets are not found in the cache.",
+            )
+        for name, offset in (("first", one.first), ("last", one.last)):
+            if offset >= self.end_offset:
+                raise RefusedError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Batch record not found. The {name} offset in request is past acquired"
+                    " records.",
+                )
+
+    def release(self, member: str) -> bool:
+        """A member is gone: what it has is to be had by others; whether it had anything."""
+        return self._release(lambda run: run.member == member)
+
+    def expire(self, now_ms: int) -> bool:
+        """Locks are over; whether any was."""
+        return self._release(lambda run: run.until_ms <= now_ms)
+
+    def _release(self, chosen: Callable[[Run], bool]) -> bool:
+        found = False
+        for batch in self._batches:
+            for run in batch.runs:
+                if run.state is RecordState.ACQUIRED and chosen(run):
+                    self._conclude(run, RecordInput.RELEASE, 0)
+                    found = True
+            batch.join()
+        if found:
+            self._settle()
+        return found
+
+    def _conclude(self, run: Run, what: RecordInput, now_ms: int) -> None:
+        if what is RecordInput.RELEASE and run.count >= self.options.delivery_count_limit:
+            what = RecordInput.EXHAUST
+        run.move(what)
+        if what is RecordInput.RENEW:
+            run.until_ms = now_ms + self.options.record_lock_duration_ms
+
+    # The log -------------------------------------------------------------------------------------
+
+    def advance_start(self, log_start: int) -> bool:
+        """The log begins here: nothing before is to be had any more; whether that is news."""
+        if log_start <= self.start_offset:
+            return False
+        self.start_offset = log_start
+        self.end_offset = max(self.end_offset, log_start)
+        self._settle()
+        return True
+
+    # Keeping -------------------------------------------------------------------------------------
+
+    def kept(self) -> Kept:
+        """What a new leader is to know."""
+        batches = []
+        for run in runs_of(self._batches):
+            state, count = run.state, run.count
+            if state is RecordState.ACQUIRED:
+                state, count = RecordState.AVAILABLE, count - 1
+            if state is not RecordState.AVAILABLE or count:
+                batches.append(Run(run.first, run.last, state, count))
+        return Kept(self.state_epoch, self.leader_epoch, self.start_offset, batches)
+
+    # Parts ---------------------------------------------------------------------------------------
+
+    def _add(self, run: Run) -> None:
+        self._batches.append(InFlightBatch(run))
+        self.end_offset = run.last + 1
+
+    def _overlapping(self, first: int, last: int) -> list[InFlightBatch]:
+        index = max(bisect_right(self._batches, first, key=_first) - 1, 0)
+        found = []
+        for batch in self._batches[index:]:
+            if batch.first > last:
+                break
+            if batch.last >= first:
+                found.append(batch)
+        return found
+
+    def _settle(self) -> None:
+        """Move the start over what is over."""
+        while self._batches:
+            batch = self._batches[0]
+            rest = [run for run in batch.runs if run.last >= self.start_offset]
+            while rest and rest[0].over:
+                self.start_offset = rest.pop(0).last + 1
+            if rest:
+                rest[0].first = max(rest[0].first, self.start_offset)
+                batch.runs = rest
+                self.start_offset = rest[0].first
+                return
+            self._batches.pop(0)
+        self.start_offset = max(self.start_offset, self.end_offset)
+        self.end_offset = self.start_offset
+
+
+class _Taking:
+    """One acquisition on its way: what is wanted, and what there is of it."""
+
+    def __init__(self, demand: Demand, left: int, first: int, last: int, until_ms: int) -> None:
+        self.demand = demand
+        self.left = left
+        self.first = first
+        self.last = last
+        self.acquired: list[Acquired] = []
+        self._until_ms = until_ms
+
+    def take(self, runs: Iterable[Run]) -> None:
+        """These are the member's from now on."""
+        for run in runs:
+            run.move(RecordInput.ACQUIRE)
+            run.count += 1
+            run.member, run.until_ms = self.demand.member, self._until_ms
+            self.left -= len(run)
+            self.acquired.append(Acquired(run.first, run.last, run.count))
+
+
+def _check_owner(run: Run, member: str) -> None:
+    """RefusedError if the records are not the member's."""
+    if run.state is not RecordState.ACQUIRED:
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD_STATE,
+            "The batch cannot be acknowledged. The batch is not in the acquired state.",
+        )
+    if run.member != member:
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of batch record"
+        )
+
+
+def _by_type(one: Acknowledgement, first: int) -> list[tuple[int, int, int]]:
+    """First and last offset of those in a row that are said the same of, from `first` on."""
+    if len(one.types) == 1:
+        return [(first, one.last, one.types[0])] if first <= one.last else []
+    found: list[tuple[int, int, int]] = []
+    for offset, kind in enumerate(one.types, one.first):
+        if offset < first:
+            continue
+        if found and found[-1][2] == kind:
+            found[-1] = (found[-1][0], offset, kind)
+        else:
+            found.append((offset, offset, kind))
+    return found
+
+
+def _without(one: Acquired, gone: Sequence[tuple[int, int]]) -> list[Acquired]:
+    """What is left of acquired offsets."""
+    left = []
+    first = one.first
+    for start, end in gone:
+        if end < first or start > one.last:
+            continue
+        if start > first:
+            left.append(Acquired(first, start - 1, one.deliveries))
+        first = end + 1
+    if first <= one.last:
+        left.append(Acquired(first, one.last, one.deliveries))
+    return left

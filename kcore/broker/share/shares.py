@@ -1,0 +1,306 @@
+"""The share-partitions of one node: those that it leads and somebody reads.
+
+What a share-partition is is kept with every change of it that matters to another leader; so one
+that is led elsewhere now, or whose offsets have been altered, is read anew where it is needed next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+from kcore.broker.batches import TRANSACTIONAL, RefusedError, read_header
+from kcore.broker.lookup import offset_for_time
+from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareKey
+from kcore.broker.share.partition import (
+    Acknowledgement,
+    Acquired,
+    Demand,
+    SharePartition,
+)
+from kcore.broker.share.sessions import SessionKey, ShareSession, ShareSessions
+from kcore.coordinator.share.options import (
+    BY_DURATION,
+    EARLIEST,
+    READ_COMMITTED,
+    ShareOptions,
+    duration_ms,
+)
+from kcore.timers import NEVER
+from kcore.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kcore.broker.log import PartitionLog
+    from kcore.broker.node import Node
+    from kcore.broker.partitions import Partition
+
+
+class Found(NamedTuple):
+    """A share-partition, and the partition below it."""
+
+    key: ShareKey
+    partition: Partition
+    share: SharePartition
+
+
+class Got(NamedTuple):
+    """What a fetch gets of one: record batches, and which of their offsets are its own."""
+
+    batches: list[bytes]
+    size: int
+    acquired: list[Acquired]
+
+
+class Shares:
+    """The share-partitions and share sessions of one node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._cluster = node.cluster
+        self._clock = node.cluster.clock_of(node.node_id)
+        self.sessions = ShareSessions(node.cluster.config.share_sessions_max)
+        self._live: dict[ShareKey, SharePartition] = {}
+        self._alarms: dict[ShareKey, int] = {}  # when a lock may be over
+        self._heap: list[tuple[int, ShareKey]] = []
+
+    # Finding -------------------------------------------------------------------------------------
+
+    def find(self, key: ShareKey) -> Found:
+        """A share-partition that is led here. RefusedError if it is not."""
+        partition = self._partition(key)
+        kept = self._cluster.share_states.get(key)
+        options = self._cluster.share_options(key[0])
+        share = self._live.get(key)
+        if (
+            share is None
+            or share.leader_epoch != partition.leader_epoch
+            or (kept is not None and kept.state_epoch != share.state_epoch)
+        ):
+            share = self._load(partition, kept or Kept(), options)
+            self._live[key] = share
+        share.options = options
+        share.advance_start(partition.log.start_offset)
+        return Found(key, partition, share)
+
+    def _partition(self, key: ShareKey) -> Partition:
+        """The partition below, if it is led here. RefusedError."""
+        _, topic_id, number = key
+        topic = self._cluster.topics.get(None, topic_id)
+        if topic is None:
+            raise RefusedError(
+                ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
+            )
+        return self._cluster.lead(self._node.node_id, topic, number)
+
+    def _load(self, partition: Partition, kept: Kept, options: ShareOptions) -> SharePartition:
+        log = partition.log
+        start = kept.start_offset
+        if start == UNINITIALIZED:
+            start = self._first_offset(log, options)
+        # A log that lost its end has nothing there to be in flight.
+        start = min(max(start, log.start_offset), log.end_offset)
+        batches = [run for run in kept.batches if run.last < log.end_offset]
+        return SharePartition(
+            start, Kept(kept.state_epoch, batches=batches), partition.leader_epoch, options
+        )
+
+    def _first_offset(self, log: PartitionLog, options: ShareOptions) -> int:
+        """Where a group begins that has never read here."""
+        end = log.last_stable_offset
+        if options.isolation_level != READ_COMMITTED:
+            end = log.high_watermark
+        if options.auto_offset_reset == EARLIEST:
+            return log.start_offset
+        if options.auto_offset_reset.startswith(BY_DURATION):
+            back_ms = duration_ms(options.auto_offset_reset)
+            found = offset_for_time(log, self._wall_ms() - back_ms)
+            return end if found is None else min(found.offset, end)
+        return end
+
+    def readable_to(self, found: Found) -> int:
+        """Up to where the group may read."""
+        log = found.partition.log
+        if found.share.options.isolation_level == READ_COMMITTED:
+            return log.last_stable_offset
+        return log.high_watermark
+
+    # Records -------------------------------------------------------------------------------------
+
+    def bytes_ready(self, key: ShareKey, enough: int) -> int:
+        """How much there is to acquire, counted up to `enough` or so. RefusedError."""
+        found = self.find(key)
+        if not found.share.can_acquire:
+            return 0
+        return found.partition.log.bytes_from(
+            found.share.next_offset, enough, self.readable_to(found)
+        )
+
+    def acquire(self, key: ShareKey, demand: Demand, max_bytes: int) -> Got:
+        """Take records for a member. RefusedError."""
+        found = self.find(key)
+        share, log = found.share, found.partition.log
+        nothing = Got([], 0, [])
+        if demand.records_max <= 0 or not share.can_acquire:
+            return nothing
+        up_to = self.readable_to(found)
+        offset = share.next_offset
+        if offset > log.end_offset:
+            return nothing
+        read = log.read(offset, max_bytes, at_least_one=True, up_to=up_to)
+        if not read.batches:
+            return nothing
+        spans = [_span(data) for data in read.batches]
+        now_ms = self._now_ms()
+        before = share.start_offset
+        acquired = share.acquire(demand, spans, now_ms)
+        if share.options.isolation_level == READ_COMMITTED and acquired:
+            aborted = _aborted(log, offset, read.batches)
+            acquired = share.drop_aborted(acquired, aborted)
+            if aborted:
+                self._keep(found)
+        elif share.start_offset != before:
+            self._keep(found)
+        self._watch(found)
+        if not acquired:
+            return nothing
+        first, last = acquired[0].first, acquired[-1].last
+        batches = [
+            data
+            for data, (base, end) in zip(read.batches, spans, strict=True)
+            if base <= last and end >= first
+        ]
+        return Got(batches, sum(map(len, batches)), acquired)
+
+    def acknowledge(self, key: ShareKey, member: str, said: Sequence[Acknowledgement]) -> None:
+        """Take a member's word. RefusedError if it is not taken, and then nothing of it is."""
+        found = self._find_live(key)
+        found.share.acknowledge(member, said, self._now_ms())
+        self._keep(found)
+        self._watch(found)
+        self._recheck(found)
+
+    def release(self, session: ShareSession) -> None:
+        """A member's session is over: what it has acquired here is free again."""
+        self.sessions.remove(session.key)
+        group_id, member = session.key
+        for key, share in list(self._live.items()):
+            if key[0] == group_id and share.release(member):
+                self._released(key)
+
+    def _find_live(self, key: ShareKey) -> Found:
+        """Only what somebody has fetched from can be acknowledged."""
+        if key not in self._live:
+            self._partition(key)
+            raise RefusedError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                "This server does not host this topic-partition.",
+            )
+        return self.find(key)
+
+    def _released(self, key: ShareKey) -> None:
+        """Somebody else may have records now, unless this node has no say any more."""
+        try:
+            found = self.find(key)
+        except RefusedError:
+            del self._live[key]
+            return
+        self._keep(found)
+        self._recheck(found)
+
+    def _keep(self, found: Found) -> None:
+        self._cluster.share_states.put(found.key, found.share.kept(), self._wall_ms())
+
+    def _recheck(self, found: Found) -> None:
+        self._node.fetches.recheck([(found.partition.topic, found.partition.number)])
+
+    # Time ----------------------------------------------------------------------------------------
+
+    def _watch(self, found: Found) -> None:
+        """Look again when a lock is over."""
+        at_ms = found.share.deadline
+        if at_ms < self._alarms.get(found.key, NEVER):
+            self._alarms[found.key] = at_ms
+            heappush(self._heap, (at_ms, found.key))
+
+    def expire(self, now_ms: int) -> None:
+        """Time has come: locks are over."""
+        local_ms = self._clock.read(now_ms)
+        while self._heap and self._heap[0][0] <= local_ms:
+            at_ms, key = heappop(self._heap)
+            if self._alarms.get(key) != at_ms:
+                continue
+            del self._alarms[key]
+            share = self._live.get(key)
+            if share is None:
+                continue
+            if share.expire(local_ms):
+                self._released(key)
+            share = self._live.get(key)
+            if share is not None and share.deadline != NEVER:
+                self._alarms[key] = share.deadline
+                heappush(self._heap, (share.deadline, key))
+
+    def deadline(self) -> int:
+        """When `expire` is to be called."""
+        while self._heap and self._alarms.get(self._heap[0][1]) != self._heap[0][0]:
+            heappop(self._heap)
+        return self._clock.when(self._heap[0][0]) if self._heap else NEVER
+
+    def _now_ms(self) -> int:
+        return self._clock.read(self._cluster.now_ms)
+
+    def _wall_ms(self) -> int:
+        return self._now_ms() + self._clock.wall_offset_ms
+
+    # Going ---------------------------------------------------------------------------------------
+
+    def handle_closed(self, link: int) -> None:
+        """A connection is gone, and with it its sessions."""
+        for session in self.sessions.of_link(link):
+            self.release(session)
+
+    def forget(self, group_id: str | None = None, topic_id: bytes | None = None) -> None:
+        """A group or a topic is gone."""
+        for key in list(self._live):
+            if group_id == key[0] or topic_id == key[1]:
+                del self._live[key]
+                self._alarms.pop(key, None)
+
+    def clear(self) -> None:
+        """The node went down: what is kept is all there is."""
+        self.sessions.clear()
+        self._live.clear()
+        self._alarms.clear()
+        self._heap.clear()
+
+    def look(self, key: ShareKey) -> SharePartition | None:
+        """A share-partition as it is now, to look at; None if nobody reads it here."""
+        return self._live.get(key)
+
+
+def session_key(group_id: str, member: str) -> SessionKey:
+    """Whose session."""
+    return (group_id, member)
+
+
+def _span(data: bytes) -> tuple[int, int]:
+    batch = read_header(data)
+    return batch.base_offset, batch.base_offset + batch.last_offset_delta
+
+
+def _aborted(log: PartitionLog, offset: int, batches: Sequence[bytes]) -> list[tuple[int, int]]:
+    """The record batches, by first and last offset, that belong to aborted transactions."""
+    spans = [(read_header(data), _span(data)) for data in batches]
+    end = spans[-1][1][1] + 1
+    gone = log.transactions.aborted(offset, end)
+    return [
+        span
+        for batch, span in spans
+        if any(
+            one.producer_id == batch.producer_id
+            and batch.attributes & TRANSACTIONAL
+            and one.first_offset <= span[0] <= one.last_offset
+            for one in gone
+        )
+    ]

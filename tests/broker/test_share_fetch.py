@@ -1,0 +1,459 @@
+"""ShareFetch and ShareAcknowledge at the nodes: sessions, long polls, errors, locks, leaders."""
+
+import pytest
+from broker_world import WALL_MS, batch
+from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW, Member, ShareWorld
+
+from kcore.broker import BrokerConfig
+from kcore.records import RecordReader
+from kcore.wire import messages as m
+from kcore.wire.codes import ErrorCode as E
+
+T = ("t", 0)
+LOCK = 30_000
+
+
+@pytest.fixture
+def world():
+    made = ShareWorld()
+    yield made
+    assert not made.faults
+
+
+def values(answer):
+    """What the records say, all of them that the bytes have."""
+    (topic,) = answer.responses
+    (one,) = topic.partitions
+    reader = RecordReader("t", 0, bytes(one.records), 0)
+    found = []
+    while not reader.exhausted:
+        found += [bytes(record.value) for record in reader.take(100)]
+    return found
+
+
+# Sessions ----------------------------------------------------------------------------------------
+
+
+def test_a_session_remembers_what_is_read(world):
+    world.put("a", "b")
+    member = Member(world)
+    answer = member.fetch(T)
+    assert member.taken(answer) == {T: [(0, 1, 1)]}
+    assert answer.acquisition_lock_timeout_ms == LOCK
+    assert values(answer) == [b"a", b"b"]
+    world.put("c")
+    assert member.take() == {T: [(2, 2, 1)]}
+    assert member.take(forget=[T]) == {}
+    world.put("d")
+    assert member.take() == {}
+    assert member.take(T) == {T: [(3, 3, 1)]}
+
+
+def test_sessions_have_epochs(world):
+    member = Member(world)
+    assert member.fetch(T, epoch=1).error_code == E.SHARE_SESSION_NOT_FOUND
+    assert member.fetch(epoch=-1).error_code == E.SHARE_SESSION_NOT_FOUND
+    member.take(T)
+    assert member.fetch(epoch=2).error_code == E.INVALID_SHARE_SESSION_EPOCH
+    assert member.take() == {}
+    assert member.acknowledge({}, epoch=0).error_code == E.INVALID_SHARE_SESSION_EPOCH
+    assert member.acknowledge({}, epoch=9).error_code == E.INVALID_SHARE_SESSION_EPOCH
+    assert member.acknowledge({}).error_code == E.NONE  # counts, as a fetch does
+    assert member.take() == {}
+    assert member.acknowledge({}, epoch=-1).error_code == E.NONE
+    assert member.acknowledge({}, epoch=-1).error_code == E.SHARE_SESSION_NOT_FOUND
+
+
+def test_a_new_session_takes_the_place_of_the_old_one(world):
+    world.put("a")
+    member = Member(world)
+    member.take(T)
+    member.epoch = 0
+    assert member.take(T) == {}  # what it has acquired is still its own
+    assert member.say(0, 0, ACCEPT) == E.NONE
+
+
+def test_the_end_of_a_session_frees_what_it_had(world):
+    world.put("a", "b", "c")
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    assert second.take(T) == {}
+    answer = first.fetch(said={T: [(0, 0, ACCEPT)]}, epoch=-1)
+    assert answer.responses[0].partitions[0].acknowledge_error_code == E.NONE
+    assert second.take() == {T: [(1, 2, 2)]}
+    assert second.acknowledge({T: [(1, 1, ACCEPT)]}, epoch=-1).error_code == E.NONE
+    assert first.take(T, epoch=0) == {T: [(2, 2, 3)]}
+
+
+def test_so_does_the_end_of_its_connection(world):
+    world.put("a")
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    second.take(T)
+    second.send(max_wait_ms=5_000)
+    assert second.client.answer() is None
+    first.client.close()
+    assert second.taken(second.client.answer()) == {T: [(0, 0, 2)]}
+
+
+def test_there_is_room_for_so_many_sessions():
+    world = ShareWorld(config=BrokerConfig(share_sessions_max=1))
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    second.send(T, max_wait_ms=400)
+    assert second.client.answer() is None  # who finds no room is not to spin
+    world.run(400)
+    assert second.client.answer().error_code == E.SHARE_SESSION_LIMIT_REACHED
+    assert second.fetch(T, epoch=0).error_code == E.SHARE_SESSION_LIMIT_REACHED
+    first.client.close()
+    assert second.take(T, epoch=0) == {}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"group_id": None},
+        {"member_id": None},
+        {"member_id": ""},
+        {"member_id": "x" * 37},
+    ],
+)
+def test_requests_that_make_no_sense(world, fields):
+    member = Member(world)
+    request = member.fetch_request(T)
+    for name, value in fields.items():
+        setattr(request, name, value)
+    assert member.client.ask(request, 2).error_code == E.INVALID_REQUEST
+    request = m.ShareAcknowledgeRequest(group_id="g", member_id="m1", share_session_epoch=1)
+    for name, value in fields.items():
+        setattr(request, name, value)
+    assert member.client.ask(request, 2).error_code == E.INVALID_REQUEST
+
+
+def test_a_new_session_has_nothing_to_acknowledge(world):
+    member = Member(world)
+    assert member.fetch(T, said={T: [(0, 0, ACCEPT)]}).error_code == E.INVALID_REQUEST
+
+
+# Long polls --------------------------------------------------------------------------------------
+
+
+def test_a_fetch_waits_for_records(world):
+    member = Member(world)
+    member.take(T)
+    member.send(max_wait_ms=5_000)
+    assert member.client.answer() is None
+    world.put("a")
+    assert member.taken(member.client.answer()) == {T: [(0, 0, 1)]}
+
+
+def test_a_fetch_waits_no_longer_than_it_says(world):
+    member = Member(world)
+    member.send(T, max_wait_ms=500)
+    world.run(499)
+    assert member.client.answer() is None
+    world.run(1)
+    assert member.taken(member.client.answer()) == {}
+
+
+def test_a_fetch_waits_for_so_many_bytes(world):
+    member = Member(world)
+    member.send(T, max_wait_ms=500, min_bytes=10_000)
+    world.put("a")
+    assert member.client.answer() is None
+    world.put("b" * 10_000)
+    assert member.taken(member.client.answer()) == {T: [(0, 1, 1)]}
+
+
+def test_a_fetch_waits_for_what_others_give_back(world):
+    world.put("a", "b")
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    second.take(T)
+    second.send(max_wait_ms=5_000)
+    assert first.say(0, 0, ACCEPT) == E.NONE
+    assert second.client.answer() is None
+    assert first.say(1, 1, RELEASE) == E.NONE
+    assert second.taken(second.client.answer()) == {T: [(1, 1, 2)]}
+
+
+def test_a_fetch_waits_for_the_end_of_locks(world):
+    world.put("a")
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    second.take(T)
+    second.send(max_wait_ms=60_000)
+    world.run(LOCK - 1)
+    assert second.client.answer() is None
+    world.run(1)
+    assert second.taken(second.client.answer()) == {T: [(0, 0, 2)]}
+    assert first.say(0, 0, ACCEPT) == E.INVALID_RECORD_STATE
+
+
+def test_only_one_of_those_who_wait_gets_a_record(world):
+    members = [Member(world, f"m{number}") for number in range(5)]
+    for member in members:
+        member.send(T, max_wait_ms=5_000)
+    world.put("a")
+    answers = [member.client.answer() for member in members]
+    (got,) = [one for one in answers if one is not None]
+    assert members[0].taken(got) == {T: [(0, 0, 1)]}
+
+
+def test_how_much_is_taken(world):
+    for text in "abcdefgh":
+        world.put(text, text)
+    member = Member(world)
+    assert member.take(T, max_records=3) == {T: [(0, 3, 1)]}
+    assert member.take(max_records=3, share_acquire_mode=1) == {T: [(4, 6, 1)]}
+    assert member.take(max_bytes=1) == {T: [(7, 7, 1)]}  # one record batch at least
+    assert member.take(batch_size=2) == {T: [(8, 9, 1), (10, 11, 1), (12, 13, 1), (14, 15, 1)]}
+
+
+def test_only_the_bytes_around_what_was_acquired_are_sent(world):
+    for text in "abcdef":
+        world.put(text)
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    first.say(2, 3, RELEASE)
+    answer = second.fetch(T)
+    assert second.taken(answer) == {T: [(2, 3, 2)]}
+    assert values(answer) == [b"c", b"d"]
+
+
+def test_partitions_take_turns():
+    world = ShareWorld(partitions=3)
+    parts = [("t", number) for number in range(3)]
+    for number in range(3):
+        for _ in range(3):
+            world.put("x", partition=number)
+    member = Member(world)
+    seen = []
+    for _ in range(3):
+        seen += member.take(*parts, max_records=1)
+    assert sorted(seen) == parts
+
+
+# Acknowledgements --------------------------------------------------------------------------------
+
+
+def test_they_ride_in_a_fetch(world):
+    world.put("a", "b", "c")
+    member = Member(world)
+    member.take(T)
+    assert member.take(said={T: [(0, 0, ACCEPT), (1, 2, RELEASE, REJECT)]}) == {T: [(1, 1, 2)]}
+    assert world.share().start_offset == 1
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [(1, 0, ACCEPT)],
+        [(0, 0)],
+        [(0, 2, ACCEPT, ACCEPT)],
+        [(0, 0, 5)],
+        [(0, 0, -1)],
+        [(0, 0, RENEW)],
+        [(1, 2, ACCEPT), (0, 0, ACCEPT)],
+        [(0, 9, ACCEPT)],
+    ],
+)
+def test_those_that_make_no_sense(world, batches):
+    world.put("a", "b", "c")
+    member = Member(world)
+    member.take(T)
+    answer = member.acknowledge({T: batches})
+    assert answer.responses[0].partitions[0].error_code == E.INVALID_REQUEST
+    answer = member.fetch(said={T: batches})
+    one = answer.responses[0].partitions[0]
+    assert (one.error_code, one.acknowledge_error_code) == (E.NONE, E.INVALID_REQUEST)
+    assert world.share().runs()[0].first == 0
+    assert world.share().in_flight == 3
+
+
+def test_renewal_is_said_in_advance(world):
+    world.put("a")
+    member = Member(world)
+    member.take(T)
+    world.run(20_000)
+    answer = member.acknowledge({T: [(0, 0, RENEW)]}, is_renew_ack=True)
+    assert answer.acquisition_lock_timeout_ms == LOCK
+    assert answer.responses[0].partitions[0].error_code == E.NONE
+    world.run(20_000)
+    nothing = {"max_records": 0, "min_bytes": 0, "max_bytes": 0, "is_renew_ack": True}
+    assert member.take(said={T: [(0, 0, RENEW)]}, **nothing) == {}
+    world.run(LOCK - 1)
+    assert member.say(0, 0, ACCEPT) == E.NONE
+    wrong = member.fetch(said={T: [(0, 0, RENEW)]}, is_renew_ack=True)
+    assert wrong.error_code == E.INVALID_REQUEST
+
+
+def test_version_1_knows_no_renewal(world):
+    world.put("a")
+    member = Member(world)
+    assert member.take(T, version=1) == {T: [(0, 0, 1)]}
+    assert member.say(0, 0, RENEW, version=1) == E.INVALID_REQUEST
+    assert member.say(0, 0, ACCEPT, version=1) == E.NONE
+
+
+def test_partitions_that_are_not_there(world):
+    member = Member(world)
+    unknown, beyond = ("unknown", 0), ("t", 7)
+    answer = member.fetch(unknown, beyond)
+    found = {(world.name_of(t.topic_id), p.partition_index): p.error_code
+             for t in answer.responses for p in t.partitions}  # fmt: skip
+    assert found == {unknown: E.UNKNOWN_TOPIC_ID, beyond: E.UNKNOWN_TOPIC_OR_PARTITION}
+    said = {unknown: [(0, 0, ACCEPT)], beyond: [(0, 0, ACCEPT)], T: [(0, 0, ACCEPT)]}
+    answer = member.acknowledge(said)
+    found = {(world.name_of(t.topic_id), p.partition_index): p.error_code
+             for t in answer.responses for p in t.partitions}  # fmt: skip
+    assert found == {
+        unknown: E.UNKNOWN_TOPIC_ID,
+        beyond: E.UNKNOWN_TOPIC_OR_PARTITION,
+        T: E.UNKNOWN_TOPIC_OR_PARTITION,  # nobody has fetched from it
+    }
+
+
+def test_a_topic_that_is_deleted_while_somebody_waits(world):
+    member = Member(world)
+    member.send(T, max_wait_ms=5_000)
+    world.cluster.delete(world.cluster.topics.get("t"), world.now_ms)
+    world.drain()
+    answer = member.client.answer()
+    assert answer.responses[0].partitions[0].error_code == E.UNKNOWN_TOPIC_ID
+
+
+# Where a group begins, and what it may read ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reset", "first"),
+    [("earliest", 0), ("latest", 3), ("by_duration:PT10S", 1), ("by_duration:PT0S", 3)],
+)
+def test_where_a_group_begins(world, reset, first):
+    for age_ms in (20_000, 10_000, 5_000):
+        world.put("x", time=WALL_MS + world.now_ms - age_ms)
+    world.set_for("g", auto_offset_reset=reset)
+    member = Member(world)
+    member.take(T)
+    assert world.share().start_offset == first
+
+
+def test_a_log_that_begins_later(world):
+    for text in "abcd":
+        world.put(text)
+    member = Member(world)
+    member.take(T, max_records=2)
+    world.cluster.partition("t", 0).delete_before(3, world.now_ms)
+    assert member.take() == {T: [(3, 3, 1)]}
+    assert member.say(0, 3, ACCEPT) == E.NONE
+    assert world.share().start_offset == 4
+
+
+def end_transaction(world, producer, *, committed):
+    R = m.WriteTxnMarkersRequest
+    topics = [R.WritableTxnMarkerTopic(name="t", partition_indexes=[0])]
+    marker = R.WritableTxnMarker(producer_id=producer, transaction_result=committed, topics=topics)
+    world.client().ask(R(markers=[marker]), 1)
+
+
+def in_transaction(world, *values, producer):
+    log = world.cluster.partition("t", 0)
+    data = batch(
+        *[value.encode() for value in values],
+        producer_id=producer, producer_epoch=0, base_sequence=0, transactional=True,
+    )  # fmt: skip
+    log.append(memoryview(data), world.now_ms)
+
+
+def test_committed_records_only(world):
+    world.set_for("g", isolation_level="read_committed")
+    in_transaction(world, "a", "b", producer=1)
+    member = Member(world)
+    member.send(T, max_wait_ms=5_000)
+    assert member.client.answer() is None
+    end_transaction(world, 1, committed=False)
+    world.put("c")
+    in_transaction(world, "d", producer=2)
+    answer = member.client.answer()
+    if not member.taken(answer):  # it had the marker alone
+        answer = member.fetch()
+    assert member.taken(answer) == {T: [(3, 3, 1)]}
+    end_transaction(world, 2, committed=True)
+    assert member.take() == {T: [(4, 5, 1)]}  # with the marker, which clients say is a gap
+    assert member.say(3, 5, ACCEPT, ACCEPT, GAP) == E.NONE
+    assert world.share().in_flight <= 1  # the first marker
+
+
+def test_uncommitted_records_too(world):
+    in_transaction(world, "a", producer=1)
+    member = Member(world)
+    assert member.take(T) == {T: [(0, 0, 1)]}
+    end_transaction(world, 1, committed=False)
+    assert member.take() == {T: [(1, 1, 1)]}
+
+
+# Leaders -----------------------------------------------------------------------------------------
+
+
+def test_another_leader_goes_on():
+    world = ShareWorld(nodes=2, replication_factor=2)
+    world.put("a", "b", "c", "d")
+    first = world.cluster.partition("t", 0).leader
+    second = 3 - first
+    old = Member(world, "m1", node_id=first)
+    old.take(T)
+    assert old.say(0, 2, ACCEPT, RELEASE, REJECT) == E.NONE
+    old.take(max_records=1)
+    old.send(max_wait_ms=5_000)
+    world.cluster.move_leader(world.cluster.topics.get("t"), 0, second, world.now_ms)
+    world.drain()
+    answer = old.client.answer()
+    one = answer.responses[0].partitions[0]
+    assert one.error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert (one.current_leader.leader_id, one.current_leader.leader_epoch) == (second, 1)
+    assert [node.node_id for node in answer.node_endpoints] == [second]
+    answer = old.acknowledge({T: [(3, 3, ACCEPT)]})
+    one = answer.responses[0].partitions[0]
+    assert (one.error_code, one.current_leader.leader_id) == (E.NOT_LEADER_OR_FOLLOWER, second)
+    new = Member(world, "m1", node_id=second)
+    assert new.take(T) == {T: [(1, 1, 2), (3, 3, 1)]}
+    assert new.say(1, 3, ACCEPT, GAP, ACCEPT) == E.INVALID_RECORD_STATE  # 2 was rejected
+    assert new.say(1, 1, ACCEPT) == E.NONE
+    assert new.say(3, 3, ACCEPT) == E.NONE
+    assert world.share(node_id=second).start_offset == 4
+    world.cluster.move_leader(world.cluster.topics.get("t"), 0, first, world.now_ms)
+    old.epoch = 0
+    assert old.take(T) == {}
+    assert world.share(node_id=first).start_offset == 4
+    assert not world.faults
+
+
+def test_a_node_that_was_down_has_forgotten_what_was_acquired():
+    world = ShareWorld()
+    world.put("a", "b")
+    member = Member(world)
+    member.take(T)
+    assert member.say(0, 0, ACCEPT) == E.NONE
+    world.cluster.stop_node(1, world.now_ms)
+    world.drain()
+    world.cluster.start_node(1, world.now_ms)
+    again = Member(world)
+    assert again.take(T) == {T: [(1, 1, 1)]}
+    assert not world.faults
+
+
+def test_groups_do_not_see_each_other(world):
+    world.put("a")
+    world.set_for("h")
+    assert Member(world).take(T) == {T: [(0, 0, 1)]}
+    assert Member(world, group="h").take(T) == {T: [(0, 0, 1)]}
+
+
+def test_what_is_set_for_a_group_counts_at_once(world):
+    world.put("a")
+    member = Member(world)
+    world.set_for("g", record_lock_duration_ms="15000")
+    assert member.fetch(T).acquisition_lock_timeout_ms == 15_000
+    world.run(15_000)
+    assert member.take() == {T: [(0, 0, 2)]}
