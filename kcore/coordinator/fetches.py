@@ -7,10 +7,8 @@ from collections.abc import Callable
 from kcore.coordinator.consumer.offsets import check_fetch
 from kcore.coordinator.context import Context
 from kcore.coordinator.offsets import Offsets
-from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupState
 from kcore.structs import TopicPartition
-from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ZERO_UUID, OffsetFetchRequest, OffsetFetchResponse
 
@@ -60,9 +58,6 @@ class Fetches:
 
     def _found(self, asked: Asked, *, by_id: bool, require_stable: bool) -> Found:
         found = Found(group_id=asked.group_id)
-        if asked.group_id in self._context.shares:
-            found.error_code = FOREIGN[ApiKey.OFFSET_FETCH]
-            return found
         group = self._context.groups.get(asked.group_id)
         consumers = self._context.consumers.get(asked.group_id)
         known = group is not None and group.state is not GroupState.DEAD

@@ -146,7 +146,9 @@ def test_a_full_group():
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"member": ""}, "MemberId can't be empty."),
+        ({"member": ""}, None),
+        ({"member": "x" * 37}, None),
+        ({"member": " "}, "MemberId can't be empty."),
         ({"group": " "}, "GroupId can't be empty."),
         ({"rack_id": ""}, "RackId can't be empty."),
         ({"topics": None}, "SubscribedTopicNames must be set in first request."),

@@ -12,11 +12,9 @@ from kcore.broker.calls import Call
 from kcore.broker.hints import HINTED, Hints
 from kcore.broker.share.partition import Acknowledgement
 from kcore.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Part
+from kcore.coordinator.share.member import MEMBER_CHARS_MAX
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
-
-# Member ids are UUIDs.
-MEMBER_CHARS_MAX: Final = 36
 
 _RENEW: Final = 4
 _RENEW_VERSION: Final = 2

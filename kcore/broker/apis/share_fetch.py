@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Final, cast
 
 from kcore.broker.apis.share_acknowledge import (
-    MEMBER_CHARS_MAX,
     Said,
     acknowledge_all,
     session_error,
@@ -20,6 +19,7 @@ from kcore.broker.hints import HINTED, Hints
 from kcore.broker.share.keeping import ShareKey
 from kcore.broker.share.partition import Demand
 from kcore.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Part, ShareSession
+from kcore.coordinator.share.member import MEMBER_CHARS_MAX
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Pieces
 from kcore.wire.messages import ShareFetchRequest, ShareFetchResponse

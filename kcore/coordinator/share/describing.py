@@ -8,7 +8,6 @@ from kcore.coordinator.share import records
 from kcore.coordinator.share.assignor import NAME
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.member import ShareMember
-from kcore.coordinator.share.states import ShareGroupState
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ShareGroupDescribeResponse
@@ -28,7 +27,6 @@ def describe(group_id: str, group: AnyGroup | None, topics: Topics) -> _Describe
         why = "not found" if group is None else "is not a share group"
         return _Described(
             group_id=group_id,
-            group_state=ShareGroupState.DEAD.value,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=f"Group {group_id[:MAX_NAME_CHARS]} {why}.",
         )

@@ -19,7 +19,13 @@ from kcore.coordinator.journal import Item
 from kcore.coordinator.purgatory import Delayed, Key
 from kcore.coordinator.share import assignor, records
 from kcore.coordinator.share.group import Initialized, ShareGroup
-from kcore.coordinator.share.member import LEAVING, NOTHING, Partitions, ShareMember
+from kcore.coordinator.share.member import (
+    LEAVING,
+    MEMBER_CHARS_MAX,
+    NOTHING,
+    Partitions,
+    ShareMember,
+)
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
@@ -36,7 +42,7 @@ _TopicPartitions = ShareGroupHeartbeatResponse.TopicPartitions
 class RefusedError(Exception):
     """The heartbeat is answered with this error and changes nothing."""
 
-    def __init__(self, error: ErrorCode, why: str) -> None:
+    def __init__(self, error: ErrorCode, why: str | None) -> None:
         super().__init__(why)
         self.error = error
         self.why = why
@@ -48,6 +54,8 @@ class RefusedError(Exception):
 
 def check(request: ShareGroupHeartbeatRequest) -> RefusedError | None:
     """What is wrong with a request wherever it goes; None if nothing is."""
+    if not request.member_id or len(request.member_id) > MEMBER_CHARS_MAX:
+        return RefusedError(ErrorCode.INVALID_REQUEST, None)
     named = {
         "MemberId": request.member_id,
         "GroupId": request.group_id,

@@ -8,6 +8,9 @@ from typing import Final
 # The epoch by which a member says that it goes.
 LEAVING: Final = -1
 
+# Member ids are UUIDs.
+MEMBER_CHARS_MAX: Final = 36
+
 # A topic's id (16 bytes) and a partition.
 TopicIdPartition = tuple[bytes, int]
 

@@ -45,7 +45,7 @@ FOREIGN: Final[dict[ApiKey, ErrorCode]] = {
     ApiKey.LEAVE_GROUP: ErrorCode.UNKNOWN_MEMBER_ID,
     ApiKey.OFFSET_COMMIT: ErrorCode.GROUP_ID_NOT_FOUND,
     ApiKey.TXN_OFFSET_COMMIT: ErrorCode.GROUP_ID_NOT_FOUND,
-    ApiKey.OFFSET_FETCH: ErrorCode.GROUP_ID_NOT_FOUND,
+    ApiKey.OFFSET_FETCH: ErrorCode.NONE,  # as of a group that has committed nothing
     ApiKey.OFFSET_DELETE: ErrorCode.GROUP_ID_NOT_FOUND,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ErrorCode.GROUP_ID_NOT_FOUND,
 }

@@ -1,0 +1,447 @@
+"""The same requests of share group members to a real Kafka and to our node: the same answers."""
+
+import itertools
+import re
+import socket
+import time
+import uuid
+
+import pytest
+from broker_world import batch, produce
+from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW, Member, ShareWorld
+
+from kcore.wire import frames
+from kcore.wire import messages as m
+from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.codes import ErrorCode as E
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_S = 20
+GROUP = 32
+NOT_READY = {
+    E.UNKNOWN_TOPIC_ID,
+    E.COORDINATOR_LOAD_IN_PROGRESS,
+    E.COORDINATOR_NOT_AVAILABLE,
+    E.NOT_COORDINATOR,
+    E.UNKNOWN_TOPIC_OR_PARTITION,
+    E.NOT_LEADER_OR_FOLLOWER,
+    E.LEADER_NOT_AVAILABLE,
+}
+
+
+class Link:
+    """A connection to a real broker, used as `broker_world.Client` is."""
+
+    def __init__(self, address):
+        self._socket = socket.create_connection(address, 10)
+        self._waiting = []
+        self._correlation = 0
+
+    def send(self, message, version=None):
+        api = API_TABLE[ApiKey(message.API_KEY)]
+        version = api.max_version if version is None else version
+        self._correlation += 1
+        self._waiting.append((api.response, version))
+        self._socket.sendall(frames.encode_request(message, version, self._correlation, "test"))
+
+    def answer(self):
+        cls, version = self._waiting.pop(0)
+        reader = frames.FrameReader(1 << 24)
+        self._socket.settimeout(PATIENCE_S)
+        ready = []
+        while not ready:
+            ready = reader.feed(self._socket.recv(1 << 16))
+        return frames.decode_response(cls, version, ready[0])
+
+    def ask(self, message, version=None):
+        self.send(message, version)
+        return self.answer()
+
+    def close(self):
+        self._socket.close()
+
+
+class RealWorld:
+    """What `ShareWorld` is for members, with a real Kafka behind it."""
+
+    def __init__(self, kafka, topic, group):
+        host, port = kafka.bootstrap.split(",")[0].rsplit(":", 1)
+        self._address = host, int(port)
+        self._links = []
+        self._admin = self.client()
+        self.topic_name, self.group = topic, group
+        kafka.create_topic(topic, 1)
+        self._topic_id = self._settled(self._find)
+        configure(self._admin, group, "earliest")
+        self._settled(self._coordinated)
+
+    def _coordinated(self):
+        """True once the group has a coordinator that has read what it keeps."""
+        found = self._admin.ask(m.FindCoordinatorRequest(coordinator_keys=[self.group]), 4)
+        answer = self._admin.ask(beat(self, "nobody", -1), 1)
+        codes = {found.coordinators[0].error_code, answer.error_code}
+        return None if codes & NOT_READY else True
+
+    def _find(self):
+        entry = m.MetadataRequest.MetadataRequestTopic(name=self.topic_name)
+        (found,) = self._admin.ask(m.MetadataRequest(topics=[entry]), 12).topics
+        ready = found.partitions and not found.partitions[0].error_code
+        return found.topic_id if ready and not found.error_code else None
+
+    def _settled(self, ask):
+        end = time.monotonic() + PATIENCE_S
+        while (found := ask()) is None:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        return found
+
+    def client(self, _node_id=1):
+        self._links.append(Link(self._address))
+        return self._links[-1]
+
+    def id_of(self, topic):
+        return self._topic_id if topic == "t" else topic.encode().rjust(16, b"?")
+
+    def name_of(self, topic_id):
+        return "t" if topic_id == self._topic_id else topic_id.lstrip(b"?").decode()
+
+    def put(self, *values, **more):
+        data = batch(*[value.encode() for value in values], time=int(time.time() * 1_000), **more)
+        answer = self._admin.ask(produce(data, self.topic_name), 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+
+    def ready(self, member):
+        """Until the state of its partitions is there, which takes Kafka a moment."""
+
+        def look():
+            answer = member.client.ask(beat(self, member.name, 0, ["t"]), 1)
+            if answer.error_code in NOT_READY:
+                return None
+            return (answer.assignment and answer.assignment.topic_partitions) or None
+
+        self._settled(look)
+        probe = Member(self, str(uuid.UUID(int=99)), self.group)
+        self._settled(lambda: self._probe(probe))
+        probe.fetch(epoch=-1)
+
+    def _probe(self, probe):
+        answer = probe.fetch(("t", 0), epoch=0, max_records=1, max_wait_ms=100, max_bytes=1)
+        found = [one for topic in answer.responses for one in topic.partitions]
+        codes = {answer.error_code, *(one.error_code for one in found)}
+        return None if codes & NOT_READY else True
+
+    def close(self):
+        for link in self._links:
+            link.close()
+
+
+class OurWorld(ShareWorld):
+    """Ours, with what the real one needs."""
+
+    def __init__(self, group):
+        super().__init__()
+        self.topic_name, self.group = "t", group
+        configure(self.client(), group, "earliest")
+
+    def ready(self, member):
+        member.client.ask(beat(self, member.name, 0, ["t"]), 1)
+        probe = Member(self, str(uuid.UUID(int=99)), self.group)
+        probe.fetch(("t", 0), epoch=0, max_records=1, max_bytes=1)
+        probe.fetch(epoch=-1)
+
+    def close(self):
+        assert not self.faults
+
+
+def configure(client, group, reset):
+    R = m.IncrementalAlterConfigsRequest
+    options = [R.AlterableConfig(name="share.auto.offset.reset", value=reset)]
+    entry = R.AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=options)
+    (answer,) = client.ask(R(resources=[entry]), 1).responses
+    assert answer.error_code == 0, answer
+
+
+def beat(world, member, epoch, topics=None, **more):
+    names = topics and [world.topic_name]
+    return m.ShareGroupHeartbeatRequest(
+        group_id=more.pop("group_id", world.group),
+        member_id=member,
+        member_epoch=epoch,
+        subscribed_topic_names=names,
+        **more,
+    )
+
+
+class Seen:
+    """What a side answered."""
+
+    def __init__(self, world):
+        self.world = world
+        self.notes = []
+
+    def member(self, number):
+        return Member(self.world, str(uuid.UUID(int=number)), self.world.group)
+
+    def note(self, what):
+        self.notes.append(what)
+
+    def fetch(self, member, *parts, **more):
+        answer = member.fetch(*parts, **more)
+        if answer is None:  # ours waits, and time stands still there
+            self.world.run(more["max_wait_ms"])
+            answer = member.client.answer()
+        found = {}
+        for topic in answer.responses:
+            for one in topic.partitions:
+                acquired = merged(one.acquired_records)
+                key = self.world.name_of(topic.topic_id), one.partition_index
+                note = one.error_code, one.acknowledge_error_code, acquired
+                if note != (0, 0, []) or member_said(more, key):
+                    found[key] = note
+        self.note((answer.error_code, answer.acquisition_lock_timeout_ms, found))
+        return answer
+
+    def acknowledge(self, member, said, **more):
+        answer = member.acknowledge(said, **more)
+        self.note(
+            (
+                answer.error_code,
+                {
+                    (self.world.name_of(topic.topic_id), one.partition_index): one.error_code
+                    for topic in answer.responses
+                    for one in topic.partitions
+                },
+            )
+        )
+
+    def beat(self, client, member, epoch, *args, **more):
+        answer = client.ask(beat(self.world, member, epoch, *args, **more), 1)
+        text = (answer.error_message or "").replace(self.world.group, "GROUP")
+        self.note((answer.error_code, re.sub(r"\d+", "N", text), answer.heartbeat_interval_ms))
+        return answer
+
+
+def member_said(more, key):
+    return key in (more.get("said") or {})
+
+
+def merged(acquired):
+    """Ranges in a row of one delivery count as one."""
+    found = []
+    for one in acquired:
+        if found and found[-1][1] + 1 == one.first_offset and found[-1][2] == one.delivery_count:
+            found[-1][1] = one.last_offset
+        else:
+            found.append([one.first_offset, one.last_offset, one.delivery_count])
+    return found
+
+
+T = ("t", 0)
+
+
+def heartbeats(seen):
+    client = seen.world.client()
+    for fields in (
+        {"member_id": ""}, {"group_id": ""}, {"rack_id": ""}, {"topics": None}, {"topics": []},
+        {"epoch": -2}, {"epoch": 1}, {"epoch": -1},
+    ):  # fmt: skip
+        wanted = {"member_id": "m1", "epoch": 0, "topics": ["t"]} | fields
+        member, epoch, topics = (wanted.pop(name) for name in ("member_id", "epoch", "topics"))
+        seen.beat(client, member, epoch, topics, **wanted)
+    epoch = seen.beat(client, "m1", 0, ["t"]).member_epoch
+    seen.beat(client, "m1", epoch + 7)
+    seen.beat(client, "m2", epoch)
+    seen.beat(client, "m2", -1)
+    seen.beat(client, "m1", -1)
+    seen.beat(client, "m1", epoch)
+    seen.beat(client, "m1", -1)
+
+
+def other_protocols(seen):
+    client = seen.world.client()
+    seen.beat(client, "m1", 0, ["t"])
+    group = seen.world.group
+    P = m.JoinGroupRequest.JoinGroupRequestProtocol
+    join = m.JoinGroupRequest(
+        group_id=group, session_timeout_ms=10_000, rebalance_timeout_ms=10_000,
+        protocol_type="consumer", protocols=[P(name="range", metadata=b"\0\0\0\0\0\0\0\0\0\0")],
+    )  # fmt: skip
+    R = m.OffsetCommitRequest
+    topic = R.OffsetCommitRequestTopic(
+        name=seen.world.topic_name,
+        partitions=[R.OffsetCommitRequestPartition(committed_offset=1)],
+    )
+    commit = R(group_id=group, generation_id_or_member_epoch=-1, topics=[topic])
+    F = m.OffsetFetchRequest
+    for message, version in (
+        (join, 5),
+        (m.SyncGroupRequest(group_id=group, member_id="m1", protocol_type="consumer",
+                            protocol_name="range"), 5),
+        (m.HeartbeatRequest(group_id=group, member_id="m1"), 4),
+        (m.ConsumerGroupHeartbeatRequest(group_id=group, member_id="m1",
+                                         rebalance_timeout_ms=1_000, topic_partitions=[],
+                                         subscribed_topic_names=["t"]), 1),
+        (m.OffsetDeleteRequest(group_id=group), 0),
+    ):  # fmt: skip
+        seen.note(client.ask(message, version).error_code)
+    seen.note(client.ask(commit, 9).topics[0].partitions[0].error_code)
+    found = client.ask(F(groups=[F.OffsetFetchRequestGroup(group_id=group)]), 9).groups[0]
+    seen.note((found.error_code, found.topics))
+    topics = [F.OffsetFetchRequestTopics(name=seen.world.topic_name, partition_indexes=[0])]
+    asked = F.OffsetFetchRequestGroup(group_id=group, topics=topics)
+    found = client.ask(F(groups=[asked]), 9).groups[0]
+    seen.note((found.error_code, found.topics[0].partitions))
+    (one,) = client.ask(m.DescribeGroupsRequest(groups=[group]), 6).groups
+    seen.note((one.error_code, one.group_state))
+    (one,) = client.ask(m.ConsumerGroupDescribeRequest(group_ids=[group]), 1).groups
+    seen.note(one.error_code)
+    (one,) = client.ask(m.ShareGroupDescribeRequest(group_ids=[group]), 1).groups
+    seen.note((one.error_code, one.group_state, one.assignor_name, len(one.members)))
+    (one,) = client.ask(m.ShareGroupDescribeRequest(group_ids=["nobody"]), 1).groups
+    seen.note((one.error_code, one.group_state, one.error_message))
+    listed = client.ask(m.ListGroupsRequest(types_filter=["share"]), 5).groups
+    seen.note([(x.protocol_type, x.group_state, x.group_type) for x in listed
+               if x.group_id == group])  # fmt: skip
+    for _ in range(2):
+        (one,) = client.ask(m.DeleteGroupsRequest(groups_names=[group]), 2).results
+        seen.note(one.error_code)
+        seen.beat(client, "m1", -1)
+
+
+def sessions(seen):
+    one = seen.member(1)
+    seen.world.ready(one)
+    seen.world.put("a", "b", "c")
+    seen.fetch(one, T, epoch=5)
+    seen.fetch(one, epoch=-1)
+    seen.acknowledge(one, {}, epoch=3)
+    seen.acknowledge(one, {}, epoch=0)
+    seen.acknowledge(one, {}, epoch=-1)
+    seen.fetch(one, T, said={T: [(0, 0, ACCEPT)]}, epoch=0)
+    seen.fetch(one, T, max_wait_ms=1_000)
+    seen.fetch(one, T, epoch=7)
+    seen.acknowledge(one, {}, epoch=7)
+    seen.acknowledge(one, {T: [(0, 0, ACCEPT)], ("unknown", 0): [(0, 0, ACCEPT)]})
+    seen.fetch(one, forget=[("unknown", 0)])
+    seen.acknowledge(one, {T: [(1, 1, RELEASE)]})
+    seen.fetch(one, max_wait_ms=1_000)
+    two = seen.member(2)
+    seen.fetch(two, T)
+    seen.acknowledge(one, {T: [(1, 1, ACCEPT)]}, epoch=-1)
+    seen.fetch(two, max_wait_ms=1_000)
+    seen.fetch(two, said={T: [(2, 2, ACCEPT)]}, epoch=-1)
+    seen.fetch(two)
+    two.epoch = 0
+    seen.fetch(two, T)
+
+
+def states(seen):
+    one, two = seen.member(1), seen.member(2)
+    seen.world.ready(one)
+    for texts in ("abcde", "fgh", "ij", "klmnop"):
+        seen.world.put(*texts)
+    seen.fetch(one, T, max_wait_ms=1_000, max_records=6)
+    seen.fetch(two, T, max_wait_ms=1_000, max_records=1)
+    for who, batch in (
+        (one, (0, 3, ACCEPT)),
+        (one, (0, 3, RELEASE)),
+        (two, (4, 4, ACCEPT)),
+        (one, (4, 8, ACCEPT)),
+        (one, (4, 99, ACCEPT)),
+        (one, (99, 99, ACCEPT)),
+        (one, (16, 17, ACCEPT)),
+        (one, (5, 4, ACCEPT)),
+        (one, (4, 5)),
+        (one, (4, 6, ACCEPT, ACCEPT)),
+        (one, (4, 4, 9)),
+        (one, (4, 4, -1)),
+        (one, (4, 4, RENEW)),
+        (one, (4, 7, RELEASE, REJECT, GAP, ACCEPT)),
+        (two, (8, 9, RELEASE)),
+    ):
+        seen.acknowledge(who, {T: [batch]})
+    seen.acknowledge(one, {T: [(6, 6, ACCEPT), (4, 4, ACCEPT)]})
+    seen.fetch(one, max_wait_ms=1_000, max_records=1)
+    seen.fetch(two, max_wait_ms=1_000)
+    seen.acknowledge(one, {T: [(4, 4, ACCEPT)]})
+    seen.fetch(two, said={T: [(8, 9, ACCEPT), (10, 15, REJECT)]})
+    seen.fetch(two, max_wait_ms=200)
+
+
+def deliveries(seen):
+    one = seen.member(1)
+    seen.world.ready(one)
+    seen.world.put(*"abcdefgh")
+    answer = seen.fetch(one, T, max_wait_ms=1_000)
+    for _ in range(30):
+        held = [
+            (got.first_offset, got.last_offset, RELEASE)
+            for topic in answer.responses
+            for part in topic.partitions
+            for got in part.acquired_records
+        ]
+        if not held:
+            return
+        seen.acknowledge(one, {T: held})
+        answer = seen.fetch(one, max_wait_ms=300)
+    raise AssertionError("some record is delivered for ever")
+
+
+def by_count(seen):
+    one, two = seen.member(1), seen.member(2)
+    seen.world.ready(one)
+    for texts in ("abcde", "fgh", "ijklmnop"):
+        seen.world.put(*texts)
+    exact = {"share_acquire_mode": 1, "max_wait_ms": 1_000}
+    seen.fetch(one, T, max_records=3, **exact)
+    seen.fetch(two, T, max_records=4, **exact)
+    seen.acknowledge(one, {T: [(0, 2, RELEASE, ACCEPT, RELEASE)]})
+    seen.fetch(one, max_records=4, **exact)
+    seen.fetch(two, max_records=1, **exact)
+    seen.fetch(two, max_records=100, **exact)
+    seen.fetch(one, epoch=-1)
+    seen.fetch(two, max_records=100, **exact)
+
+
+def renewals(seen):
+    one = seen.member(1)
+    seen.world.ready(one)
+    seen.world.put(*"abc")
+    seen.fetch(one, T, max_wait_ms=1_000)
+    zero = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0}
+    renew = {T: [(0, 1, RENEW)]}
+    seen.acknowledge(one, renew, is_renew_ack=True)
+    seen.fetch(one, said=renew, is_renew_ack=True, **zero)
+    seen.fetch(one, said=renew, is_renew_ack=True, epoch=one.epoch)
+    seen.fetch(one, said=renew, max_wait_ms=0)
+    seen.acknowledge(one, {T: [(0, 2, ACCEPT, RENEW, RELEASE)]}, is_renew_ack=True)
+    seen.fetch(one, max_wait_ms=1_000)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [heartbeats, other_protocols, sessions, states, deliveries, by_count, renewals],
+)
+def test_kafka_says_the_same(scenario, kafka):
+    name = f"share-{scenario.__name__}-{next(_numbers)}"
+    found = []
+    for make in (lambda: OurWorld(name), lambda: RealWorld(kafka, name, name)):
+        world = make()
+        seen = Seen(world)
+        try:
+            scenario(seen)
+        finally:
+            world.close()
+        found.append(seen.notes)
+    ours, theirs = found
+    differences = [
+        f"{number}:\n  ours:  {one}\n  Kafka: {other}"
+        for number, (one, other) in enumerate(itertools.zip_longest(ours, theirs))
+        if one != other
+    ]
+    assert not differences, "\n".join(differences)
+    assert len(ours) > 4
