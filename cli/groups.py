@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kcore.admin import PartitionLag
 
 _NOTHING = "-"
+_SHARE = "share"
 
 
 @dataclass(frozen=True)
@@ -142,20 +143,34 @@ def reset(options: GroupsOptions, *, execute: bool) -> int:
     with open_admin("groups", options.bootstrap, options.settings) as admin:
         spec = _spec(str(options.where))
         for name in options.groups:
-            _check(admin.describe_groups([name])[name])
+            described = admin.describe_groups([name])[name]
+            _check(described)
             specs = spec if not options.topics else dict.fromkeys(_all_of(admin, options), spec)
-            before = admin.list_group_offsets([name])[name]
+            before = _offsets(admin, described)
             found = admin.reset_group_offsets(
                 name, specs, raise_errors=True, validate_only=not execute
             )
-            rows = table("topic", right=("partition", "committed", "reset to"))
+            rows = table("topic", right=("partition", _column(described), "reset to"))
             for tp, row in sorted(found.items()):
-                was = str(before[tp].offset) if tp in before else _NOTHING
+                was = str(before[tp]) if before.get(tp, -1) >= 0 else _NOTHING
                 rows.add_row(tp.topic, str(tp.partition), was, str(row["offset"]))
             page.show(
                 f"{name}: {'reset' if execute else 'nothing is reset without --execute'}", rows
             )
     return DONE
+
+
+def _offsets(admin: Admin, row: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """Where a described group is; -1: nowhere yet."""
+    name = row["group_id"]
+    if row["group_type"] == _SHARE:
+        return {tp: at[0] for tp, at in admin.list_share_group_offsets([name])[name].items()}
+    return {tp: at[0] for tp, at in admin.list_group_offsets([name])[name].items()}
+
+
+def _column(row: Mapping[str, Any]) -> str:
+    """What those offsets are called."""
+    return "start" if row["group_type"] == _SHARE else "committed"
 
 
 def _spec(text: str) -> object:
@@ -185,9 +200,10 @@ def lag(options: LagOptions) -> int:
     page, late = Page(), False
     with open_admin("lag", options.bootstrap, options.settings) as admin:
         for name in options.groups:
-            _check(admin.describe_groups([name])[name])
+            row = admin.describe_groups([name])[name]
+            _check(row)
             found = _chosen(name, admin.lag(name), options.topics)
-            page.show(*_lags(name, found))
+            page.show(*_lags(row, found))
             late |= options.most is not None and any(
                 one.lag is None or one.lag > options.most for one in found.values()
             )
@@ -203,16 +219,20 @@ def _chosen(
     return {tp: one for tp, one in sorted(found.items()) if not topics or tp.topic in topics}
 
 
-def _lags(name: str, found: Mapping[TopicPartition, PartitionLag]) -> Iterable[object]:
+def _lags(row: Mapping[str, Any], found: Mapping[TopicPartition, PartitionLag]) -> Iterable[object]:
+    name, column = row["group_id"], _column(row)
+    what = "commit" if column == "committed" else "start offset"
     behind = sum(one.lag or 0 for one in found.values())
     unknown = sum(one.committed is None for one in found.values())
     text = f"{name}: {behind} behind in {len(found)} partition{'s' * (len(found) != 1)}"
-    yield text + (f", {unknown} of them without a commit" if unknown else "")
+    yield text + (f", {unknown} of them without a {what}" if unknown else "")
     if found:
-        rows = table("topic", right=("partition", "committed", "end", "lag"))
+        rows = table("topic", right=("partition", column, "end", "lag"))
         rows.add_column("member", overflow="fold")
         for tp, one in found.items():
             numbers = (_NOTHING if number is None else str(number) for number in one[:3])
             who = f"{one.client_id} at {one.client_host}" if one.member_id else _NOTHING
+            if len(one.members) > 1:  # of a share group
+                who = f"{len(one.members)} members"
             rows.add_row(tp.topic, str(tp.partition), *numbers, who)
         yield rows

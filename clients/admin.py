@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from kcore import transports
-from kcore.admin import PartitionLag
+from kcore.admin import PartitionLag, SharePartitionOffset
 from kcore.admin.config import AdminConfig
 from kcore.admin.core import AdminCore
 from kcore.admin.groups import classes_of, words_of
+from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
@@ -331,7 +332,7 @@ class Admin:
         """A row for each group of these brokers, or of all: "group_id", "protocol_type",
         "group_state", "group_type". Filters are of GroupState and GroupType.
         """
-        procedure = requests.list_groups(broker_ids, states_filter, types_filter)
+        procedure = group_requests.list_groups(broker_ids, states_filter, types_filter)
         found: list[dict[str, Any]] = self._run(procedure, timeout_ms)
         return found
 
@@ -349,10 +350,12 @@ class Admin:
         include_authorized_operations: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """{group: its row, with its members and what is assigned to each}, of either protocol.
+        """{group: its row, with its members and what is assigned to each}, of any kind.
         What is wrong with a group is its "error".
         """
-        procedure = requests.describe_groups(group_ids, operations=include_authorized_operations)
+        procedure = group_requests.describe_groups(
+            group_ids, operations=include_authorized_operations
+        )
         found: dict[str, dict[str, Any]] = self._run(procedure, timeout_ms)
         return found
 
@@ -373,7 +376,9 @@ class Admin:
         self, group_id: str, coordinator_type: int = 0, timeout_ms: float | None = None
     ) -> int:
         """The number of the broker that coordinates a group, or (1) a transactional id."""
-        found: int = self._run(requests.find_coordinator(group_id, coordinator_type), timeout_ms)
+        found: int = self._run(
+            group_requests.find_coordinator(group_id, coordinator_type), timeout_ms
+        )
         return found
 
     def delete_groups(
@@ -386,7 +391,7 @@ class Admin:
         """Delete groups that have no members, with their offsets. {group: "OK", or the name of the
         error's class}.
         """
-        procedure = requests.delete_groups(group_ids, raise_errors=raise_errors)
+        procedure = group_requests.delete_groups(group_ids, raise_errors=raise_errors)
         return words_of(self._run(procedure, timeout_ms))
 
     def delete_consumer_groups(
@@ -396,7 +401,7 @@ class Admin:
         timeout_ms: float | None = None,
     ) -> list[tuple[str, type[KafkaError]]]:
         """(group, the class of its error, or NoError) (the name in kafka-python before 3)."""
-        procedure = requests.delete_groups(group_ids, raise_errors=False)
+        procedure = group_requests.delete_groups(group_ids, raise_errors=False)
         return classes_of(self._run(procedure, timeout_ms))
 
     def remove_group_members(
@@ -410,7 +415,9 @@ class Admin:
         """Take members out of a group: MemberToRemove objects. {member id, or instance id where
         that was given alone: the class of its error, or NoError}.
         """
-        procedure = requests.remove_group_members(group_id, members, raise_errors=raise_errors)
+        procedure = group_requests.remove_group_members(
+            group_id, members, raise_errors=raise_errors
+        )
         found: dict[str, type[KafkaError]] = self._run(procedure, timeout_ms)
         return found
 
@@ -423,7 +430,7 @@ class Admin:
         None: of all partitions. A partition that is named and has nothing: the offset -1.
         """
         found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = self._run(
-            requests.list_group_offsets(group_specs), timeout_ms
+            group_requests.list_group_offsets(group_specs), timeout_ms
         )
         return found
 
@@ -448,7 +455,7 @@ class Admin:
         """Commit for a group that has no members: {partition: OffsetAndMetadata}. {partition: the
         class of its error, or NoError}.
         """
-        procedure = requests.alter_group_offsets(group_id, offsets, raise_errors=raise_errors)
+        procedure = group_requests.alter_group_offsets(group_id, offsets, raise_errors=raise_errors)
         found: dict[TopicPartition, type[KafkaError]] = self._run(procedure, timeout_ms)
         return found
 
@@ -461,14 +468,15 @@ class Admin:
         raise_errors: bool = False,
         validate_only: bool = False,
     ) -> dict[TopicPartition, dict[str, Any]]:
-        """Move what a group without members has committed. {partition: {"error": class, "offset"}}.
+        """Move what a group without members has committed, or the start offsets of a share group.
+        {partition: {"error": class, "offset"}}.
 
         offset_specs: {partition: where to}, or where to for all partitions that the group has
         committed: OffsetSpec or its name, OffsetTimestamp, OffsetDuration, OffsetShift, or an
         offset. It is kept between the beginning and the end of the partition. validate_only: tell
         where to that is, and commit nothing.
         """
-        procedure = requests.reset_group_offsets(
+        procedure = group_requests.reset_group_offsets(
             group_id, offset_specs, raise_errors=raise_errors, validate_only=validate_only
         )
         found: dict[TopicPartition, dict[str, Any]] = self._run(procedure, timeout_ms)
@@ -485,7 +493,9 @@ class Admin:
         """Delete what is committed for topics that no member subscribes to. {partition: the class
         of its error, or NoError}. GroupIdNotFoundError and the like are raised.
         """
-        procedure = requests.delete_group_offsets(group_id, partitions, raise_errors=raise_errors)
+        procedure = group_requests.delete_group_offsets(
+            group_id, partitions, raise_errors=raise_errors
+        )
         found: dict[TopicPartition, type[KafkaError]] = self._run(procedure, timeout_ms)
         return found
 
@@ -496,11 +506,57 @@ class Admin:
         isolation_level: Any = "read_uncommitted",
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, PartitionLag]:
-        """How far a group is behind, and who reads what, in all partitions that it reads or has
-        read.
+        """How far a group of any kind is behind, and who reads what, in all partitions that it
+        reads or has read.
         """
-        procedure = requests.lag(group_id, partitions, isolation_level)
+        procedure = group_requests.lag(group_id, partitions, isolation_level)
         found: dict[TopicPartition, PartitionLag] = self._run(procedure, timeout_ms)
+        return found
+
+    # Start offsets of share groups --------------------------------------------------------------
+
+    def list_share_group_offsets(
+        self, group_specs: Any, timeout_ms: float | None = None
+    ) -> dict[str, dict[TopicPartition, SharePartitionOffset]]:
+        """{group: {partition: its start offset, leader epoch and lag}} of a share group, several,
+        or {group: partitions}; None: of all partitions. One that has nothing: the offset -1.
+        """
+        found: dict[str, dict[TopicPartition, SharePartitionOffset]] = self._run(
+            group_requests.list_share_group_offsets(group_specs), timeout_ms
+        )
+        return found
+
+    def alter_share_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[Any, int],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Have a share group that has no members begin at these: {partition: offset}, which brokers
+        take as they are (`reset_group_offsets` keeps them within the partition). {partition: the
+        class of its error, or NoError}.
+        """
+        procedure = group_requests.alter_share_group_offsets(
+            group_id, offsets, raise_errors=raise_errors
+        )
+        found: dict[TopicPartition, type[KafkaError]] = self._run(procedure, timeout_ms)
+        return found
+
+    def delete_share_group_offsets(
+        self,
+        group_id: str,
+        topics: Iterable[str],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[str, type[KafkaError]]:
+        """Delete what a share group without members knows of these topics. {topic: the class of its
+        error, or NoError}. GroupIdNotFoundError and the like are raised.
+        """
+        procedure = group_requests.delete_share_group_offsets(
+            group_id, topics, raise_errors=raise_errors
+        )
+        found: dict[str, type[KafkaError]] = self._run(procedure, timeout_ms)
         return found
 
     # Offsets of partitions ----------------------------------------------------------------------

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from kcore.admin import PartitionLag
+from kcore.admin import PartitionLag, SharePartitionOffset
 from kcore.admin.config import AdminConfig
 from kcore.admin.core import CLOSED, AdminCore
 from kcore.admin.groups import classes_of, words_of
+from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
@@ -362,7 +363,7 @@ class AsyncAdmin:
         timeout_ms: float | None = None,
     ) -> list[dict[str, Any]]:
         """See `Admin.list_groups`."""
-        procedure = requests.list_groups(broker_ids, states_filter, types_filter)
+        procedure = group_requests.list_groups(broker_ids, states_filter, types_filter)
         found: list[dict[str, Any]] = await self._run(procedure, timeout_ms)
         return found
 
@@ -381,7 +382,9 @@ class AsyncAdmin:
         timeout_ms: float | None = None,
     ) -> dict[str, dict[str, Any]]:
         """See `Admin.describe_groups`."""
-        procedure = requests.describe_groups(group_ids, operations=include_authorized_operations)
+        procedure = group_requests.describe_groups(
+            group_ids, operations=include_authorized_operations
+        )
         found: dict[str, dict[str, Any]] = await self._run(procedure, timeout_ms)
         return found
 
@@ -402,7 +405,7 @@ class AsyncAdmin:
         self, group_id: str, coordinator_type: int = 0, timeout_ms: float | None = None
     ) -> int:
         """See `Admin.find_coordinator`."""
-        procedure = requests.find_coordinator(group_id, coordinator_type)
+        procedure = group_requests.find_coordinator(group_id, coordinator_type)
         found: int = await self._run(procedure, timeout_ms)
         return found
 
@@ -414,7 +417,7 @@ class AsyncAdmin:
         raise_errors: bool = False,
     ) -> dict[str, str]:
         """See `Admin.delete_groups`."""
-        procedure = requests.delete_groups(group_ids, raise_errors=raise_errors)
+        procedure = group_requests.delete_groups(group_ids, raise_errors=raise_errors)
         return words_of(await self._run(procedure, timeout_ms))
 
     async def delete_consumer_groups(
@@ -424,7 +427,7 @@ class AsyncAdmin:
         timeout_ms: float | None = None,
     ) -> list[tuple[str, type[KafkaError]]]:
         """See `Admin.delete_consumer_groups`."""
-        procedure = requests.delete_groups(group_ids, raise_errors=False)
+        procedure = group_requests.delete_groups(group_ids, raise_errors=False)
         return classes_of(await self._run(procedure, timeout_ms))
 
     async def remove_group_members(
@@ -436,7 +439,9 @@ class AsyncAdmin:
         raise_errors: bool = False,
     ) -> dict[str, type[KafkaError]]:
         """See `Admin.remove_group_members`."""
-        procedure = requests.remove_group_members(group_id, members, raise_errors=raise_errors)
+        procedure = group_requests.remove_group_members(
+            group_id, members, raise_errors=raise_errors
+        )
         found: dict[str, type[KafkaError]] = await self._run(procedure, timeout_ms)
         return found
 
@@ -447,7 +452,7 @@ class AsyncAdmin:
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         """See `Admin.list_group_offsets`."""
         found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = await self._run(
-            requests.list_group_offsets(group_specs), timeout_ms
+            group_requests.list_group_offsets(group_specs), timeout_ms
         )
         return found
 
@@ -471,7 +476,7 @@ class AsyncAdmin:
         raise_errors: bool = False,
     ) -> dict[TopicPartition, type[KafkaError]]:
         """See `Admin.alter_group_offsets`."""
-        procedure = requests.alter_group_offsets(group_id, offsets, raise_errors=raise_errors)
+        procedure = group_requests.alter_group_offsets(group_id, offsets, raise_errors=raise_errors)
         found: dict[TopicPartition, type[KafkaError]] = await self._run(procedure, timeout_ms)
         return found
 
@@ -485,7 +490,7 @@ class AsyncAdmin:
         validate_only: bool = False,
     ) -> dict[TopicPartition, dict[str, Any]]:
         """See `Admin.reset_group_offsets`."""
-        procedure = requests.reset_group_offsets(
+        procedure = group_requests.reset_group_offsets(
             group_id, offset_specs, raise_errors=raise_errors, validate_only=validate_only
         )
         found: dict[TopicPartition, dict[str, Any]] = await self._run(procedure, timeout_ms)
@@ -500,7 +505,9 @@ class AsyncAdmin:
         raise_errors: bool = False,
     ) -> dict[TopicPartition, type[KafkaError]]:
         """See `Admin.delete_group_offsets`."""
-        procedure = requests.delete_group_offsets(group_id, partitions, raise_errors=raise_errors)
+        procedure = group_requests.delete_group_offsets(
+            group_id, partitions, raise_errors=raise_errors
+        )
         found: dict[TopicPartition, type[KafkaError]] = await self._run(procedure, timeout_ms)
         return found
 
@@ -512,8 +519,47 @@ class AsyncAdmin:
         timeout_ms: float | None = None,
     ) -> dict[TopicPartition, PartitionLag]:
         """See `Admin.lag`."""
-        procedure = requests.lag(group_id, partitions, isolation_level)
+        procedure = group_requests.lag(group_id, partitions, isolation_level)
         found: dict[TopicPartition, PartitionLag] = await self._run(procedure, timeout_ms)
+        return found
+
+    # Start offsets of share groups --------------------------------------------------------------
+
+    async def list_share_group_offsets(
+        self, group_specs: Any, timeout_ms: float | None = None
+    ) -> dict[str, dict[TopicPartition, SharePartitionOffset]]:
+        """See `Admin.list_share_group_offsets`."""
+        found: dict[str, dict[TopicPartition, SharePartitionOffset]] = await self._run(
+            group_requests.list_share_group_offsets(group_specs), timeout_ms
+        )
+        return found
+
+    async def alter_share_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[Any, int],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """See `Admin.alter_share_group_offsets`."""
+        procedure = group_requests.alter_share_group_offsets(
+            group_id, offsets, raise_errors=raise_errors
+        )
+        found: dict[TopicPartition, type[KafkaError]] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def delete_share_group_offsets(
+        self,
+        group_id: str,
+        topics: Iterable[str],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[str, type[KafkaError]]:
+        """See `Admin.delete_share_group_offsets`."""
+        procedure = group_requests.delete_share_group_offsets(
+            group_id, topics, raise_errors=raise_errors
+        )
+        found: dict[str, type[KafkaError]] = await self._run(procedure, timeout_ms)
         return found
 
     # Offsets of partitions ----------------------------------------------------------------------

@@ -21,6 +21,7 @@ from kcore.admin.values import (
     OffsetTimestamp,
     PartitionLag,
     RecordsToDelete,
+    SharePartitionOffset,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "OffsetTimestamp",
     "PartitionLag",
     "RecordsToDelete",
+    "SharePartitionOffset",
 ]

@@ -1,15 +1,19 @@
-"""Offsets that groups have committed: listed, altered, reset, deleted; how far they are behind."""
+"""Offsets that groups have committed: listed, altered, reset, deleted; how far they are behind.
+
+Of share groups only what is the same question for all: resets, and how far they are behind.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kcore.admin.asking import Ask, Outcome, Reply, Route
+from kcore.admin.asking import Ask, Reply, Route
 from kcore.admin.core import Procedure
-from kcore.admin.groups import describe_groups, owners_of
+from kcore.admin.groups import ask_share, describe_groups, is_share, owners_of
 from kcore.admin.offsets import ask_offsets, by_topic
-from kcore.admin.rows import verdict
+from kcore.admin.rows import verdicts
+from kcore.admin.shares import ask_alter, ask_starts
 from kcore.admin.values import OffsetSpec, PartitionLag
 from kcore.errors import (
     KafkaError,
@@ -17,8 +21,9 @@ from kcore.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
 )
-from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 
 _GROUPS_SINCE: Final = 8  # OffsetFetch of several groups (KIP-709, Kafka 3.0)
@@ -26,6 +31,12 @@ _ALL_SINCE: Final = 2  # and of all that a group has
 _NAMES_UNTIL: Final = 9  # OffsetFetch and OffsetCommit go by topic ids behind that
 _EPOCH_SINCE: Final = 6  # OffsetCommit with leader epochs
 _READ_UNCOMMITTED: Final = 0
+
+# Whoever commits without a generation makes the group, if there is none.
+_COMMIT_HINT: Final[Mapping[int, str]] = {
+    ErrorCode.GROUP_ID_NOT_FOUND: "a group of this id is of another kind; share groups have start "
+    "offsets (alter_share_group_offsets)",
+}
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 _Verdicts = dict[TopicPartition, type[KafkaError]]
@@ -137,13 +148,8 @@ def _ask_commit(group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata])
         place=lambda _key: group,
         max_version=_NAMES_UNTIL,
         changes=True,
+        hints=_COMMIT_HINT,
     )
-
-
-def _verdicts(outcome: Outcome, keys: Iterable[TopicPartition], *, raise_errors: bool) -> _Verdicts:
-    """The class of each error."""
-    outcome.check(raise_errors=raise_errors)
-    return {tp: verdict(outcome.failed.get(tp)) for tp in keys}
 
 
 def alter_group_offsets(
@@ -151,7 +157,7 @@ def alter_group_offsets(
 ) -> Procedure[_Verdicts]:
     """Commit for a group that has no members. {partition: the class of its error, or NoError}."""
     (outcome,) = yield [_ask_commit(group, offsets)]
-    return _verdicts(outcome, offsets, raise_errors=raise_errors)
+    return verdicts(outcome, offsets, raise_errors=raise_errors)
 
 
 # Resetting ----------------------------------------------------------------------------------------
@@ -182,45 +188,58 @@ def reset_group_offsets(
 
     wanted: one for all: every partition of which the group has committed anything. Offsets are kept
     between the beginning and the end of the partition; a time behind the last record is the end. A
-    shift of what has no commit counts from the beginning.
+    shift of what has no commit counts from the beginning. Of a share group all this is about its
+    start offsets.
     """
-    if isinstance(wanted, Target):
-        (every,) = yield [_ask_committed({group: None})]
-        targets: Mapping[TopicPartition, Target] = dict.fromkeys(every.all_done()[group], wanted)
-    else:
-        targets = wanted
-    if not targets:
+    if not isinstance(wanted, Target) and not wanted:
         return {}
+    (share,) = yield [ask_share([group])]  # what else it says of the group, the next ones say too
+    shared = group in share.done
+    if shared:
+        now = ask_starts({group: None})
+    else:
+        now = _ask_committed({group: None if isinstance(wanted, Target) else tuple(wanted)})
+    (told,) = yield [now]
+    before = told.all_done()[group]
+    targets: Mapping[TopicPartition, Target]
+    targets = dict.fromkeys(before, wanted) if isinstance(wanted, Target) else wanted
     timed = {tp: to.timestamp for tp, to in targets.items() if to.timestamp is not None}
     what = f"resetting group {group}: finding the offset of"
-    asks = [
-        _ask_committed({group: tuple(targets)}),
+    outcomes = yield [
         ask_offsets(dict.fromkeys(targets, OffsetSpec.EARLIEST), _READ_UNCOMMITTED, what),
         ask_offsets(dict.fromkeys(targets, OffsetSpec.LATEST), _READ_UNCOMMITTED, what),
         ask_offsets(timed, _READ_UNCOMMITTED, what),
     ]
-    outcomes = yield asks
-    committed, earliest, latest, found = (outcome.all_done() for outcome in outcomes)
-    offsets: Offsets = {}
+    earliest, latest, found = (outcome.all_done() for outcome in outcomes)
+    offsets: dict[TopicPartition, int] = {}
     for tp, to in targets.items():
-        before = committed[group].get(tp)
         low, high = earliest[tp].offset, latest[tp].offset
         if to.timestamp is not None:
             at = found[tp].offset
         elif to.shift is not None:
-            at = max(0, (low if before is None or before.offset < 0 else before.offset) + to.shift)
+            was = before[tp][0] if tp in before else -1
+            at = max(0, (low if was < 0 else was) + to.shift)
         else:
             assert to.offset is not None
             at = to.offset
         if at < 0 or at > high:
             at = high
-        metadata = "" if before is None else before.metadata
-        offsets[tp] = OffsetAndMetadata(max(at, low), metadata)
+        offsets[tp] = max(at, low)
     if validate_only:
-        return {tp: {"error": NoError, "offset": offsets[tp].offset} for tp in targets}
-    (outcome,) = yield [_ask_commit(group, offsets)]
-    verdicts = _verdicts(outcome, targets, raise_errors=raise_errors)
-    return {tp: {"error": verdicts[tp], "offset": offsets[tp].offset} for tp in targets}
+        return {tp: {"error": NoError, "offset": offsets[tp]} for tp in targets}
+    if shared:
+        change = ask_alter(group, offsets)
+    else:
+        change = _ask_commit(
+            group,
+            {
+                tp: OffsetAndMetadata(at, before[tp].metadata if tp in before else "")
+                for tp, at in offsets.items()
+            },
+        )
+    (outcome,) = yield [change]
+    errors = verdicts(outcome, targets, raise_errors=raise_errors)
+    return {tp: {"error": errors[tp], "offset": offsets[tp]} for tp in targets}
 
 
 # Deleting -----------------------------------------------------------------------------------------
@@ -270,7 +289,7 @@ def delete_group_offsets(
     (outcome,) = yield [ask]
     if outcome.failed and refused:
         raise outcome.error()
-    return _verdicts(outcome, partitions, raise_errors=raise_errors)
+    return verdicts(outcome, partitions, raise_errors=raise_errors)
 
 
 # Lag ----------------------------------------------------------------------------------------------
@@ -280,10 +299,11 @@ def lag(
     group: str, partitions: Sequence[TopicPartition] | None, isolation_level: int
 ) -> Procedure[dict[TopicPartition, PartitionLag]]:
     """How far a group is behind, in these partitions or in all that it reads or has read."""
-    (committed,) = yield [_ask_committed({group: None})]
-    offsets = committed.all_done()[group]
-    described = yield from describe_groups([group], operations=False)
-    owners = owners_of(described[group])
+    described = (yield from describe_groups([group], operations=False))[group]
+    shared = is_share(described)
+    (told,) = yield [ask_starts({group: None}) if shared else _ask_committed({group: None})]
+    offsets = told.all_done()[group]
+    owners = owners_of(described)
     named = True
     if partitions is None:
         partitions = sorted({*offsets, *owners})
@@ -294,21 +314,24 @@ def lag(
             if isinstance(error, UnknownTopicOrPartitionError):
                 del ends.failed[tp]
     found = ends.all_done()
-    return {tp: _lag(offsets.get(tp), found.get(tp), owners.get(tp, {})) for tp in partitions}
-
-
-def _lag(
-    committed: OffsetAndMetadata | None,
-    end: OffsetAndTimestamp | None,
-    owner: Mapping[str, Any],
-) -> PartitionLag:
-    at = None if committed is None or committed.offset < 0 else committed.offset
-    return PartitionLag(
-        at,
-        None if end is None else end.offset,
-        None if at is None or end is None else max(0, end.offset - at),
-        owner.get("member_id"),
-        owner.get("client_id"),
-        owner.get("client_host"),
-        owner.get("group_instance_id"),
-    )
+    lags: dict[TopicPartition, PartitionLag] = {}
+    for tp in partitions:
+        offset, end = offsets.get(tp), found.get(tp)
+        at = None if offset is None or offset[0] < 0 else offset[0]
+        if shared:
+            behind = None if offset is None or end is None else offset.lag
+        else:
+            behind = None if at is None or end is None else max(0, end.offset - at)
+        members = owners.get(tp, [])
+        only = members[0] if len(members) == 1 else {}
+        lags[tp] = PartitionLag(
+            at,
+            None if end is None else end.offset,
+            behind,
+            only.get("member_id"),
+            only.get("client_id"),
+            only.get("client_host"),
+            only.get("group_instance_id"),
+            tuple(member["member_id"] for member in members),
+        )
+    return lags

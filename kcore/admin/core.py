@@ -2,8 +2,8 @@
 own.
 
 World in and out: `kcore.cluster.client.ClientCore`, docs/BOUNDARY.md. Application in: `begin`, with
-one of the procedures of `topics`, `cluster`, `groups`, `commits`, `offsets`, `configs` and
-`partitions`; `cancel`; `close`. An operation ends in OperationCompleted.
+one of the procedures of the modules beside this one; `cancel`; `close`. An operation ends in
+OperationCompleted.
 
 A procedure is a generator: it yields questions that may be asked side by side, gets how they ended,
 and returns the operation's result, or raises its error.

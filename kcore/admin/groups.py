@@ -30,6 +30,7 @@ from kcore.wire.messages import (
     DescribeGroupsRequest,
     LeaveGroupRequest,
     ListGroupsRequest,
+    ShareGroupDescribeRequest,
 )
 
 _STATES_SINCE: Final = 4  # ListGroups with a filter of states (KIP-518, Kafka 2.6)
@@ -39,6 +40,9 @@ _MEMBERS_SINCE: Final = 3  # LeaveGroup with a list of members (KIP-345, Kafka 2
 _REASON_SINCE: Final = 5  # and with reasons (KIP-800)
 _DEAD: Final = "Dead"
 _CONSUMER: Final = "consumer"
+_SHARE: Final = "share"
+# What a coordinator says of a group of another kind, and one that knows no such kind.
+_OF_NO_SUCH_KIND: Final = (GroupIdNotFoundError, UnsupportedVersionError)
 _MEMBER_HINT: Final[Mapping[int, str]] = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member (any more)",
 }
@@ -88,28 +92,41 @@ def list_groups(
 def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dict[str, Any]]:
     """{group: kafka-python's row}; what is wrong with one is its "error".
 
-    The consumer protocol is asked first (KIP-848), the classic one for what it does not know.
+    Groups of the consumer protocol (KIP-848) and share groups (KIP-932) are asked for first,
+    classic ones for what is neither.
     """
-    (newer,) = yield [_ask_newer(groups, operations=operations)]
-    rest = [
-        group
-        for group, error in newer.failed.items()
-        if isinstance(error, (GroupIdNotFoundError, UnsupportedVersionError))
+    newer, share = yield [
+        _ask_newer(groups, operations=operations),
+        ask_share(groups, operations=operations),
     ]
+    rest = [group for group in dict.fromkeys(groups) if is_of_no(newer, share, group=group)]
     (classic,) = yield [_ask_classic(rest, operations=operations)]
     whole = Outcome(plain_name)
     for group in groups:
         if group in newer.done:
             whole.done[group] = _newer_row(newer.done[group])
+        elif group in share.done:
+            whole.done[group] = _share_row(share.done[group])
         elif group in classic.done:
             whole.done[group] = _classic_row(classic.done[group])
         else:
-            error = classic.failed.get(group) or newer.failed[group]
+            error = classic.failed.get(group) or _of_another_kind(newer, share, group=group)
             if isinstance(error, BrokerResponseError):
                 whole.done[group] = _refused_row(group, error)
             else:
                 whole.failed[group] = error
     return whole.all_done()
+
+
+def is_of_no(*kinds: Outcome, group: str) -> bool:
+    """Whether there is no group of this id of any of these kinds."""
+    return all(isinstance(kind.failed.get(group), _OF_NO_SUCH_KIND) for kind in kinds)
+
+
+def _of_another_kind(*kinds: Outcome, group: str) -> KafkaError:
+    """What is wrong with a group, of those answers that are about more than its kind."""
+    errors = [kind.failed[group] for kind in kinds]
+    return next(error for error in errors if not isinstance(error, _OF_NO_SUCH_KIND))
 
 
 def _ask_newer(groups: Sequence[str], *, operations: bool) -> Ask:
@@ -118,6 +135,22 @@ def _ask_newer(groups: Sequence[str], *, operations: bool) -> Ask:
         tuple(dict.fromkeys(groups)),
         "describing group",
         lambda keys, _version, _limit_ms: ConsumerGroupDescribeRequest(
+            group_ids=keys, include_authorized_operations=operations
+        ),
+        _read_groups,
+        route=Route.COORDINATOR,
+    )
+
+
+def ask_share(groups: Sequence[str], *, operations: bool = False) -> Ask:
+    """Share groups as they are told. GroupIdNotFoundError: also of what is another kind of group;
+    UnsupportedVersionError: this cluster has none.
+    """
+    return Ask(
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        tuple(dict.fromkeys(groups)),
+        "describing group",
+        lambda keys, _version, _limit_ms: ShareGroupDescribeRequest(
             group_ids=keys, include_authorized_operations=operations
         ),
         _read_groups,
@@ -258,6 +291,45 @@ def _newer_member(member: Any) -> dict[str, Any]:
     }
 
 
+def _share_row(group: Any) -> dict[str, Any]:
+    return {
+        "error": None,
+        "group_id": group.group_id,
+        "group_state": group.group_state,
+        "group_type": _SHARE,
+        "protocol_type": _SHARE,
+        "protocol_data": group.assignor_name,
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": [_share_member(member) for member in group.members],
+        "authorized_operations": operations_of(group.authorized_operations),
+    }
+
+
+def _share_member(member: Any) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": None,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "member_epoch": member.member_epoch,
+        "member_metadata": {
+            "topics": list(member.subscribed_topic_names),
+            "user_data": None,
+            "rack_id": member.rack_id,
+        },
+        "member_assignment": {
+            "assigned_partitions": _named_partitions(member.assignment),
+            "user_data": None,
+        },
+    }
+
+
+def is_share(row: Mapping[str, Any]) -> bool:
+    """Whether a described group is a share group: its offsets are start offsets."""
+    return bool(row["group_type"] == _SHARE)
+
+
 def _named_partitions(assignment: Any) -> list[dict[str, Any]]:
     return [
         {"topic": entry.topic_name, "partitions": list(entry.partitions)}
@@ -265,15 +337,17 @@ def _named_partitions(assignment: Any) -> list[dict[str, Any]]:
     ]
 
 
-def owners_of(row: dict[str, Any]) -> dict[TopicPartition, dict[str, Any]]:
-    """{partition: the row of the member it is assigned to} of a described group."""
-    owners: dict[TopicPartition, dict[str, Any]] = {}
+def owners_of(row: dict[str, Any]) -> dict[TopicPartition, list[dict[str, Any]]]:
+    """{partition: the rows of the members it is assigned to} of a described group: one, but in
+    share groups.
+    """
+    owners: dict[TopicPartition, list[dict[str, Any]]] = {}
     for member in row["members"]:
         assignment = member["member_assignment"]
         if isinstance(assignment, dict):
             for entry in assignment["assigned_partitions"]:
                 for number in entry["partitions"]:
-                    owners[TopicPartition(entry["topic"], number)] = member
+                    owners.setdefault(TopicPartition(entry["topic"], number), []).append(member)
     return owners
 
 

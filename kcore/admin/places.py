@@ -171,13 +171,17 @@ def ask_coordinators(keys: list[str], kind: int) -> Ask:
     )
 
 
+def ask_leaders(partitions: Iterable[TopicPartition]) -> Ask:
+    """Who leads these partitions? Values: numbers of nodes. UnknownTopicOrPartitionError."""
+    keys = tuple(partitions)
+    return Ask(ApiKey.METADATA, keys, "finding the leader of", _build_leaders, _read_leaders)
+
+
 def _lookup(route: Route, keys: list[Any]) -> Ask:
     if route is Route.COORDINATOR:
         return ask_coordinators(keys, _GROUP)
     if route is Route.LEADER:
-        return Ask(
-            ApiKey.METADATA, tuple(keys), "finding the leader of", _build_leaders, _read_leaders
-        )
+        return ask_leaders(keys)
     what = "finding broker" if route is Route.BROKER else "finding the controller"
     read = _read_brokers if route is Route.BROKER else _read_controller
     name = str if route is Route.BROKER else _nameless

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from kcore.admin.asking import Outcome
 from kcore.errors import (
     BrokerResponseError,
     KafkaError,
@@ -63,3 +65,9 @@ def code_of(error: KafkaError) -> int:
 def verdict(error: KafkaError | None) -> type[KafkaError]:
     """The class of what went wrong, or NoError."""
     return NoError if error is None else type(error)
+
+
+def verdicts(outcome: Outcome, parts: Iterable[Any], *, raise_errors: bool) -> dict[Any, Any]:
+    """{part: the class of what went wrong with it, or NoError}. Raises what no broker has said."""
+    outcome.check(raise_errors=raise_errors)
+    return {part: verdict(outcome.failed.get(part)) for part in parts}

@@ -229,10 +229,12 @@ class GroupType(_Word):
 class PartitionLag(NamedTuple):
     """How far a group is behind in one partition, and who reads it.
 
-    committed: the next offset to read; None: nothing is committed. end: the end of the partition,
-    of what a consumer of this isolation level can read; None: it is not there any more. lag:
-    records between the two; None if one of them is. The rest: the member it is assigned to, None
-    if it is to nobody.
+    committed: the next offset to read, of a share group its start offset; None: there is none yet.
+    end: the end of the partition, of what a consumer of this isolation level can read; None: it is
+    not there any more. lag: records between the two; None if one of them is. Of a share group:
+    those that are still to be done, as the broker counts them; None before Kafka 4.2.
+    The next four: the member it is assigned to; None if it is to nobody, or to several (in a share
+    group). members: the ids of all that it is assigned to.
     """
 
     committed: int | None
@@ -242,3 +244,17 @@ class PartitionLag(NamedTuple):
     client_id: str | None = None
     client_host: str | None = None
     group_instance_id: str | None = None
+    members: tuple[str, ...] = ()
+
+
+class SharePartitionOffset(NamedTuple):
+    """Where a share group is in a partition (KIP-932).
+
+    start_offset: nothing before it is delivered any more; brokers move it now and then, so records
+    behind it may be done, too. -1: none is settled yet. lag: records that are still to be done
+    (KIP-1226); None: not told, by brokers before 4.2 or of what has no start offset.
+    """
+
+    start_offset: int
+    leader_epoch: int
+    lag: int | None

@@ -22,6 +22,7 @@ from kcore.admin.commits import (
 from kcore.admin.configs import alter_configs, reset_configs
 from kcore.admin.groups import delete_groups, describe_groups, list_groups, remove_group_members
 from kcore.admin.offsets import list_partition_offsets
+from kcore.admin.shares import alter_share_group_offsets, delete_share_group_offsets
 from kcore.admin.topics import (
     create_topics,
     describe_topics,
@@ -321,6 +322,12 @@ TOLD = {
     ),
     ApiKey.CREATE_TOPICS: lambda: create_topics(
         [NewTopic("a", 1, 1)], validate_only=False, raise_errors=False, wait=False
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: lambda: alter_share_group_offsets(
+        "g", {T0: 1}, raise_errors=False
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: lambda: delete_share_group_offsets(
+        "g", ["t"], raise_errors=False
     ),
 }
 

@@ -519,6 +519,12 @@ BAD = [
     ("reset_group_offsets", ("g", {T0: "soon"}), ValueError),
     ("reset_group_offsets", ("g", {T0: OffsetDuration("1 day")}), ValueError),
     ("delete_group_offsets", ("g", [("t", -1)]), ValueError),
+    ("list_share_group_offsets", ({"g": ["t"]},), TypeError),
+    ("alter_share_group_offsets", ("g", {T0: -1}), ValueError),
+    ("alter_share_group_offsets", ("g", {T0: OffsetAndMetadata(1, "", -1)}), TypeError),
+    ("alter_share_group_offsets", ("g", [T0]), TypeError),
+    ("delete_share_group_offsets", ("g", "t"), TypeError),
+    ("delete_share_group_offsets", ("g", [T0]), TypeError),
     ("list_partition_offsets", ({T0: -9},), ValueError),
     ("list_partition_offsets", ({T0: OffsetSpec.LATEST}, "committed"), ValueError),
     ("find_coordinator", ("g", 2), ValueError),
@@ -548,6 +554,9 @@ NOTHING = [
     ("alter_group_offsets", ("g", {}), {}),
     ("reset_group_offsets", ("g", {}), {}),
     ("delete_group_offsets", ("g", []), {}),
+    ("list_share_group_offsets", ([],), {}),
+    ("alter_share_group_offsets", ("g", {}), {}),
+    ("delete_share_group_offsets", ("g", []), {}),
     ("list_partition_offsets", ({},), {}),
 ]
 

@@ -1,5 +1,5 @@
 """A scripted cluster that takes what admin clients ask, of every API and version: it agrees to all
-of it, unless a test says what goes wrong. See scripted.py.
+of it, unless a test says what goes wrong; it has no share groups. See scripted.py.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from agreements import answer_to
 from scripted import Client, ScriptedCluster, World
 
 from kcore.admin import (
@@ -28,8 +29,12 @@ from kcore.admin.core import AdminCore, Procedure
 from kcore.admin.groups import delete_groups, list_groups, remove_group_members
 from kcore.admin.offsets import delete_records, list_partition_offsets
 from kcore.admin.partitions import create_partitions, elect_leaders
+from kcore.admin.shares import (
+    alter_share_group_offsets,
+    delete_share_group_offsets,
+    list_share_group_offsets,
+)
 from kcore.admin.topics import create_topics, delete_topics, list_topics
-from kcore.broker.refusals import refusal
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
@@ -71,6 +76,13 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ),
     ApiKey.OFFSET_DELETE: lambda: delete_group_offsets("g", [T0, T1], **RAISED),
     ApiKey.METADATA: list_topics,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: lambda: list_share_group_offsets({"g": None, "h": None}),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: lambda: alter_share_group_offsets(
+        "g", {T0: 1, T1: 2}, **RAISED
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: lambda: delete_share_group_offsets(
+        "g", ["t", "u"], **RAISED
+    ),
 }
 APIS = sorted(VERBS)
 CHANGES = set(APIS) - {
@@ -81,6 +93,7 @@ CHANGES = set(APIS) - {
     ApiKey.LIST_GROUPS,
     ApiKey.OFFSET_FETCH,
     ApiKey.METADATA,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
 }
 
 
@@ -100,7 +113,7 @@ class AdminCluster(ScriptedCluster):
 
     @staticmethod
     def _agree(code: ErrorCode, node: int, request: Any, reply: Callable[[Any], None]) -> None:
-        reply(refusal(request.message, request.api_version, code))
+        reply(answer_to(request.message, request.api_version, code))
 
     def _metadata(self, node: int, request: Any, reply: Callable[[Any], None]) -> None:
         def take(answer: Any) -> None:
@@ -127,6 +140,9 @@ class AdminCluster(ScriptedCluster):
     def _list_offsets(self, node: int, request: Any, reply: Callable[[Any], None]) -> None:
         self._agree(ErrorCode.NONE, node, request, reply)
 
+    def _share_group_describe(self, node: int, request: Any, reply: Callable[[Any], None]) -> None:
+        self._agree(ErrorCode.GROUP_ID_NOT_FOUND, node, request, reply)
+
     _offset_commit = _offset_fetch = _leave_group = _list_offsets
 
     def first(self, api: ApiKey, *answers: Any) -> None:
@@ -136,14 +152,14 @@ class AdminCluster(ScriptedCluster):
         def script(_node: int, request: Any) -> Any:
             answer = left.pop(0) if left else None
             if isinstance(answer, ErrorCode):
-                return refusal(request.message, request.api_version, answer)
+                return answer_to(request.message, request.api_version, answer)
             return answer
 
         self.script[api] = script
 
     def always(self, api: ApiKey, code: ErrorCode) -> None:
         """All requests of an API get this error."""
-        self.script[api] = lambda _node, request: refusal(
+        self.script[api] = lambda _node, request: answer_to(
             request.message, request.api_version, code
         )
 

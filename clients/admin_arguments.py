@@ -1,0 +1,111 @@
+"""Parts of what admin clients are given, as users of kafka-python and aiokafka give them: checked.
+
+Each raises what is wrong: TypeError, or IllegalArgumentError (a ValueError).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from kcore.clients import arguments
+from kcore.errors import IllegalArgumentError
+from kcore.limits import MAX_INT32
+from kcore.structs import TopicPartition
+
+_ISOLATION: Final = {"read_uncommitted": 0, "read_committed": 1}
+
+
+def listed(values: object, what: str) -> list[Any]:
+    """Several of something, or none. A bare string is a TypeError."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} must be a list, not {values!r}")
+    return list(values)
+
+
+def some(values: object, what: str) -> list[Any]:
+    """At least one of something."""
+    found = listed(values, what)
+    if not found:
+        raise IllegalArgumentError(f"{what}: none is given")
+    return found
+
+
+def mapped(values: object, what: str) -> Mapping[Any, Any]:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{what}, not {values!r}")
+    return values
+
+
+def group_id(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a group id must be a string, not {value!r}")
+    return value
+
+
+def group_ids(values: object) -> list[str]:
+    return list(dict.fromkeys(group_id(value) for value in listed(values, "group_ids")))
+
+
+def count(value: object, what: str, lowest: int, highest: int = MAX_INT32) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{what} must be a whole number, not {value!r}")
+    if not lowest <= value <= highest:
+        raise IllegalArgumentError(f"{what}={value}: must be from {lowest} to {highest}")
+    return int(value)
+
+
+def broker_ids(values: object) -> list[int] | None:
+    if values is None:
+        return None
+    found = some(values, "brokers")
+    return list(dict.fromkeys(count(value, "a broker's number", 0) for value in found))
+
+
+def partitions(values: object, what: str) -> list[TopicPartition]:
+    return list(dict.fromkeys(arguments.named(value) for value in listed(values, what)))
+
+
+def topics(values: object) -> list[str | UUID]:
+    """Names, or ids."""
+    found = listed(values, "topics")
+    return list(
+        dict.fromkeys(one if isinstance(one, UUID) else arguments.topic_name(one) for one in found)
+    )
+
+
+def isolation(value: object) -> int:
+    """Its number; also Kafka's own, or somebody else's enum."""
+    plain = getattr(value, "value", value)
+    if isinstance(plain, str) and plain.lower() in _ISOLATION:
+        return _ISOLATION[plain.lower()]
+    if type(plain) is int and plain in _ISOLATION.values():
+        return plain
+    raise IllegalArgumentError(
+        f"isolation_level must be one of {', '.join(_ISOLATION)}, not {value!r}"
+    )
+
+
+def texts(values: object, what: str) -> dict[str, str | None]:
+    """{name: value}, values as text: numbers and truth values as Kafka writes them."""
+    found: dict[str, str | None] = {}
+    for name, value in mapped(values or {}, f"{what} must map names to values").items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"{what}: names must be strings, not {name!r}")
+        found[name] = text(value, f"{what}: {name}")
+    return found
+
+
+def text(value: object, what: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    raise TypeError(f"{what} must be a string, not {value!r}")
+
+
+def placed(values: object, what: str) -> list[int]:
+    return [count(value, f"{what}: a broker's number", 0) for value in some(values, what)]
