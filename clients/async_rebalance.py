@@ -11,8 +11,9 @@ import asyncio
 from collections import deque
 from inspect import isawaitable
 from typing import Any
+from weakref import WeakMethod
 
-from kcore.clients.engine import Engine, Rebalance
+from kcore.clients.engine import Engine, Rebalance, call
 from kcore.clients.looping import LoopDriver
 from kcore.clients.rebalance import call_listener, check_listener
 from kcore.clients.turns import running
@@ -29,6 +30,8 @@ class AsyncBridge:
         # Each step with the listener that it is for: another one may be set before it is told.
         self._steps: deque[tuple[Any, Rebalance]] = deque()
         self._task: asyncio.Task[None] | None = None
+        telling = WeakMethod(self._telling)  # weak: a listener may know the consumer
+        engine.telling = lambda: bool(call(telling))
 
     @staticmethod
     def check(listener: Any) -> None:
@@ -50,6 +53,9 @@ class AsyncBridge:
         """Whether the listener is being told, or is to be."""
         return self._task is not None or bool(self._engine.rebalances)
 
+    def _telling(self) -> bool:
+        return self.busy or bool(self._steps)
+
     @property
     def inside(self) -> bool:
         """Whether it is the listener who asks."""
@@ -59,7 +65,8 @@ class AsyncBridge:
         """See to it that the listener is told of every step queued."""
         rebalances = self._engine.rebalances
         while rebalances:
-            self._steps.append((self._listener, rebalances.popleft()))
+            self._steps.append((self._listener, rebalances[0]))
+            rebalances.popleft()  # behind it: see Engine.telling
         loop = self._driver.loop
         if self._steps and self._task is None and loop is not None:
             self._task = asyncio.Task(self._tell(), loop=loop)

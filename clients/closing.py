@@ -25,12 +25,14 @@ def close_engine(
     autocommit: bool,
     timeout_ms: float,
 ) -> None:
-    """Close the core in `timeout_ms`, then everything else, whatever the core has managed.
+    """Close the core in `timeout_ms`, then everything else, whatever the core has managed; but who
+    is struck meanwhile (Ctrl-C) may call again, and until then nothing is released.
 
     unfinished: positions of a loop that was left in the middle of a batch; they, and not the
     core's, are what may be committed. Raises what a rebalance listener raised, when all is closed.
     """
     until = engine.pump.now_ms() + timeout_ms
+    over = False
     autocommit = autocommit and settings.enable_auto_commit
     try:
         engine.recover()
@@ -40,8 +42,14 @@ def close_engine(
             _commit(engine, unfinished, until)
             autocommit = False
         _close_core(engine, bridge, until, autocommit=autocommit)
+        over = True
+    except Exception:
+        over = True
+        raise
     finally:
-        release(engine, settings)
+        engine.guard.bar()
+        if over:
+            release(engine, settings)
 
 
 class Deserializers(Protocol):
@@ -59,8 +67,9 @@ class Deserializers(Protocol):
 def release(engine: Engine, settings: Deserializers) -> None:
     """Refuse all calls, close all sockets, then the user's deserializers."""
     engine.guard.bar()
-    engine.pump.close()
     engine.rebalances.clear()
+    engine.released = True
+    engine.pump.close()
     for deserializer in (settings.key_deserializer, settings.value_deserializer):
         close = getattr(deserializer, "close", None)
         if callable(close):

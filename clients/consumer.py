@@ -132,27 +132,30 @@ class Consumer(Bounded, Batches):
 
         The record that a loop is handling right now is not committed. `timeout_ms` bounds it all
         (default and maximum: request_timeout_ms). What goes wrong with the cluster is logged; an
-        error of a rebalance listener is raised at the end.
+        error of a rebalance listener is raised at the end. Struck by Ctrl-C, it can be called
+        again, and goes on: only that has the group know at once.
         """
         limit = arguments.timeout(timeout_ms, self._settings.request_timeout_ms)
-        guard = self._engine.guard
-        if not guard.usable:
+        engine, guard = self._engine, self._engine.guard
+        if engine.released:
             return
         limit = min(limit, self._settings.request_timeout_ms)
-        until = self._engine.pump.now_ms() + limit
+        until = engine.pump.now_ms() + limit
         with guard.even_barred(max(limit, _KEEPER_MS) / 1000):
-            if guard.usable:
-                batch, self._batch, self._records = self._batch, None, iter(())
+            if not engine.released:
+                # Kept until all is closed: who is struck calls again.
+                batch, self._records = self._batch, iter(())
                 unfinished = None if batch is None else batch.positions(finished=False)
                 self._keeper.stop()
                 close_engine(
-                    self._engine,
+                    engine,
                     self._bridge,
                     self._settings,
                     unfinished,
                     autocommit=autocommit,
-                    timeout_ms=max(until - self._engine.pump.now_ms(), 0),
+                    timeout_ms=max(until - engine.pump.now_ms(), 0),
                 )
+        self._batch = None
 
     def wakeup(self) -> None:
         """End a blocking call with WakeupError; if none is going on, the next one.
@@ -188,6 +191,7 @@ class Consumer(Bounded, Batches):
         self._engine.guard.forked()
         self._keeper.forked()
         self._batch, self._records = None, iter(())  # the parent goes on with those
+        self._engine.released = True  # it closes them, too
 
     # Reading ---------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from math import ceil
 from typing import Any, Protocol
+from weakref import WeakMethod
 
 from kcore.clients.futures import OperationFuture
 from kcore.clients.guard import Guard
@@ -41,8 +42,15 @@ _ERRORS_MAX = 100
 
 log = Log("kcore.consumer")
 
+
 Rebalance = PartitionsAssigned | PartitionsRevoked | PartitionsLost
 CommitCallback = Callable[[Any, Any], object]
+
+
+def call(method: WeakMethod[Callable[[], Any]]) -> Any:
+    """Call it; None if its object is gone."""
+    found = method()
+    return None if found is None else found()
 
 
 class Driver(Protocol):
@@ -72,20 +80,25 @@ class Engine:
     polled_at: when a poll last got as far as taking records, if no event has come since.
     rebalances: what the listener has not been told yet. assignments: how often the group has given
     partitions (or none). calls: callbacks that wait for the user's
-    thread. closing: the Closed event once it came. woken: `wakeup` was called, and nobody told.
-    nudged: the same of `nudge`.
+    thread. closing: the Closed event once it came. released: all is closed, save for
+    what is the user's. woken: `wakeup` was called, and nobody told.
+    nudged: the same of `nudge`. telling: whether the listener knows of a step that is not
+    acknowledged, or is to be told of one.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
         self.core = core
         self.pump = pump
         self.guard = guard
-        guard.mends(lambda: core.handle_interrupted(pump.now_ms()))
+        mend = WeakMethod(self._begin_anew)  # weak: an engine that is dropped is gone at once
+        guard.mends(lambda: call(mend))
         self.reporter = reporter
         self.has_listener = False
         self.rebalances: deque[Rebalance] = deque()
+        self.telling: Callable[[], bool] | None = None  # None: as long as `rebalances` has any
         self.assignments = 0
         self.closing: Closed | None = None
+        self.released = False
         self.auto_committed: CommitCallback | None = None
         self.stepped_at = pump.now_ms()
         self.due_at = 0
@@ -116,6 +129,17 @@ class Engine:
         """
         if self.guard.struck:
             self.guard.mend()
+
+    def _begin_anew(self) -> None:
+        now = self.pump.now_ms()
+        self.core.handle_interrupted(now)
+        self.collect()
+        telling = bool(self.rebalances) if self.telling is None else self.telling()
+        acknowledge = getattr(self.core, "acknowledge_rebalance", None)  # not all are of a group
+        if acknowledge is not None and not telling:
+            # A step of a rebalance may have been on its way from the core to the listener, or its
+            # acknowledgement back.
+            acknowledge(now)
 
     def collect(self) -> None:
         """Sort every event the core has."""

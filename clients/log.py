@@ -17,6 +17,7 @@ class Log:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._found: logging.Logger | None = None
 
     def debug(self, text: str, *args: object) -> None:
         """A line that only those see who have asked for it."""
@@ -37,6 +38,10 @@ class Log:
         self._logger().exception(text, *args, stacklevel=2)
 
     def _logger(self) -> logging.Logger:
-        import logging  # noqa: PLC0415 - see the module's text
+        # Kept: to ask again takes a lock of logging's, which Ctrl-C can leave behind closed (until
+        # Python 3.13).
+        if self._found is None:
+            import logging  # noqa: PLC0415 - see the module's text
 
-        return logging.getLogger(self._name)
+            self._found = logging.getLogger(self._name)
+        return self._found

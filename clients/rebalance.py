@@ -134,13 +134,16 @@ class Bridge:
         self._inside = True
         try:
             while engine.rebalances:
-                event = engine.rebalances.popleft()
+                event = engine.rebalances[0]
                 try:
                     told = self._tell(event)
                     first = first or told
                 finally:
-                    if engine.guard.usable:  # the listener may have closed the consumer
+                    if engine.released:  # the listener has closed the consumer
+                        engine.rebalances.clear()
+                    elif engine.rebalances:
                         self._acknowledge()
+                        engine.rebalances.popleft()  # behind it: see Engine.telling
         finally:
             self._inside = False
             if self._retiring:

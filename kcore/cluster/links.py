@@ -31,6 +31,7 @@ from kcore.connection.calls import (
     Done,
     Reach,
     Standing,
+    StruckError,
     node_id_of,
 )
 from kcore.connection.link import Link, LinkOptions
@@ -397,10 +398,10 @@ class Links:
         """
         if self.current is not None:
             call, answer = self.current
-            error = DisconnectedError("interrupted")
+            error = StruckError("interrupted")
             self.completed.appendleft((call, Answer(None, error, -1, answer.node)))
         for entry in list(self._nodes.values()):
-            self._end(entry, DisconnectedError("interrupted"), now_ms)
+            self._end(entry, StruckError("interrupted"), now_ms)
         answers: dict[Call, Answer] = {}
         for call, answer in self.completed:
             answers.setdefault(call, answer)

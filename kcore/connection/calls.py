@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, Protocol
 
-from kcore.errors import KafkaError
+from kcore.errors import DisconnectedError, KafkaError
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.apis import ApiKey
 
@@ -38,6 +38,12 @@ def node_id_of(key: int) -> int:
     Half of the key space is a wide margin between node ids and coordinators' keys.
     """
     return COORDINATOR_KEY_BASE - key if key > COORDINATOR_KEY_BASE // 2 else key
+
+
+class StruckError(DisconnectedError):
+    """The answer to all that was under way when a call was struck from outside (Ctrl-C), and the
+    links were ended for it: that is no sign against whoever was asked.
+    """
 
 
 class Answer:

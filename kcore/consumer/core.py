@@ -16,7 +16,7 @@ from kcore import limits
 from kcore.cluster.client import ClientCore
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.host import Host
-from kcore.consumer.subscription import Subscription
+from kcore.consumer.subscription import Mode, Subscription
 from kcore.errors import (
     IllegalArgumentError,
     IllegalStateError,
@@ -79,6 +79,7 @@ class ConsumerCore(ClientCore):
         self._due = -1  # what `deadline` says; -1: to be found out
         self._due_elsewhere = -1  # what it would say without the group
         self._committed_asked = False
+        self._commits_at_close = False
         # Look-ups of offsets: of what, and the answer of metadata that decides what there is not.
         self._looked_up: dict[int, tuple[set[TopicPartition], int]] = {}
         self._settle(now_ms)
@@ -108,6 +109,10 @@ class ConsumerCore(ClientCore):
         self._fetcher.recover(now_ms)
         if self._group is not None:
             self._group.recover(now_ms)
+        if self._subscription.mode is Mode.NONE:
+            self._give_up_all(now_ms)
+        if self._closing_until is not None and self._group is not None:
+            self._group.close(now_ms, self._closing_until, autocommit=self._commits_at_close)
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
@@ -179,12 +184,15 @@ class ConsumerCore(ClientCore):
 
     def unsubscribe(self, now_ms: int) -> None:
         """Give up everything: leave the group, drop what is buffered."""
-        if self._group is not None and self._subscription.automatic:
+        self._subscription.clear()  # first: struck behind it, `handle_interrupted` does the rest
+        self._give_up_all(now_ms)
+        self._settle(now_ms)
+
+    def _give_up_all(self, now_ms: int) -> None:
+        if self._group is not None:
             self._group.leave(now_ms, "the consumer unsubscribed")
-        self._subscription.clear()
         self._positions.assign([])
         self._host.set_group_topics(None)
-        self._settle(now_ms)
 
     def _subscription_changed(self, now_ms: int) -> None:
         self._fetcher.drop_outside(self._subscription.covers)
@@ -435,6 +443,7 @@ class ConsumerCore(ClientCore):
         """
         if self._closing_until is not None:
             return
+        self._commits_at_close = autocommit
         self._closing_until = now_ms + timeout_ms
         if self._group is not None:
             self._group.close(now_ms, self._closing_until, autocommit=autocommit)

@@ -44,24 +44,44 @@ class Closing:
         self._leave = leave
         self._reason = ""
         self._fresh_link = False
+        self._unfinished = False  # `leave` has not come to its end
+        self._told = False  # by `leave`, and the acknowledgement is awaited
+        self._commits = False  # `close` has not asked for the last commit yet
+
+    def recover(self, now_ms: int) -> None:
+        """A turn was broken off in the middle, and nothing that was asked is under way: go on with
+        what waits for nobody. `leave` and `close` are begun again by whoever called them.
+        """
+        step = self._rebalance.step
+        awaits = self._ctx.config.await_acknowledgement
+        if step is Step.LEAVING and not self._unfinished and not (self._told and awaits):
+            self._left(now_ms)
+        elif step is Step.PARTING and not awaits:
+            self._depart(now_ms)
 
     # -- unsubscribe ---------------------------------------------------------------------------
 
     def leave(self, now_ms: int, reason: str) -> None:
-        """Give up the membership; a later subscription begins a new one."""
+        """Give up the membership; a later subscription begins a new one. Called again, it goes on
+        where it was struck.
+        """
         if not self._membership.subscribed or self._rebalance.step in _CLOSING_STEPS:
             return
-        self._membership.subscribed = False
-        if self._rebalance.step is Step.LEAVING:
-            return  # subscribed and unsubscribed again before the first leave was acknowledged
-        self._reason = reason
-        self._fresh_link = self._rebalance.stop(StepInput.LEAVE)
-        told = self._rebalance.tell_all_gone()
+        if self._rebalance.step is not Step.LEAVING:
+            self._reason = reason
+            self._told, self._unfinished = False, True
+            self._fresh_link = self._rebalance.stop(StepInput.LEAVE)
+        if not self._unfinished:
+            # Subscribed and unsubscribed again before the first leave was acknowledged.
+            self._membership.subscribed = False
+            return
+        self._told |= self._rebalance.tell_all_gone()
         # Gone for the host at once: it may get another assignment by hand before this is
         # acknowledged. Until then the membership still knows what was owned, so that it can be
         # committed.
         self._ctx.host.take_assignment([])
-        if not told or not self._ctx.config.await_acknowledgement:
+        self._membership.subscribed = self._unfinished = False
+        if not self._told or not self._ctx.config.await_acknowledgement:
             self._left(now_ms)
 
     def _left(self, now_ms: int) -> None:
@@ -102,20 +122,23 @@ class Closing:
             return
         if step in _CLOSING_STEPS:
             timers.set(Timer.CLOSE, min(timers.at(Timer.CLOSE), deadline_ms))
-            return
-        if step is Step.LEAVING:
-            self._left(now_ms)
-        self._reason = "the consumer is being closed"
-        self._fresh_link = self._rebalance.stop(StepInput.CLOSE)
-        timers.set(Timer.CLOSE, deadline_ms)
-        if autocommit and self._autocommit.possible:
+        else:
+            if step is Step.LEAVING:
+                self._left(now_ms)
+            self._reason = "the consumer is being closed"
+            self._commits = autocommit
+            self._fresh_link = self._rebalance.stop(StepInput.CLOSE)
+            timers.set(Timer.CLOSE, deadline_ms)
+        if self._commits and self._autocommit.possible:
             # Its failure does not hold up the rest; the event tells of it.
             self._autocommit.commit(deadline_ms=deadline_ms)
+        self._commits = False
         self._fetcher.operations.fail_all(Cancelled("the consumer is being closed"))
 
     def acknowledge(self, now_ms: int) -> None:
         """The application has handled the last revoked or lost."""
         if self._rebalance.step is Step.LEAVING:
+            self._told = False
             self._left(now_ms)
         elif self._rebalance.step is Step.PARTING:
             self._depart(now_ms)

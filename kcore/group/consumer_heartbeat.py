@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from kcore.connection.calls import Answer, Build, Message
+from kcore.connection.calls import Answer, Build, Message, StruckError
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined, GroupLeft, HeartbeatAnswered
 from kcore.group.config import CONSUMER, MAX_IMMEDIATE_RETRIES
@@ -103,7 +103,7 @@ class ConsumerHeartbeats:
         self._interval_ms = 0  # not told yet
         self._taken_in = False  # the coordinator may count our member id in, from before
         self._leaves = 0  # last heartbeats on their way
-        self._seeking = 0  # those that wait for a coordinator
+        self._owed: list[Build] = []  # those that wait for a coordinator
         self._on_left: Callable[[int], None] | None = None
         self._failures = 0
         self._rejoins = 0  # in a row, each of which was refused
@@ -431,36 +431,43 @@ class ConsumerHeartbeats:
     ) -> bool:
         """N6: the last heartbeat, once. See kcore.group.leaving.Leave."""
         del fresh_link  # nothing here is held by the coordinator
-        if self._membership.named:
+        membership = self._membership
+        # Who is LEAVING with a name was struck behind it, and comes again.
+        if membership.named and membership.state is not ConsumerState.LEAVING:
             self._ctx.emit(GroupLeft(reason))
-            self._membership.leave_sent()
             build = self._leaving()
             if self._coordinator.usable(now_ms):
                 self._send_leave(build, now_ms)
             else:
                 self._seek(build)
+            membership.leave_sent()  # behind it: see ClientCore.handle_interrupted
         self._on_left = done
-        return bool(self._leaves or self._seeking)
+        return bool(self._leaves or self._owed)
 
     def _seek(self, build: Build) -> None:
         """One look-up, as one request."""
+        self._coordinator.seek(self._sought)
+        self._owed.append(build)
 
-        def then(found: bool, at_ms: int) -> None:
-            self._seeking -= 1
+    def _sought(self, found: bool, now_ms: int) -> None:
+        owed = self._owed
+        while owed:
             if found:
-                self._send_leave(build, at_ms)
+                self._send_leave(owed[0], now_ms)
             else:
                 self._membership.left()
-            self._look(at_ms)
-
-        self._seeking += 1
-        self._coordinator.seek(then)
+            del owed[:1]  # behind it, as above
+        self._look(now_ms)
 
     def _send_leave(self, build: Build, now_ms: int) -> None:
         membership = self._membership
 
         def answered(answer: Answer, at_ms: int) -> None:
-            # Whatever it says, the coordinator's session timeout does the rest.
+            if isinstance(answer.error, StruckError):
+                self._seek(build)
+                self._leaves -= 1
+                return
+            # Whatever else it says, the coordinator's session timeout does the rest.
             self._leaves -= 1
             if answer.error is None and membership.state is ConsumerState.LEAVING:
                 self._taken_in = False
@@ -472,7 +479,7 @@ class ConsumerHeartbeats:
 
     def _look(self, now_ms: int) -> None:
         """Nothing may be left to wait for."""
-        if self._on_left is not None and not self._leaves and not self._seeking:
+        if self._on_left is not None and not self._leaves and not self._owed:
             on_left, self._on_left = self._on_left, None
             on_left(now_ms)
 
@@ -481,6 +488,8 @@ class ConsumerHeartbeats:
         counted was never asked.
         """
         self._leaves = 0
+        if self._owed:  # whoever was told of the coordinator may have been struck
+            self._coordinator.seek(self._sought)
         self._look(now_ms)
 
     def _leaving(self) -> Build:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kcore.connection.calls import Answer, Build, Done, Message, Reach, Standing
+from kcore.connection.calls import Answer, Build, Done, Message, Reach, Standing, StruckError
 from kcore.errors import (
     IllegalStateError,
     KafkaError,
@@ -193,6 +193,8 @@ class Coordinator:
 
     def _answered(self, answer: Answer, now_ms: int) -> None:
         self._looking = False
+        if isinstance(answer.error, StruckError):
+            return  # whoever wants it has it looked up again
         if answer.error is not None:
             self._failed(answer.error, now_ms)
             return

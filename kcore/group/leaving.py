@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from kcore.connection.calls import Answer, Message
+from kcore.connection.calls import Answer, Message, StruckError
 from kcore.events import GroupLeft
 from kcore.group.classic_membership import ClassicMembership
 from kcore.group.config import MAX_REASON_CHARS
@@ -54,7 +54,8 @@ class Leaving:
         self._reason = ""
         self._unnamed = 0  # JoinGroups on their way whose answers bring an id
         self._open = 0  # LeaveGroups on their way
-        self._seeking = 0  # those that wait for a coordinator
+        # Member ids whose LeaveGroups wait for a coordinator, as a set that keeps its order.
+        self._owed: dict[str, None] = {}
         self._done: Callable[[int], None] | None = None
 
     def __call__(
@@ -84,7 +85,7 @@ class Leaving:
 
     @property
     def _waits(self) -> bool:
-        return self._open > 0 or self._unnamed > 0 or self._seeking > 0
+        return self._open > 0 or self._unnamed > 0 or bool(self._owed)
 
     def _tell(self, member_id: str, now_ms: int) -> None:
         reason = self._reason
@@ -96,8 +97,11 @@ class Leaving:
             member = LeaveGroupRequest.MemberIdentity(member_id=member_id, reason=words)
             return LeaveGroupRequest(group_id=self._ctx.config.group_id, members=[member])
 
-        def answered(_: Answer, at_ms: int) -> None:
-            # E1: whatever it says, the session timeout does the rest.
+        def answered(answer: Answer, at_ms: int) -> None:
+            # E1: whatever it says, the session timeout does the rest. But who was struck may call
+            # again, and is not to be a member for a session because of it.
+            if isinstance(answer.error, StruckError):
+                self._seek(member_id)
             self._open -= 1
             self._look(at_ms)
 
@@ -106,15 +110,15 @@ class Leaving:
 
     def _seek(self, member_id: str) -> None:
         """One look-up, as one request (E1)."""
+        self._coordinator.seek(self._sought)
+        self._owed[member_id] = None
 
-        def then(found: bool, at_ms: int) -> None:
-            self._seeking -= 1
+    def _sought(self, found: bool, now_ms: int) -> None:
+        for member_id in [*self._owed]:
             if found:
-                self._tell(member_id, at_ms)
-            self._look(at_ms)
-
-        self._seeking += 1
-        self._coordinator.seek(then)
+                self._tell(member_id, now_ms)
+            self._owed.pop(member_id, None)  # behind it: see ClientCore.handle_interrupted
+        self._look(now_ms)
 
     def _look(self, now_ms: int) -> None:
         """Nothing may be left to wait for."""
@@ -125,6 +129,8 @@ class Leaving:
     def recover(self, now_ms: int) -> None:
         """Every question is answered: what was only counted was never asked."""
         self._open = self._unnamed = 0
+        if self._owed:  # whoever was told of the coordinator may have been struck
+            self._coordinator.seek(self._sought)
         self._look(now_ms)
 
     # -- ids that are on their way -----------------------------------------------------------------

@@ -126,6 +126,7 @@ class GroupMember:
         self._committer.operations.recover()
         self._fetcher.operations.recover()
         self._rebalance.recover(now_ms)
+        self._closing.recover(now_ms)
 
     def handle_tick(self, now_ms: int) -> None:
         """Fire what is due and go on with what is possible."""

@@ -107,14 +107,32 @@ def test_deserializers_are_closed():
 def test_a_pump_that_fails_in_close_is_closed_all_the_same():
     consumer = assigned()
 
+    def fail(_):
+        raise ZeroDivisionError
+
+    consumer.pump.on_step = fail
+    with pytest.raises(ZeroDivisionError):
+        consumer.close()
+    assert consumer.pump.closed
+    consumer.close()
+
+
+def test_a_close_that_ctrl_c_strikes_is_called_again():
+    """Until then nobody else comes in, and nothing is closed that it needs."""
+    consumer = assigned()
+
     def strike(_):
         raise KeyboardInterrupt
 
     consumer.pump.on_step = strike
     with pytest.raises(KeyboardInterrupt):
         consumer.close()
-    assert consumer.pump.closed
+    assert not consumer.pump.closed
+    with pytest.raises(errors.ConsumerStoppedError):
+        consumer.poll()
+    consumer.pump.on_step = None
     consumer.close()
+    assert consumer.pump.closed
 
 
 @pytest.mark.parametrize("verb", ["close", "commit", "commit_async"])
