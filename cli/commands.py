@@ -118,6 +118,7 @@ def kcore() -> None:
 @click.argument("topic")
 @BOOTSTRAP
 @click.option("-g", "--group", metavar="GROUP", help="Join this group and commit what was printed.")
+@click.option("--share", is_flag=True, help="GROUP is a share group (KIP-932).")
 @click.option(
     "-p",
     "--partition",
@@ -157,17 +158,44 @@ def kcore() -> None:
     "%k key, %s value, %K %S their lengths, %h headers; \\n \\t \\xHH.",
 )
 @_settings("Consumer")
-def consume(*, format_: Formatter, settings: dict[str, object], **given: Any) -> None:
+@click.pass_context
+def consume(
+    context: click.Context,
+    *,
+    format_: Formatter,
+    settings: dict[str, object],
+    share: bool,
+    **given: Any,
+) -> None:
     """Print the records of TOPIC, as a member of a group or alone."""
     from kcore.cli.consume import ConsumeOptions  # noqa: PLC0415
     from kcore.cli.consume import consume as run_consume  # noqa: PLC0415
+    from kcore.cli.consume_share import consume_share  # noqa: PLC0415
 
     options = ConsumeOptions(settings=settings, **given)
+    if share:
+        _check_share(context, options.group)
+        sys.exit(endings.run(lambda: consume_share(options, format_, endings.output())))
     if options.group is not None and options.partitions:
         raise click.UsageError("a group assigns the partitions itself: --partition is without it")
     if options.group is not None and _is_number(options.start):
         raise click.UsageError("a group begins where it has committed: --from OFFSET is without it")
     sys.exit(endings.run(lambda: run_consume(options, format_, endings.output())))
+
+
+def _check_share(context: click.Context, group: str | None) -> None:
+    """UsageError: what goes without share groups."""
+    why = {
+        "start": "a share group begins where its share.auto.offset.reset says: --from is without it"
+        " (`kcore groups GROUP --reset-to` puts it elsewhere)",
+        "partitions": "a group assigns the partitions itself: --partition is without it",
+        "stop_at_end": "a share group has no end that a member could see: --exit is without it",
+    }
+    if group is None:
+        raise click.UsageError("--share takes a --group")
+    for name, text in why.items():
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError(text)
 
 
 def _header(text: str) -> tuple[str, bytes]:

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from kcore import Admin
+from kcore.admin import ConfigResource
+
 KCORE = [sys.executable, "-m", "kcore.cli.main"]
 
 
@@ -68,6 +71,18 @@ def test_a_group_goes_on_where_it_stopped(kafka, topic, names):
     assert sorted(printed) == [f"{part}/{offset}" for part in range(2) for offset in range(5)]
     assert len(first.stdout.split()) == 4
     assert third.stdout == ""
+
+
+def test_members_of_a_share_group_print_each_record_once(kafka, topic, names):
+    with Admin(bootstrap_servers=kafka.bootstrap) as admin:
+        earliest = {"share.auto.offset.reset": "earliest"}
+        admin.alter_configs([ConfigResource("group", names.group, earliest)], raise_errors=True)
+    member = ("-b", kafka.bootstrap, "-g", names.group, "--share", "--format", r"%p/%o ")
+    first = run("consume", topic, *member, "--max", "4")
+    second = run("consume", topic, *member, "--max", "6")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    printed = first.stdout.split() + second.stdout.split()
+    assert sorted(printed) == [f"{part}/{offset}" for part in range(2) for offset in range(5)]
 
 
 def test_how_far_a_group_is_behind_and_where_it_is_put(kafka, topic, names):
