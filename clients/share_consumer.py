@@ -7,7 +7,7 @@ call goes through the guard, so the core sees one thread at a time.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from operator import length_hint
 from types import TracebackType
@@ -119,8 +119,8 @@ class ShareConsumer(ShareVerbs):
         group, close all connections. Twice is harmless.
 
         What the last poll returned is accepted only if that was said: by `acknowledge`, or where
-        that is implicit by `commit`. Of a loop, what it has gone past is. `timeout_ms` bounds it all
-        (default and maximum: request_timeout_ms).
+        that is implicit by `commit`. Of a loop, what it has gone past is. `timeout_ms` bounds it
+        all (default and maximum: request_timeout_ms).
         """
         limit = arguments.timeout(timeout_ms, self._settings.request_timeout_ms)
         guard = self._engine.guard

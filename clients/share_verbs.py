@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class ShareVerbs:
-    """The part of a share consumer that says what is read, and what has become of it. The attributes
-    are its own.
+    """The part of a share consumer that says what is read, and what has become of it. The
+    attributes are its own.
 
     config: every option by its name; `api_version` is the release found.
     """
@@ -76,7 +76,9 @@ class ShareVerbs:
     # What has become of records ----------------------------------------------------------------
 
     def acknowledge(
-        self, record: ConsumerRecord, type: AcknowledgeType | int = AcknowledgeType.ACCEPT
+        self,
+        record: ConsumerRecord,
+        type: AcknowledgeType | int = AcknowledgeType.ACCEPT,  # noqa: A002
     ) -> None:
         """Say what has become of a record of the last poll: with
         share_acknowledgement_mode="explicit" each has to be before the next one.
@@ -92,7 +94,7 @@ class ShareVerbs:
         topic: str,
         partition: int,
         offset: int,
-        type: AcknowledgeType | int = AcknowledgeType.ACCEPT,
+        type: AcknowledgeType | int = AcknowledgeType.ACCEPT,  # noqa: A002
     ) -> None:
         """`acknowledge` by the place of a record; also of one that could not be read (the error
         says which), which is released or rejected else.

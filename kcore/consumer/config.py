@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kcore.assignors import BY_NAME as ASSIGNORS
-from kcore.settings.deserializers import normal_form
 from kcore.consumer.options import TABLE
 from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
@@ -37,6 +36,7 @@ from kcore.limits import (
     MAX_INT32,
 )
 from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
+from kcore.settings.deserializers import normal_form
 
 FETCH_MAX_BYTES: Final = 52_428_800
 MAX_PARTITION_FETCH_BYTES: Final = 1_048_576

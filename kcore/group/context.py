@@ -48,8 +48,8 @@ class LookupOptions(Protocol):
 
 
 class Surroundings(Protocol):
-    """What looking up a coordinator takes of what is around: so that of other kinds of groups can be
-    looked up, too.
+    """What looking up a coordinator takes of what is around: members of other kinds of groups have
+    one, too.
     """
 
     @property

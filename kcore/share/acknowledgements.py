@@ -22,9 +22,9 @@ Batch = tuple[int, int, list[int]]
 
 
 class Sheet:
-    """place: what it is about. parts: of each parcel what it says. deadline_ms: when it is given up.
-
-    waiters: called with the sheet and its end: why it failed, or None. tries: how often it was sent.
+    """place: what it is about. parts: of each parcel what it says. deadline_ms: when it is given
+    up. waiters: called with the sheet and its end: why it failed, or None. tries: how often it was
+    sent.
     """
 
     __slots__ = ("deadline_ms", "parts", "place", "tries", "waiters")

@@ -18,6 +18,7 @@ from kcore.errors import (
     for_code,
 )
 from kcore.events import RecordsFetched
+from kcore.records.acquired import Range
 from kcore.share.acknowledgements import Sheet
 from kcore.share.context import ShareContext
 from kcore.share.node import ShareNode
@@ -40,8 +41,11 @@ _ELSEWHERE: Final = _MOVED | {
     Code.UNKNOWN_TOPIC_ID,
     Code.INCONSISTENT_TOPIC_ID,
 }
-# As locks are usually configured (group.share.record.lock.duration.ms), where an answer does not say.
+# As locks are configured by default (group.share.record.lock.duration.ms), if no answer says it.
 _LOCK_MS: Final = 30_000
+
+
+Filled = tuple[Parcel, list[Range]]
 
 
 class Answers:
@@ -92,28 +96,28 @@ class Answers:
         node.session.answered()
         if body.acquisition_lock_timeout_ms > 0:
             self.lock_timeout_ms = body.acquisition_lock_timeout_ms
-        troubled = False
-        for tp, (key, data) in found.items():
-            sheet = sheets.pop(key, None)
-            if sheet is not None:
-                self._end_sheet(sheet, _acknowledge_error(data))
-            if data.error_code:
-                troubled = True
-                self._trouble(tp, data, body)
+        for key, data in found.values():
+            if key in sheets:
+                self._end_sheet(sheets.pop(key), _acknowledge_error(data))
         for sheet in sheets.values():  # the broker has nothing to say of them
             self._end_sheet(sheet, None)
-        for parcel, ranges in parcels:
-            self._stock.add(parcel, ranges)
-        if parcels:
-            size = sum(parcel.size for parcel, _ in parcels)
-            self._ctx.emit(
-                RecordsFetched(node.node_id, tuple(one.place.tp for one, _ in parcels), size)
-            )
+        troubled = [(tp, data) for tp, (_, data) in found.items() if data.error_code]
+        for tp, data in troubled:
+            self._trouble(tp, data, body)
+        self._add(node, parcels)
         early = now_ms - sent_ms < self._ctx.config.fetch_max_wait_ms // 2
         if troubled or (not parcels and early and not riding):
             node.failed(now_ms + self._ctx.backoff(node.failures))  # must not make us spin
         else:
             node.works()
+
+    def _add(self, node: ShareNode, parcels: list[Filled]) -> None:
+        for parcel, ranges in parcels:
+            self._stock.add(parcel, ranges)
+        if parcels:
+            places = tuple(parcel.place.tp for parcel, _ in parcels)
+            size = sum(parcel.size for parcel, _ in parcels)
+            self._ctx.emit(RecordsFetched(node.node_id, places, size))
 
     def _parcels(
         self,
@@ -121,9 +125,9 @@ class Answers:
         found: dict[TopicPartition, tuple[tuple[bytes, int], Any]],
         body: Any,
         now_ms: int,
-    ) -> list[tuple[Parcel, list[tuple[int, int, int]]]]:
+    ) -> list[Filled]:
         lock_ms = body.acquisition_lock_timeout_ms or self.lock_timeout_ms or _LOCK_MS
-        made = []
+        made: list[Filled] = []
         for tp, ((topic_id, _), data) in found.items():
             if data.error_code or not data.acquired_records:
                 continue

@@ -142,13 +142,8 @@ def _contradictions(
     if not c.group_id:
         yield "group_id", "group_id: a share consumer needs one, its share group's"
     if c.fetch_max_wait_ms >= c.request_timeout_ms:
-        yield (
-            "fetch_max_wait_ms",
-            f"fetch_max_wait_ms={c.fetch_max_wait_ms} must be below"
-            f" request_timeout_ms={c.request_timeout_ms}, or quiet fetches time out",
-        )
+        why = f"must be below request_timeout_ms={c.request_timeout_ms}, or quiet fetches time out"
+        yield "fetch_max_wait_ms", f"fetch_max_wait_ms={c.fetch_max_wait_ms} {why}"
     if c.fetch_min_bytes > c.fetch_max_bytes:
-        yield (
-            "fetch_min_bytes",
-            f"fetch_min_bytes={c.fetch_min_bytes} is above fetch_max_bytes={c.fetch_max_bytes}",
-        )
+        why = f"is above fetch_max_bytes={c.fetch_max_bytes}"
+        yield "fetch_min_bytes", f"fetch_min_bytes={c.fetch_min_bytes} {why}"

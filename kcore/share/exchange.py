@@ -175,23 +175,11 @@ class Exchange:
             self._node(node_id).leads = topics
 
     def _serve(self, node: ShareNode, now_ms: int) -> None:
-        network = self._ctx.network
-        for sheet in [one for one in node.pending if one.deadline_ms <= now_ms]:
-            node.pending.remove(sheet)
-            why = "the acknowledgement was not taken in within its time"
-            self._end_sheet(sheet, KafkaTimeoutError(why))
-        reach = network.reach(node.node_id, now_ms)
-        if node.session.open and reach is not Reach.READY:
-            # The link has gone, and the session with it: the broker has released what was held.
-            why = f"the connection to node {node.node_id} has ended, and its locks with it"
-            self._lose(node, [], DisconnectedError(why, node=node.node_id))
-        if node.pending and not node.session.open:
-            self._fail_pending(node, ShareSessionNotFoundError("there is no session any more"))
-        if reach is Reach.UNKNOWN:
-            if not node.leads:
-                del self._nodes[node.node_id]
-            return
-        if now_ms < node.retry_at or reach is Reach.BACKOFF:
+        reach = self._ctx.network.reach(node.node_id, now_ms)
+        self._give_up(node, reach, now_ms)
+        if reach is Reach.UNKNOWN and not node.leads:
+            del self._nodes[node.node_id]
+        if now_ms < node.retry_at or reach in (Reach.UNKNOWN, Reach.BACKOFF):
             return
         if self._closing:
             if node.session.open:
@@ -205,6 +193,19 @@ class Exchange:
             self._fetch(node, now_ms)
         elif node.session.open and not node.leads and not self._stock.holds_of(node.node_id):
             self._acknowledge(node, now_ms, final=True)
+
+    def _give_up(self, node: ShareNode, reach: Reach, now_ms: int) -> None:
+        """What the node cannot be told any more."""
+        for sheet in [one for one in node.pending if one.deadline_ms <= now_ms]:
+            node.pending.remove(sheet)
+            why = "the acknowledgement was not taken in within its time"
+            self._end_sheet(sheet, KafkaTimeoutError(why))
+        if node.session.open and reach is not Reach.READY:
+            # The link has gone, and the session with it: the broker has released what was held.
+            why = f"the connection to node {node.node_id} has ended, and its locks with it"
+            self._lose(node, [], DisconnectedError(why, node=node.node_id))
+        if node.pending and not node.session.open:
+            self._fail_pending(node, ShareSessionNotFoundError("there is no session any more"))
 
     def _may_fetch(self, node: ShareNode) -> bool:
         if not self.wanted or not node.leads or self._stock.waiting:

@@ -86,16 +86,17 @@ class Marks:
         pattern = re.compile(b"\\x%02x+" % mark)
         found: list[tuple[int, int]] = []
         for start_at, run in zip(self._firsts, self._runs, strict=True):
-            for match in pattern.finditer(run, max(first - start_at, 0)):
-                found.append((start_at + match.start(), start_at + match.end() - 1))
+            found += [
+                (start_at + match.start(), start_at + match.end() - 1)
+                for match in pattern.finditer(run, max(first - start_at, 0))
+            ]
         return found
 
     def take(self) -> list[Stretch]:
         """What is acknowledged and not told yet; from here on it counts as told."""
         found: list[Stretch] = []
         for first, run in zip(self._firsts, self._runs, strict=True):
-            for match in _ACKNOWLEDGED.finditer(run):
-                found.append((first + match.start(), match.group()))
+            found += [(first + one.start(), one.group()) for one in _ACKNOWLEDGED.finditer(run)]
             run[:] = run.translate(_TOLD)
         return found
 

@@ -29,8 +29,9 @@ from kcore.wire.messages import ShareGroupHeartbeatRequest
 _JOIN_EPOCH: Final = 0
 _LEAVE_EPOCH: Final = -1
 _UUID_BITS: Final = 128
-# A group's first partitions are only assigned when the brokers have begun to keep its state, a moment
-# after a member has joined: it asks again soon, this often, and not after an interval of seconds.
+# A group's first partitions are only assigned when the brokers have begun to keep its state, which
+# is a moment after a member has joined: it asks again soon, this often, instead of some seconds
+# later (Java's waits for its interval).
 _EMPTY_MAX: Final = 8
 _ACTIVE: Final = (ShareState.JOINING, ShareState.STABLE)
 TOO_OLD: Final = (
@@ -191,6 +192,7 @@ class ShareMembership:
 
     def _not_found(self, error: KafkaError, now_ms: int) -> None:
         """The coordinator cannot be looked up."""
+        del now_ms
         if not error.retriable and self.state in _ACTIVE:
             self._refuse(error)
 

@@ -8,9 +8,9 @@ from kcore.structs import TopicPartition
 
 
 class ShareNode:
-    """leads: what it is to be asked for. pending: what it is to be told, oldest first; in_flight: by
-    the request that is on its way. busy: one is. fetching: it asks for records. retry_at: nothing is
-    sent before (ms).
+    """leads: what it is to be asked for. pending: what it is to be told, oldest first; in_flight:
+    by the request that is on its way. busy: one is. fetching: it asks for records. retry_at:
+    nothing is sent before (ms).
     """
 
     __slots__ = (
@@ -38,10 +38,9 @@ class ShareNode:
     def choose(self) -> tuple[list[Sheet], list[Sheet]]:
         """What the next request can say, one sheet of each partition, and what has to wait."""
         chosen: dict[TopicPartition, Sheet] = {}
-        left: list[Sheet] = []
         for sheet in self.pending:
-            if chosen.setdefault(sheet.place.tp, sheet) is not sheet:
-                left.append(sheet)
+            chosen.setdefault(sheet.place.tp, sheet)
+        left = [sheet for sheet in self.pending if chosen[sheet.place.tp] is not sheet]
         return list(chosen.values()), left
 
     def sent(self, sheets: list[Sheet], left: list[Sheet], *, fetching: bool) -> None:

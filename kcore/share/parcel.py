@@ -105,8 +105,7 @@ class Parcel:
                 reader = self._reader = self._open(self._ranges)
             records = reader.take(max_records, max_bytes)
         except DeserializationError as error:
-            assert error.offset is not None
-            self._pass_over(error.offset, RELEASE)
+            self._pass_over(-1 if error.offset is None else error.offset, RELEASE)
             raise
         except UnsupportedCodecError as error:
             self._pass_over_batch(error.last_offset, RELEASE)

@@ -77,7 +77,7 @@ def fetch_request(
 def acknowledge_request(
     config: ShareGroupConfig, member_id: str, epoch: int, sheets: Iterable[Sheet], version: int
 ) -> ShareAcknowledgeRequest:
-    """Acknowledge alone; with FINAL_EPOCH it closes the session, which releases all that is held."""
+    """Acknowledge alone; with FINAL_EPOCH it closes the session, which releases what is held."""
     body = ShareAcknowledgeRequest(
         group_id=config.group_id, member_id=member_id, share_session_epoch=epoch
     )

@@ -16,16 +16,16 @@ class ShareState(Enum):
     # Not in the group, and not asked to be. JOIN: a poll after subscribing. LEAVE changes nothing.
     UNSUBSCRIBED = "unsubscribed"
 
-    # A heartbeat with epoch 0 and all fields is due or on its way. ANSWERED: taken in. FENCED: again.
-    # STALLED, REFUSED, LEAVE.
+    # A heartbeat with epoch 0 and all fields is due or on its way. ANSWERED: taken in. FENCED: it
+    # begins again. STALLED, REFUSED, LEAVE.
     JOINING = "joining"
 
     # A member. ANSWERED: it still is. FENCED: the coordinator does not know it under its epoch, so
     # it joins anew. STALLED, REFUSED, LEAVE.
     STABLE = "stable"
 
-    # The last heartbeat, with epoch -1, is on its way. LEFT: it was answered or failed, which is the
-    # same. JOIN: subscribed again meanwhile. LEAVE changes nothing.
+    # The last heartbeat, with epoch -1, is on its way. LEFT: it was answered or failed, which is
+    # the same. JOIN: subscribed again meanwhile. LEAVE changes nothing.
     LEAVING = "leaving"
 
     # Left because no poll came within max_poll_interval_ms. JOIN: one has come. LEAVE.

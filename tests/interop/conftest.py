@@ -103,8 +103,8 @@ def set_share_group(names):
 
 @pytest.fixture
 def share_topic(names, set_share_group):
-    """Make this test's topic on a cluster, with values of their numbers, which its share group reads
-    from the beginning.
+    """Make this test's topic on a cluster, with values of their numbers, which its share group
+    reads from the beginning.
     """
 
     def make(cluster, count, partitions=1, **configs):

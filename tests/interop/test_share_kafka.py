@@ -3,6 +3,7 @@
 import time
 
 import pytest
+
 import kcore
 from kcore import AcknowledgeType, errors
 
@@ -36,7 +37,7 @@ def topic(share_topic, kafka):
 
 
 def polled(consumer, count=1, wait_ms=WAIT_MS):
-    """Records of one poll, with values as numbers; of several if the first has fewer than so many."""
+    """Records of one poll, or of as many as bring so many."""
     until = time.monotonic() + wait_ms / 1000
     found = []
     while len(found) < count and time.monotonic() < until:
@@ -140,7 +141,7 @@ def test_members_share_one_partition_and_each_record_comes_once(topic, share):
     while sum(map(len, seen)) < 3_000 and time.monotonic() < until:
         for consumer, mine in zip(consumers, seen, strict=True):
             for records in consumer.poll(50, max_records=50).values():
-                mine += numbers(records)
+                mine.extend(numbers(records))
     for consumer in consumers:
         consumer.commit()
     assert sorted(number for mine in seen for number in mine) == list(range(3_000))

@@ -30,7 +30,7 @@ BANDS: list[set[str]] = [
     {"connection", "coordinator"},
     {"cluster", "group", "fetch", "produce", "broker"},
     {"settings"},
-    {"consumer", "producer", "admin"},
+    {"consumer", "producer", "share", "admin"},
     {"sim"},
     {"transports"},
     {"clients", "embedded"},
@@ -40,7 +40,7 @@ BANDS: list[set[str]] = [
 # The broker's rooms are a side of their own: beside the client's, and neither imports the other.
 CLIENT_SIDE = {
     *("connection", "cluster", "group", "fetch", "produce", "settings", "consumer", "producer"),
-    "admin",
+    *("share", "admin"),
     *("transports", "clients"),
 }
 BROKER_SIDE = {"coordinator", "broker"}
