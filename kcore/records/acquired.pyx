@@ -27,7 +27,8 @@ cdef class Acquired:
 
     @property
     def through(self) -> bool:
-        return self.at == len(self.ranges)
+        cdef Py_ssize_t left = len(self.ranges) - self.at
+        return left == 0 or (left == 1 and self.first > self.last)
 
     @property
     def begun(self) -> int:
@@ -39,8 +40,8 @@ cdef class Acquired:
         return f"<Acquired {self.ranges!r}, gaps {self.gaps!r}>"
 
     cdef bint wants(self, int64_t offset) except -1:
-        """Whether the record at `offset`, the next one there is, has been acquired. Who takes it says
-        so by `first`.
+        """Whether the record at `offset`, the next one there is, has been acquired. Who takes it
+        says so by `first`.
         """
         while self.at < len(self.ranges) and self.first <= offset:
             if offset <= self.last:
@@ -57,8 +58,11 @@ cdef class Acquired:
         if origin is not self.base or self.made.delivery_count is not self.delivery_count:
             self.base = origin
             self.made = new_origin(
-                origin.topic, origin.partition, origin.leader_epoch,
-                -1 if origin.timestamp_type is None else origin.timestamp_type, origin.checksum,
+                origin.topic,
+                origin.partition,
+                origin.leader_epoch,
+                -1 if origin.timestamp_type is None else origin.timestamp_type,
+                origin.checksum,
             )
             self.made.delivery_count = self.delivery_count
         return self.made

@@ -62,6 +62,7 @@ class Exchange:
         self._nodes: dict[int, ShareNode] = {}
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._seen_version = -1
+        self._ticked_at = -1
         self._turn = 0  # whose turn it is to be asked, one by one
         self._closing = False
         self.wanted = False
@@ -130,6 +131,7 @@ class Exchange:
 
     def handle_tick(self, now_ms: int) -> None:
         """Send whatever may be sent now."""
+        self._ticked_at = now_ms
         if self._ctx.cluster.version != self._seen_version:
             self._place()
         nodes = list(self._nodes.values())
@@ -141,21 +143,18 @@ class Exchange:
                 self._serve(node, now_ms)
 
     def deadline(self) -> int:
-        """When `handle_tick` has something to do by itself."""
+        """When `handle_tick` has something to do by itself; the last one did all that it could."""
         first = NEVER
         for node in self._nodes.values():
             if node.busy:
                 continue
             for sheet in node.pending:
                 first = min(first, sheet.deadline_ms)
-            wants = (
-                node.pending
-                or (self.wanted and node.leads)
-                or (self._closing and node.session.open)
-            )
-            if wants:
+            wants_records = self.wanted and bool(node.leads) and not self._stock.waiting
+            if node.pending or wants_records or (self._closing and node.session.open):
                 retry_at = max(node.retry_at, self._ctx.network.retry_at(node.node_id))
-                first = min(first, retry_at)
+                if retry_at > self._ticked_at:
+                    first = min(first, retry_at)
         return first
 
     def _place(self) -> None:
@@ -205,7 +204,8 @@ class Exchange:
             why = f"the connection to node {node.node_id} has ended, and its locks with it"
             self._lose(node, [], DisconnectedError(why, node=node.node_id))
         if node.pending and not node.session.open:
-            self._fail_pending(node, ShareSessionNotFoundError("there is no session any more"))
+            why = f"the session with node {node.node_id} has ended, and its locks with it"
+            self._fail_pending(node, ShareSessionNotFoundError(why))
 
     def _may_fetch(self, node: ShareNode) -> bool:
         if not self.wanted or not node.leads or self._stock.waiting:
@@ -278,7 +278,8 @@ class Exchange:
     def _after_session_error(self, node: ShareNode) -> None:
         """A broker that does not know the session any more has released what was held."""
         if not node.session.open:
-            self._fail_pending(node, ShareSessionNotFoundError("the session has ended"))
+            why = f"the session with node {node.node_id} has ended, and its locks with it"
+            self._fail_pending(node, ShareSessionNotFoundError(why))
 
     def _lose(self, node: ShareNode, riding: list[Sheet], error: KafkaError) -> None:
         node.session.reset()
