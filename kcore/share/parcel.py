@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
 from kcore.records import ConsumerRecord, RecordReader
 from kcore.records.acquired import Acquired, Range
+from kcore.records.batches import describe_batches
 from kcore.share.config import ReadConfig
 from kcore.share.marks import DONE, GAP, HELD, REJECT, RELEASE, RENEWING, WAITING, Marks
 from kcore.structs import TopicPartition
@@ -108,10 +109,10 @@ class Parcel:
             self._pass_over(-1 if error.offset is None else error.offset, RELEASE)
             raise
         except UnsupportedCodecError as error:
-            self._pass_over_batch(error.last_offset, RELEASE)
+            self._pass_over_batch(error.first_offset, RELEASE)
             raise
         except CorruptRecordError as error:
-            self._pass_over_batch(error.last_offset, REJECT)
+            self._pass_over_batch(error.first_offset, REJECT)
             raise
         self._note_gaps(reader)
         if records:
@@ -153,20 +154,24 @@ class Parcel:
             self.marks.change(WAITING, GAP, first, last)
         gaps.clear()
 
-    def _pass_over_batch(self, last: int | None, mark: int) -> None:
-        """The batch that the reader stands at cannot be read; cut it off."""
+    def _pass_over_batch(self, first: int | None, mark: int) -> None:
+        """The batch that the reader stands at cannot be read, from `first` on: cut it off."""
         reader, data = self._reader, self._data
-        at = size = 0
-        if reader is not None and data is not None:
-            at = len(data) - reader.size_bytes
-            if len(data) - at >= _PREFIX.size:
-                size = _PREFIX.size + _PREFIX.unpack_from(data, at)[1]
-        if data is None or last is None or not _PREFIX.size < size < len(data) - at:
-            self.marks.change(WAITING, mark)  # nobody knows what is behind it
+        if data is None or first is None or reader is None or first >= reader.end_offset:
+            self._note_gaps(reader)
+            self.marks.change(WAITING, mark)  # its header cannot be used: what is behind it?
             self._close()
             return
-        self._data = memoryview(data)[at + size :]
-        self._pass_over(last, mark)
+        at = len(data) - reader.size_bytes
+        behind = at + _PREFIX.size + _PREFIX.unpack_from(data, at)[1]
+        self._data = memoryview(data)[behind:]
+        following = next(describe_batches(self._data), None)
+        if following is None:
+            self._note_gaps(reader)
+            self.marks.change(WAITING, mark)
+            self._close()
+        else:
+            self._pass_over(following.base_offset - 1, mark)
 
     def _pass_over(self, last: int, mark: int) -> None:
         """What is acquired up to `last` cannot be handed over; go on behind it."""

@@ -1,0 +1,159 @@
+"""What one answer brought of one partition: gaps, what cannot be read, what is given back."""
+
+import pytest
+
+from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
+from kcore.records import codecs, encode_batch
+from kcore.share.config import ReadConfig
+from kcore.share.marks import ACCEPT, DONE, GAP, HELD, REJECT, RELEASE, RENEW, WAITING
+from kcore.share.parcel import Parcel, Place
+from kcore.structs import TopicPartition
+
+PLACE = Place(TopicPartition("t", 0), b"t" * 16, 1)
+
+
+def batch(base, count, **options):
+    return encode_batch(
+        [(1, b"k", b"%d" % at) for at in range(base, base + count)], base_offset=base, **options
+    )
+
+
+def parcel(data, ranges, **options):
+    return Parcel(PLACE, ranges, data, 1_000, ReadConfig(**options))
+
+
+def taken(one, count=100):
+    records, size = one.take(count, 1 << 20)
+    assert (size > 0) == bool(records)
+    return [record.offset for record in records]
+
+
+def spoiled(data):
+    """With a byte of its records changed."""
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def marks(one, offsets):
+    return [one.marks.at(at) for at in offsets]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 100])
+def test_offsets_without_a_record_are_acknowledged_as_gaps(at_a_time):
+    one = parcel(batch(0, 2) + batch(5, 2), [(0, 4, 1), (5, 9, 1)])
+    found = []
+    while one.waiting:
+        found += taken(one, at_a_time)
+    assert found == [0, 1, 5, 6]
+    assert marks(one, range(10)) == [HELD, HELD, GAP, GAP, GAP, HELD, HELD, GAP, GAP, GAP]
+    one.marks.change(HELD, ACCEPT)
+    assert one.marks.take() == [(0, b"\1\1\0\0\0\1\1\0\0\0")]
+    assert one.through
+
+
+def test_acquired_and_not_in_the_bytes_at_all_is_a_gap():
+    one = parcel(b"", [(3, 5, 1)])
+    assert taken(one) == []
+    assert marks(one, range(3, 6)) == [GAP] * 3
+    assert not one.waiting
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_corrupt_batch_is_rejected_and_all_others_are_read(at):
+    batches = [batch(0, 3), batch(3, 3), batch(6, 3)]
+    batches[at] = spoiled(batches[at])
+    one = parcel(b"".join(batches), [(1, 8, 2)])
+    found, raised = [], []
+    while one.waiting:
+        try:
+            found += taken(one)
+        except CorruptRecordError as error:
+            raised.append(error.first_offset)
+    assert raised == [max(3 * at, 1)]
+    broken = range(max(3 * at, 1), 3 * at + 3)
+    assert found == [offset for offset in range(1, 9) if offset not in broken]
+    assert marks(one, broken) == [REJECT] * len(broken)
+    assert marks(one, found) == [HELD] * len(found)
+
+
+def test_a_corrupt_batch_that_is_not_ours_takes_nothing_with_it():
+    one = parcel(spoiled(batch(0, 3)) + batch(3, 3), [(4, 5, 1)])
+    with pytest.raises(CorruptRecordError):
+        one.take(10, 1 << 20)
+    assert taken(one) == [4, 5]
+
+
+def test_behind_a_header_that_cannot_be_used_nothing_is_known():
+    broken = bytearray(batch(3, 3))
+    broken[8:12] = (5).to_bytes(4, "big")
+    one = parcel(batch(0, 3) + bytes(broken) + batch(6, 3), [(0, 8, 1)])
+    assert taken(one) == [0, 1, 2]
+    with pytest.raises(CorruptRecordError):
+        one.take(10, 1 << 20)
+    assert marks(one, range(3, 9)) == [REJECT] * 6
+    assert not one.waiting
+
+
+def test_a_batch_whose_codec_is_missing_is_for_others(monkeypatch):
+    def missing(*_):
+        raise codecs.MissingPackageError("lz4")
+
+    monkeypatch.setitem(codecs.DECOMPRESS, 3, missing)
+    one = parcel(batch(0, 2) + batch(2, 2, codec="lz4") + batch(4, 2), [(0, 5, 1)])
+    assert taken(one) == [0, 1]
+    with pytest.raises(UnsupportedCodecError):
+        one.take(10, 1 << 20)
+    assert taken(one) == [4, 5]
+    assert marks(one, range(2, 4)) == [RELEASE] * 2
+
+
+@pytest.mark.parametrize("bad", [{b"0"}, {b"2"}, {b"1", b"2"}, {b"4"}, {b"0", b"4"}], ids=str)
+def test_a_record_that_a_deserializer_refuses_is_released(bad):
+    def refuse(_topic, _headers, data):
+        if data in bad:
+            raise ValueError(data)
+        return data
+
+    one = parcel(batch(0, 3) + batch(3, 2), [(0, 4, 1)], value_deserializer=refuse)
+    found, refused = [], []
+    while one.waiting:
+        try:
+            found += taken(one)
+        except DeserializationError as error:
+            refused.append(error.offset)
+    assert refused == sorted(int(value) for value in bad)
+    assert found == [at for at in range(5) if at not in refused]
+    assert marks(one, refused) == [RELEASE] * len(refused)
+
+
+def test_what_is_given_back_is_taken_first_and_only_what_is_held_can_be():
+    one = parcel(batch(0, 6), [(0, 5, 1)])
+    first, _ = one.take(4, 1 << 20)
+    one.marks.put(0, ACCEPT)
+    one.give_back(first)
+    assert marks(one, range(4)) == [ACCEPT, WAITING, WAITING, WAITING]
+    assert taken(one, 2) == [1, 2]
+    assert taken(one, 2) == [3]
+    assert taken(one, 2) == [4, 5]
+
+
+def test_renewed_records_come_again_and_others_are_lost():
+    one = parcel(batch(0, 4), [(0, 3, 1)], explicit=True)
+    assert taken(one) == [0, 1, 2, 3]
+    for at in range(4):
+        one.marks.put(at, RENEW)
+    assert one.marks.take() == [(0, bytes([RENEW] * 4))]
+    one.renewed(0, 1, kept=True)
+    one.renewed(2, 3, kept=False)
+    assert marks(one, range(4)) == [WAITING, WAITING, DONE, DONE]
+    assert taken(one) == [0, 1]
+
+
+def test_what_nobody_took_can_be_released_or_is_lost():
+    released, lost = parcel(batch(0, 4), [(0, 3, 1)]), parcel(batch(0, 4), [(0, 3, 1)])
+    for one in (released, lost):
+        one.take(1, 1 << 20)
+    released.release()
+    lost.lose()
+    assert marks(released, range(4)) == [HELD, RELEASE, RELEASE, RELEASE]
+    assert marks(lost, range(4)) == [HELD, DONE, DONE, DONE]
+    assert (released.size, lost.size) == (0, 0)
