@@ -1,7 +1,8 @@
 """The examples in Python of the README and of docs/ run as they stand, on an embedded broker.
 
 What a fragment leaves to its reader is given here. Those of docs/EMBEDDED.md run in a pytest of
-their own (tests/embedded/test_embedded_docs.py), those with Spark in tests/pipeline/.
+their own (tests/embedded/test_embedded_docs.py), those with Spark in tests/pipeline/, those of
+docs/SHARE.md on a real Kafka (tests/interop/test_share_page.py).
 """
 
 import asyncio
@@ -21,7 +22,7 @@ import kcore
 from kcore.actions import Connect, Send
 from kcore.embedded import EmbeddedBroker
 
-ELSEWHERE = {"docs/EMBEDDED.md", "docs/spark.md"}
+ELSEWHERE = {"docs/EMBEDDED.md", "docs/SHARE.md", "docs/spark.md"}
 FLIGHTS = kcore.TopicPartition("flights", 0)
 RECORDS = [(b"key", b"value-%d" % number) for number in range(30)]
 

@@ -1,0 +1,263 @@
+"""Share groups of a real Kafka: several members, other people's, members and leaders that die."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import confluent_kafka
+import pytest
+from strikes import Strike
+
+import kcore
+from kcore import errors
+
+WAIT_S = 30
+
+
+@pytest.fixture
+def share(names):
+    made = []
+
+    def make(cluster, **options):
+        made.append(
+            kcore.ShareConsumer(
+                names.topic, bootstrap_servers=cluster.bootstrap, group_id=names.group, **options
+            )
+        )
+        return made[-1]
+
+    yield make
+    for consumer in made:
+        consumer.close(timeout_ms=5_000)
+
+
+def read_until(consumer, done, wait_s=WAIT_S):
+    """(value, delivery count) of all that it is given until `done(them)`."""
+    found, until = [], time.monotonic() + wait_s
+    while not done(found) and time.monotonic() < until:
+        for records in consumer.poll(200).values():
+            found += [(int(record.value), record.delivery_count) for record in records]
+    return found
+
+
+def transactional(cluster, topic, *transactions):
+    """Records in transactions of their own: (values, whether it is committed)."""
+    name = f"tx-{topic}"
+    with kcore.Producer(bootstrap_servers=cluster.bootstrap, transactional_id=name) as producer:
+        producer.init_transactions()
+        for values, commits in transactions:
+            producer.begin_transaction()
+            for value in values:
+                producer.send(topic, b"%d" % value)
+            producer.flush()
+            (producer.commit_transaction if commits else producer.abort_transaction)()
+
+
+@pytest.mark.parametrize("transport", ["selectors", "gevent"])
+def test_by_other_transports(kafka, share_topic, share, transport):
+    share_topic(kafka, 700)
+    if transport == "gevent":
+        pytest.importorskip("gevent")
+    consumer = share(kafka, transport=transport)
+    found = read_until(consumer, lambda found: len(found) >= 700)
+    assert found == [(number, 1) for number in range(700)]
+    assert list(consumer.commit().values()) == [None]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_compressed_batches(kafka, share_topic, share, names, codec):
+    share_topic(kafka, 0)
+    rows = ((None, b"%d" % number) for number in range(400))
+    kafka.produce(names.topic, rows, **{"compression.type": codec})
+    found = read_until(share(kafka), lambda found: len(found) >= 400)
+    assert found == [(number, 1) for number in range(400)]
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_transactions_are_the_groups_business(kafka, share_topic, share, names, isolation):
+    share_topic(kafka, 0, isolation_level=isolation)
+    transactions = [(range(5), True), (range(5, 10), False), (range(10, 15), True)]
+    transactional(kafka, names.topic, *transactions)
+    wanted = [*range(5), *range(10, 15)] if isolation == "read_committed" else [*range(15)]
+    consumer = share(kafka, share_acknowledgement_mode="explicit")
+    seen, until = [], time.monotonic() + WAIT_S
+    while len(seen) < len(wanted) and time.monotonic() < until:
+        for records in consumer.poll(200).values():
+            for record in records:
+                seen.append((int(record.value), record.delivery_count))
+                consumer.acknowledge(record)
+    assert seen == [(number, 1) for number in wanted]
+    assert set(consumer.commit().values()) <= {None}
+    consumer.close()
+    assert read_until(share(kafka), bool, 2) == []  # neither records nor markers are left
+
+
+def test_no_more_records_are_acquired_than_are_asked_for(kafka, share_topic, share):
+    share_topic(kafka, 300)
+    few = share(kafka, share_acquire_mode="record_limit", max_poll_records=10)
+    first = read_until(few, bool)
+    assert len(first) == 10
+    rest = read_until(share(kafka), lambda found: len(found) >= 290, 10)
+    assert sorted(number for number, _ in first + rest) == list(range(300))
+
+
+def test_a_loop_that_ends_accepts_what_it_has_gone_past(kafka, share_topic, share):
+    share_topic(kafka, 20)
+    consumer = share(kafka)
+    for record in consumer:
+        if record.value == b"7":
+            break
+    consumer.close()
+    again = read_until(share(kafka), lambda found: len(found) >= 13)
+    assert again == [(number, 2) for number in range(7, 20)]
+
+
+def test_a_poll_behind_a_loop_goes_on_where_that_stopped(kafka, share_topic, share):
+    share_topic(kafka, 20)
+    consumer = share(kafka)
+    for record in consumer:
+        if record.value == b"7":
+            break
+    assert list(consumer.commit().values()) == [None]
+    assert read_until(consumer, bool) == [(number, 1) for number in range(8, 20)]
+    consumer.commit()
+    consumer.close()
+    assert read_until(share(kafka), bool, 2) == []
+
+
+def test_a_handler_may_take_longer_than_a_session(kafka, share_topic, share):
+    share_topic(kafka, 5, session_timeout_ms=2_000, heartbeat_interval_ms=300)
+    consumer = share(kafka)
+    assert len(read_until(consumer, lambda found: len(found) >= 5)) == 5
+    time.sleep(4)
+    assert list(consumer.commit().values()) == [None]
+    assert consumer.assignment()
+
+
+def test_wakeup_ends_a_poll(kafka, share_topic, share):
+    share_topic(kafka, 0)
+    consumer = share(kafka)
+    consumer.poll()
+    threading.Timer(0.3, consumer.wakeup).start()
+    with pytest.raises(errors.WakeupError):
+        consumer.poll(20_000)
+
+
+def test_one_thread_at_a_time(kafka, share_topic, share):
+    share_topic(kafka, 0)
+    consumer = share(kafka)
+    thread = threading.Thread(target=consumer.poll, args=(1_500,))
+    thread.start()
+    time.sleep(0.5)
+    with pytest.raises(errors.ConcurrentUseError):
+        consumer.poll()
+    thread.join()
+
+
+def test_what_ctrl_c_took_from_a_poll_comes_again(kafka, share_topic, share):
+    """Struck at many places: every record is handed over, and none is accepted unseen."""
+    share_topic(kafka, 400)
+    consumer = share(kafka, max_poll_records=10)
+    read_until(consumer, bool)
+    seen, struck = set(range(10)), 0
+    until = time.monotonic() + WAIT_S
+    while len(seen) < 400 and time.monotonic() < until:
+        found = {}
+        try:
+            with Strike(1 + 23 * struck):
+                found = consumer.poll(300)
+        except KeyboardInterrupt:
+            struck += 1
+            found = consumer.poll(300)
+        seen |= {int(record.value) for records in found.values() for record in records}
+    assert seen == set(range(400))
+    assert struck > 10
+
+
+MEMBER = """
+import sys, kcore
+consumer = kcore.ShareConsumer(sys.argv[2], bootstrap_servers=sys.argv[1], group_id=sys.argv[3])
+while True:
+    for records in consumer.poll(500).values():
+        print(*[int(record.value) for record in records], flush=True)
+        sys.stdin.readline()
+"""
+
+
+def test_a_member_that_dies_has_its_records_given_to_others(kafka, share_topic, share, names):
+    share_topic(kafka, 50)
+    command = [sys.executable, "-c", MEMBER, kafka.bootstrap, names.topic, names.group]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as member:
+        assert len(member.stdout.readline().split()) == 50
+        member.kill()
+    started = time.monotonic()
+    found = read_until(share(kafka), lambda found: len(found) >= 50)
+    assert sorted(found) == [(number, 2) for number in range(50)]
+    assert time.monotonic() - started < 20  # long before their locks have run out
+
+
+def test_beside_the_share_consumers_of_others(kafka, share_topic, share, names, installation):
+    """Java's, confluent's and ours in one group: each record is handled by one of them."""
+    share_topic(kafka, 0, partitions=2)
+    everything = list(range(6_000))
+    tool = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+    where = ("--bootstrap-server", kafka.bootstrap, "--topic", names.topic)
+    command = installation.command(tool, *where, "--group", names.group)
+    theirs = confluent_kafka.ShareConsumer(
+        {"bootstrap.servers": kafka.bootstrap, "group.id": names.group}
+    )
+    theirs.subscribe([names.topic])
+    ours, seen = share(kafka, max_poll_records=50), {"ours": [], "confluent's": [], "Java's": []}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as java:
+        reader = threading.Thread(
+            target=lambda: seen["Java's"].extend(int(line) for line in java.stdout)
+        )
+        reader.start()
+        try:
+            numbers = iter(everything)
+            until = time.monotonic() + 60
+            while sum(map(len, seen.values())) < len(everything) and time.monotonic() < until:
+                rows = [
+                    (None, b"%d" % number) for _, number in zip(range(200), numbers, strict=False)
+                ]
+                if rows:
+                    kafka.produce(names.topic, rows)
+                for message in theirs.poll(0.1):
+                    assert message.error() is None
+                    seen["confluent's"].append(int(message.value()))
+                for records in ours.poll(100).values():
+                    seen["ours"] += [int(record.value) for record in records]
+            ours.commit()
+            theirs.commit_sync()
+        finally:
+            java.terminate()
+            reader.join(10)
+            theirs.close()
+    assert sorted(number for some in seen.values() for number in some) == everything
+    assert all(seen.values()), {who: len(some) for who, some in seen.items()}
+
+
+@pytest.mark.slow
+def test_a_leader_that_dies_loses_no_record(kafka3, share_topic, share, names):
+    share_topic(kafka3, 0, partitions=3)
+    members = [share(kafka3, max_poll_records=30, request_timeout_ms=8_000) for _ in range(2)]
+    seen: list[int] = []
+    for start in range(0, 3_000, 100):
+        rows = [(None, b"%d" % number) for number in range(start, start + 100)]
+        kafka3.produce(names.topic, rows)
+        if start == 1_000:
+            kafka3.kill(0)
+        for member in members:
+            for records in member.poll(100).values():
+                seen += [int(record.value) for record in records]
+    until = time.monotonic() + 60
+    while len(set(seen)) < 3_000 and time.monotonic() < until:
+        for member in members:
+            for records in member.poll(300).values():
+                seen += [int(record.value) for record in records]
+    assert set(seen) == set(range(3_000))
