@@ -21,6 +21,7 @@ from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
+from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
@@ -33,7 +34,7 @@ from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse
 _CLOSE_S = 5.0
 
 
-class Admin:
+class Admin(SecurityMethods):
     """Sees to topics, configurations and groups of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in

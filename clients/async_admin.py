@@ -21,6 +21,7 @@ from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
+from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.looping import EngineTurns
 from kcore.clients.opening import open_tls, socket_options
@@ -41,7 +42,7 @@ from kcore.transports.forking import release_in_child
 from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse
 
 
-class AsyncAdmin:
+class AsyncAdmin(AsyncSecurityMethods):
     """Sees to topics, configurations and groups of a Kafka cluster, in an asyncio program.
 
     Options are keywords, those of `Admin`. It may be made anywhere; it belongs to the loop that

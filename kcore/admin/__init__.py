@@ -1,7 +1,22 @@
-"""The sans-IO admin client (`core.py`), and what users of `kcore.Admin` hold (`values.py`)."""
+"""The sans-IO admin client (`core.py`), and what users of `kcore.Admin` hold (`values.py`,
+`security.py`).
+"""
 
 from __future__ import annotations
 
+from kcore.admin.security import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
 from kcore.admin.values import (
     AlterConfigOp,
     ConfigFilterType,
@@ -25,6 +40,11 @@ from kcore.admin.values import (
 )
 
 __all__ = [
+    "ACL",
+    "ACLFilter",
+    "ACLOperation",
+    "ACLPermissionType",
+    "ACLResourcePatternType",
     "AlterConfigOp",
     "ConfigFilterType",
     "ConfigResource",
@@ -43,5 +63,11 @@ __all__ = [
     "OffsetTimestamp",
     "PartitionLag",
     "RecordsToDelete",
+    "ResourcePattern",
+    "ResourcePatternFilter",
+    "ResourceType",
+    "ScramMechanism",
     "SharePartitionOffset",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
 ]

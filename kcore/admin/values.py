@@ -50,7 +50,7 @@ class MemberToRemove(Value):
     reason: str | None = None
 
 
-class _Named(IntEnum):
+class Named(IntEnum):
     """Numbers that may be given by their names, in either case."""
 
     @classmethod
@@ -65,7 +65,7 @@ class _Named(IntEnum):
             raise IllegalArgumentError(f"{cls.__name__} is one of {known}, not {value!r}") from None
 
 
-class OffsetSpec(_Named):
+class OffsetSpec(Named):
     """An offset by what it is; the broker looks it up."""
 
     LATEST = -1
@@ -102,7 +102,7 @@ class OffsetShift(int):
         return f"OffsetShift({int(self)})"
 
 
-class ConfigResourceType(_Named):
+class ConfigResourceType(Named):
     """What has a configuration."""
 
     UNKNOWN = 0
@@ -113,7 +113,7 @@ class ConfigResourceType(_Named):
     GROUP = 32
 
 
-class AlterConfigOp(_Named):
+class AlterConfigOp(Named):
     """What to do to an entry (KIP-339). APPEND and SUBTRACT are for lists."""
 
     SET = 0
@@ -122,7 +122,7 @@ class AlterConfigOp(_Named):
     SUBTRACT = 3
 
 
-class ConfigFilterType(_Named):
+class ConfigFilterType(Named):
     """Which entries to tell: those that are not a default, that can be altered, or all."""
 
     ALL = 0
@@ -132,7 +132,7 @@ class ConfigFilterType(_Named):
     STATIC = 4
 
 
-class ConfigSourceType(_Named):
+class ConfigSourceType(Named):
     """Where a value comes from."""
 
     UNKNOWN = 0
@@ -146,7 +146,7 @@ class ConfigSourceType(_Named):
     DYNAMIC_GROUP_CONFIG = 8
 
 
-class ConfigType(_Named):
+class ConfigType(Named):
     """What a value is."""
 
     UNKNOWN = 0
@@ -161,7 +161,7 @@ class ConfigType(_Named):
     PASSWORD = 9
 
 
-class ElectionType(_Named):
+class ElectionType(Named):
     """Which replica is to lead: the first of its list, or any that there is, with what it has."""
 
     PREFERRED = 0

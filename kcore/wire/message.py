@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 ZERO_UUID = bytes(16)
 
+# Fields that are not to be seen, wherever a message is printed.
+_SECRET = frozenset({"auth_bytes", "salted_password"})
+
 # "A new list" or "a new struct" in signatures, because None is a value of nullable fields.
 UNSET: Any = type("Unset", (), {"__repr__": lambda _: "..."})()
 
@@ -77,7 +80,8 @@ class Struct:
         return all(getattr(self, row[0]) == getattr(other, row[0]) for row in self.FIELDS)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{row[0]}={getattr(self, row[0])!r}" for row in self.FIELDS)
+        shown = [row[0] for row in self.FIELDS if row[0] not in _SECRET]
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{type(self).__qualname__}({values})"
 
 

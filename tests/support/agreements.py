@@ -62,10 +62,41 @@ def _deleted_starts(request: Any, code: ErrorCode) -> Any:
     return R(responses=[kind(topic_name=one.topic_name, error_code=code) for one in request.topics])
 
 
+def _created_acls(request: Any, code: ErrorCode) -> Any:
+    R = m.CreateAclsResponse
+    return R(results=[R.AclCreationResult(error_code=code) for _ in request.creations])
+
+
+def _deleted_acls(request: Any, code: ErrorCode) -> Any:
+    R = m.DeleteAclsResponse
+    return R(filter_results=[R.DeleteAclsFilterResult(error_code=code) for _ in request.filters])
+
+
+def _credentials(request: Any, code: ErrorCode) -> Any:
+    R = m.DescribeUserScramCredentialsResponse
+    info = R.CredentialInfo(mechanism=1, iterations=4096)
+    kind = R.DescribeUserScramCredentialsResult
+    return R(
+        error_code=code,
+        results=[kind(user=one.name, credential_infos=[info]) for one in request.users or ()],
+    )
+
+
+def _altered_credentials(request: Any, code: ErrorCode) -> Any:
+    R = m.AlterUserScramCredentialsResponse
+    kind = R.AlterUserScramCredentialsResult
+    users = [one.name for one in (*request.deletions, *request.upsertions)]
+    return R(results=[kind(user=user, error_code=code) for user in users])
+
+
 _ANSWERS: dict[ApiKey, Callable[[Any, ErrorCode], Any]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _starts,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _altered_starts,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _deleted_starts,
+    ApiKey.CREATE_ACLS: _created_acls,
+    ApiKey.DELETE_ACLS: _deleted_acls,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _credentials,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _altered_credentials,
 }
 
 

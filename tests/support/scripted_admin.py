@@ -13,6 +13,8 @@ from agreements import answer_to
 from scripted import Client, ScriptedCluster, World
 
 from kcore.admin import (
+    ACL,
+    ACLFilter,
     AlterConfigOp,
     ConfigFilterType,
     ConfigResourceType,
@@ -20,7 +22,10 @@ from kcore.admin import (
     MemberToRemove,
     NewPartitions,
     NewTopic,
+    ResourcePattern,
+    ScramMechanism,
 )
+from kcore.admin.acls import create_acls, delete_acls, describe_acls
 from kcore.admin.cluster import describe_cluster, describe_log_dirs
 from kcore.admin.commits import alter_group_offsets, delete_group_offsets, list_group_offsets
 from kcore.admin.config import AdminConfig
@@ -29,6 +34,12 @@ from kcore.admin.core import AdminCore, Procedure
 from kcore.admin.groups import delete_groups, list_groups, remove_group_members
 from kcore.admin.offsets import delete_records, list_partition_offsets
 from kcore.admin.partitions import create_partitions, elect_leaders
+from kcore.admin.scram import (
+    Alteration,
+    Salted,
+    alter_user_scram_credentials,
+    describe_user_scram_credentials,
+)
 from kcore.admin.shares import (
     alter_share_group_offsets,
     delete_share_group_offsets,
@@ -43,6 +54,9 @@ from kcore.wire.codes import ErrorCode
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 TOPIC = (ConfigResourceType.TOPIC, "t")
 BROKER = (ConfigResourceType.BROKER, "2")
+READS = ACL("User:a", "*", "read", "allow", ResourcePattern("topic", "t"))
+WRITES = ACL("User:a", "*", "write", "allow", ResourcePattern("topic", "t", "prefixed"))
+SHA_256, SHA_512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
 RAISED: dict[str, Any] = {"raise_errors": True}
 KEEP: dict[str, Any] = {"validate_only": False, "raise_on_unknown": False, "raise_errors": True}
 
@@ -83,6 +97,14 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: lambda: delete_share_group_offsets(
         "g", ["t", "u"], **RAISED
     ),
+    ApiKey.DESCRIBE_ACLS: lambda: describe_acls(ACLFilter()),
+    ApiKey.CREATE_ACLS: lambda: create_acls([READS, WRITES], **RAISED),
+    ApiKey.DELETE_ACLS: lambda: delete_acls([READS, ACLFilter("User:b")], **RAISED),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda: describe_user_scram_credentials(None),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda: alter_user_scram_credentials(
+        [Alteration("u", SHA_256, None), Alteration("v", SHA_512, Salted(4096, b"s", b"p"))],
+        **RAISED,
+    ),
 }
 APIS = sorted(VERBS)
 CHANGES = set(APIS) - {
@@ -94,6 +116,8 @@ CHANGES = set(APIS) - {
     ApiKey.OFFSET_FETCH,
     ApiKey.METADATA,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
 }
 
 
