@@ -11,20 +11,20 @@ anew what was asked (`ProducerCore.handle_interrupted`), and the courier goes on
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from kcore import transports
 from kcore.clients.dispatch import STRIKES_MAX, Dispatch
+from kcore.clients.log import Log
 from kcore.errors import ConcurrentUseError, ForkedError, KafkaError
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.locks import WorkLock
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
 
-log = logging.getLogger("kcore.producer")
+log = Log("kcore.producer")
 
 
 def _always() -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kcore.clients.futures import Call, Outcomes
+from kcore.clients.log import Log
 from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kcore.produce.batch import Batch, Outcome
 
 
-log = logging.getLogger("kcore.producer")
+log = Log("kcore.producer")
 
 
 class RecordMetadata(NamedTuple):

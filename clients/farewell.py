@@ -9,13 +9,13 @@ together (kafka-python: one second each).
 from __future__ import annotations
 
 import atexit
-import logging
 import time
 import warnings
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kcore.clients.log import Log
 from kcore.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EXIT_S = 1.0
 
-log = logging.getLogger("kcore.producer")
+log = Log("kcore.producer")
 
 _open: weakref.WeakSet[Courier] = weakref.WeakSet()
 

@@ -201,7 +201,8 @@ class Disk:
 
     def _fail(self, error: OSError) -> None:
         self._error = error
-        _log.error("%s", self._why())
+        with suppress(Exception):  # of who reads the log: no reason to go on
+            _log.error("%s", self._why())
         raise StorageError(self._why()) from error
 
     def _why(self) -> str:

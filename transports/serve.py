@@ -277,10 +277,13 @@ class Server:
         try:
             put()
         except Exception as error:  # noqa: BLE001 - one request must not end everybody's server
-            _log.exception("a serving core failed")
             self.faults.append(error)
             if client is not None:
                 self._lose(client, "fault")
+            try:
+                _log.exception("a serving core failed", exc_info=error)
+            except Exception as unheard:  # noqa: BLE001 - who reads the log must not either
+                self.faults.append(unheard)
         self._obey()
 
     def _obey(self) -> None:
