@@ -6,7 +6,6 @@ The methods are those of `Admin`.
 
 from __future__ import annotations
 
-import asyncio
 import random
 import warnings
 from collections.abc import Iterable, Mapping
@@ -39,11 +38,12 @@ from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from kcore.transports import Pump, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.forking import release_in_child
+from kcore.transports.loops import Loop, here
 from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse
 
 
 class AsyncAdmin(AsyncSecurityMethods):
-    """Sees to topics, configurations and groups of a Kafka cluster, in an asyncio program.
+    """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.
 
     Options are keywords, those of `Admin`. It may be made anywhere; it belongs to the loop that
     runs `start`. A call that is cancelled asks nothing more; what it has asked may be carried out.
@@ -53,7 +53,7 @@ class AsyncAdmin(AsyncSecurityMethods):
     """
 
     def __init__(self, **options: Any) -> None:
-        self._wanted_loop: asyncio.AbstractEventLoop | None = options.pop("loop", None)
+        self._wanted_loop: Loop | None = options.pop("loop", None)
         if options.pop("transport", None) is not None:
             raise KafkaConfigurationError(
                 "transport: an AsyncAdmin is driven by the running event loop", option="transport"
@@ -94,7 +94,7 @@ class AsyncAdmin(AsyncSecurityMethods):
             await self._begin()
 
     async def _begin(self) -> None:
-        engine, driver, loop = self._engine, self._driver, asyncio.get_running_loop()
+        engine, driver, loop = self._engine, self._driver, here()
         if self._wanted_loop not in (None, loop):
             raise ConcurrentUseError(
                 "the admin client was given another event loop than the running"
@@ -146,7 +146,7 @@ class AsyncAdmin(AsyncSecurityMethods):
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
-        if driver is None or driver.closed:
+        if driver is None or not driver.left:
             return
         if driver.loop is not None and self._guard.usable:
             warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=2, source=self)

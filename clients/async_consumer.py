@@ -6,13 +6,13 @@ timers (`turns.py`). A call that asks the cluster begins an operation and awaits
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 import time
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from kcore.clients.looping import LoopDriver, LoopGuard
 from kcore.clients.opening import open_tls, socket_options
 from kcore.clients.questions import EARLIEST, LATEST, Question
 from kcore.clients.reporting import Reporter
-from kcore.clients.turns import READS_PER_TURN, running
+from kcore.clients.turns import READS_PER_TURN
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     ConcurrentUseError,
@@ -40,12 +40,13 @@ from kcore.structs import OffsetAndTimestamp, TopicPartition
 from kcore.transports import Pump, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.forking import release_in_child
+from kcore.transports.loops import Loop, here, running
 
 log = Log("kcore.consumer")
 
 
 class AsyncConsumer(AsyncBounded):
-    """Reads topics of a Kafka cluster, alone or as a member of a group, in an asyncio program.
+    """Reads topics of a Kafka cluster, alone or as a member of a group, on asyncio or trio.
 
     Topics to subscribe to are positional; options are keywords, those of `Consumer` (kafka-python's
     names, Java's dotted ones in a mapping) and under aiokafka's names where these differ. It may be
@@ -66,7 +67,7 @@ class AsyncConsumer(AsyncBounded):
         self._engine.auto_committed = self._settings.default_offset_commit_callback
         self._bridge = AsyncBridge(self._engine, self._driver)
         self.config = self._settings.as_mapping()
-        self._wanted_loop: asyncio.AbstractEventLoop | None = loop
+        self._wanted_loop: Loop | None = loop
         self._wish = None
         self._groupless = None
         release_in_child(self)
@@ -109,7 +110,7 @@ class AsyncConsumer(AsyncBounded):
             await self._begin()
 
     async def _begin(self) -> None:
-        self._bind(asyncio.get_running_loop())
+        self._bind(here())
         limit = self._settings.bootstrap_timeout_ms
         try:
             await self._answer(self._ask_release(limit))
@@ -119,7 +120,7 @@ class AsyncConsumer(AsyncBounded):
         if self._wish in ("topics", "pattern"):
             await self._assigned(self._settings.default_api_timeout_ms)
 
-    def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _bind(self, loop: Loop) -> None:
         if self._wanted_loop not in (None, loop):
             raise ConcurrentUseError("the consumer was given another event loop than the running")
         if self._driver.loop is None:
@@ -162,9 +163,10 @@ class AsyncConsumer(AsyncBounded):
         self._stopping = True
         driver.stay()
         try:
-            if loop is running():
+            if loop is not None and loop is running():
                 driver.wake()  # whoever reads has nothing to wait for
-                await self._close_core(autocommit=autocommit and self._settings.enable_auto_commit)
+                autocommit = autocommit and self._settings.enable_auto_commit
+                await driver.ways.see_out(partial(self._close_core, autocommit=autocommit))
         finally:
             self._bridge.abandon()
             release(self._engine, self._settings)
@@ -211,7 +213,7 @@ class AsyncConsumer(AsyncBounded):
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
-        if driver is None or driver.closed:
+        if driver is None or not driver.left:
             return
         if driver.loop is not None and self._guard.usable:
             warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)

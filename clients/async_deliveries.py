@@ -13,6 +13,7 @@ from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kcore.produce.batch import Batch, Outcome
+    from kcore.transports.loops import Loop
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
 
@@ -55,7 +56,7 @@ class LoopTicket(Ticket):
             future.set_result(self._metadata(outcome))
         else:
             future.set_exception(outcome.error)
-            # asyncio says of futures that nobody has looked at that they failed: once a batch is
+            # Loops say of futures that nobody has looked at that they failed: once a batch is
             # enough.
             if self.courier.told_of is batch:
                 future.exception()
@@ -78,7 +79,7 @@ class LoopTicket(Ticket):
         )
 
 
-def rows_future(loop: asyncio.AbstractEventLoop, delivery: RowsDelivery) -> RowsFuture:
+def rows_future(loop: Loop, delivery: RowsDelivery) -> RowsFuture:
     """A future of a table that was taken to its last row: what each partition has got, or the first
     error there was.
     """

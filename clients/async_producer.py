@@ -10,7 +10,7 @@ import asyncio
 import random
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from time import time_ns
 from types import TracebackType
@@ -23,7 +23,7 @@ from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.opening import open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, why_held_up
 from kcore.clients.tables import Pour, pours
-from kcore.clients.turns import RECORDS_PER_TURN, Place, running
+from kcore.clients.turns import RECORDS_PER_TURN, Place
 from kcore.errors import (
     ConcurrentUseError,
     IllegalStateError,
@@ -40,6 +40,7 @@ from kcore.settings.security import needs_tokens
 from kcore.transports import monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.background import make_lock
+from kcore.transports.loops import Loop, here, running
 
 _GRACE_MS = 2_000
 # Of a table, without a turn of the loop between.
@@ -47,7 +48,7 @@ _ROWS_PER_TURN = 8_192
 
 
 class AsyncProducer(AsyncTransactions):
-    """Writes records to topics of a Kafka cluster, in an asyncio program.
+    """Writes records to topics of a Kafka cluster, on asyncio or trio.
 
     Options are keywords, those of `Producer` (kafka-python's names, Java's dotted ones in a
     mapping) and under aiokafka's names where these differ. It may be made anywhere, and does
@@ -59,7 +60,7 @@ class AsyncProducer(AsyncTransactions):
     """
 
     def __init__(self, **options: Any) -> None:
-        self._wanted_loop: asyncio.AbstractEventLoop | None = options.pop("loop", None)
+        self._wanted_loop: Loop | None = options.pop("loop", None)
         self._settings = ProducerConfig.from_options(_ours(options))
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
@@ -72,7 +73,7 @@ class AsyncProducer(AsyncTransactions):
         )
         self._take = self._door.send
         self._place = Place("producer")
-        self._line = asyncio.Lock()  # held by the first of those who wait for room
+        self._line: AbstractAsyncContextManager[object]  # the first who waits for room
         self._in_line = 0
         self.config: dict[str, object] = self._settings.as_mapping()
 
@@ -107,12 +108,13 @@ class AsyncProducer(AsyncTransactions):
             await self._begin()
 
     async def _begin(self) -> None:
-        courier, settings, loop = self._courier, self._settings, asyncio.get_running_loop()
+        courier, settings, loop = self._courier, self._settings, here()
         if self._wanted_loop not in (None, loop):
             raise ConcurrentUseError("the producer was given another event loop than the running")
         if courier.loop is None:
             self._place.bind(loop)
             courier.bind(loop)
+            self._line = courier.ways.lock()
         limit_ms = settings.bootstrap_timeout_ms
         operation = self._core.fetch_metadata((), courier.now_ms(), limit_ms)
         ended = await self._ended(operation, limit_ms + _GRACE_MS)
@@ -148,7 +150,8 @@ class AsyncProducer(AsyncTransactions):
                 self._core.close(courier.now_ms(), limit_ms)
                 courier.turn()
                 courier.wake()  # whoever waits for room has nothing to wait for
-                await courier.until(lambda: courier.over, limit_ms + _GRACE_MS)
+                over = partial(courier.until, lambda: courier.over, limit_ms + _GRACE_MS)
+                await courier.ways.see_out(over)
         finally:
             courier.close()
             self._packing.close()
@@ -174,7 +177,7 @@ class AsyncProducer(AsyncTransactions):
 
     def __del__(self) -> None:
         courier = getattr(self, "_courier", None)
-        if courier is None or courier.closed:
+        if courier is None or not courier.left:
             return
         if courier.loop is not None:
             warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
@@ -280,7 +283,7 @@ class AsyncProducer(AsyncTransactions):
             return taken[0]
         limit_ms = self._settings.max_block_ms
         try:
-            async with asyncio.timeout(limit_ms / 1000) as limit:
+            async with courier.ways.timeout(limit_ms / 1000) as limit:
                 while not taken:
                     if held_up == "memory":
                         async with self._standing_in_line():

@@ -7,7 +7,6 @@ until it is acknowledged; partitions that are about to go are not handed over me
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from inspect import isawaitable
 from typing import Any
@@ -16,8 +15,8 @@ from weakref import WeakMethod
 from kcore.clients.engine import Engine, Rebalance, call
 from kcore.clients.looping import LoopDriver
 from kcore.clients.rebalance import call_listener, check_listener
-from kcore.clients.turns import running
 from kcore.errors import KafkaError
+from kcore.transports.loops import Cancellable, running
 
 
 class AsyncBridge:
@@ -29,7 +28,7 @@ class AsyncBridge:
         self._listener: Any = None
         # Each step with the listener that it is for: another one may be set before it is told.
         self._steps: deque[tuple[Any, Rebalance]] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._task: Cancellable | None = None
         telling = WeakMethod(self._telling)  # weak: a listener may know the consumer
         engine.telling = lambda: bool(call(telling))
 
@@ -59,7 +58,7 @@ class AsyncBridge:
     @property
     def inside(self) -> bool:
         """Whether it is the listener who asks."""
-        return self._task is not None and asyncio.current_task() is self._task
+        return self._task is not None and self._driver.ways.is_current(self._task)
 
     def serve(self) -> None:
         """See to it that the listener is told of every step queued."""
@@ -67,9 +66,9 @@ class AsyncBridge:
         while rebalances:
             self._steps.append((self._listener, rebalances[0]))
             rebalances.popleft()  # behind it: see Engine.telling
-        loop = self._driver.loop
-        if self._steps and self._task is None and loop is not None:
-            self._task = asyncio.Task(self._tell(), loop=loop)
+        driver = self._driver
+        if self._steps and self._task is None and driver.loop is not None:
+            self._task = driver.ways.spawn(self._tell)
 
     def retire(self) -> None:
         """Have no listener; the one that was is told of what is queued for it."""

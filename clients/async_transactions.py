@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from kcore.clients import arguments
@@ -94,7 +95,7 @@ class AsyncTransactions:
         """What is about to be raised says more."""
         if self._core.transaction_state in OPEN:
             try:
-                await self.abort_transaction(timeout)
+                await self._courier.ways.see_out(partial(self.abort_transaction, timeout))
             except KafkaError as error:
                 log.warning("a transaction was left that could not be aborted: %s", error)
 

@@ -1,4 +1,4 @@
-"""Drives a producer's core by turns of an asyncio loop (`turns.py`).
+"""Drives a producer's core by turns of an event loop (`turns.py`).
 
 The loop holds the courier, which does not hold the producer: one that is dropped without `stop`
 can be collected.
@@ -89,6 +89,12 @@ class LoopCourier(LoopTurns, Dispatch):
         log.exception("a turn of the event loop failed")
         self._fail(f"a turn of the event loop failed: {error!r}")
         return True
+
+    def orphan(self) -> None:
+        """See LoopTurns: what was not delivered has failed."""
+        if not self.closed:
+            self._fail("the event loop that the producer was started on has ended")
+            self.orphaned = True
 
     def _fail(self, why: str) -> None:
         """Nobody delivers any more."""

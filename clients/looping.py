@@ -1,4 +1,4 @@
-"""What stands in for a consumer's thread that waits: turns of an asyncio loop (`turns.py`).
+"""What stands in for a consumer's thread that waits: turns of an event loop (`turns.py`).
 
 The loop holds the driver and the engine, and neither holds the consumer: one that is dropped
 without `stop` can be collected.

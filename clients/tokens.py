@@ -8,7 +8,6 @@ itself.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from kcore.transports.tokens import TokenTaker
 
 if TYPE_CHECKING:
     from kcore.clients.turns import LoopTurns
+    from kcore.transports.loops import Cancellable, Loop
 
 log = Log("kcore.clients")
 
@@ -74,19 +74,17 @@ class LoopTokens:
 
     def __init__(self, provider: Any) -> None:
         self._provider = provider
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[object, Cancellable] = {}
         self.driver: LoopTurns
 
     def ask(self, take: TokenTaker) -> None:
         """Begin to ask."""
         loop = self.driver.loop
         assert loop is not None
-        # Not by the loop's factory, which may run it at once, within the pump's own step.
-        task = asyncio.Task(self._fetch(loop, take), loop=loop)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        key = object()
+        self._tasks[key] = self.driver.ways.spawn(self._fetch, loop, take, key)
 
-    async def _fetch(self, loop: asyncio.AbstractEventLoop, take: TokenTaker) -> None:
+    async def _fetch(self, loop: Loop, take: TokenTaker, key: object) -> None:
         ask: Callable[[], Any] = self._provider.token
         try:
             if inspect.iscoroutinefunction(ask):
@@ -97,6 +95,8 @@ class LoopTokens:
                     found = await found
         except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
             found = error
+        finally:
+            self._tasks.pop(key, None)
         if self.driver.closed:
             return
         if isinstance(found, Exception):
@@ -107,7 +107,7 @@ class LoopTokens:
 
     def close(self) -> None:
         """Give up what is under way."""
-        for task in self._tasks:
+        for task in self._tasks.values():
             task.cancel()
 
 

@@ -1,4 +1,4 @@
-"""A pump that an asyncio loop turns when there is cause: what readers and writers have in common.
+"""A pump that an event loop turns when there is cause: what readers and writers have in common.
 
 A socket is ready, an alarm rings (the core's deadline), a verb has left something behind: each is a
 call of `turn`, which makes one step of the pump, sorts what came of it, and wakes the tasks that
@@ -7,9 +7,8 @@ wait. Between turns nothing runs.
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +16,7 @@ from kcore.errors import ConcurrentUseError, IllegalStateError
 from kcore.timers import NEVER
 from kcore.transports import Pump
 from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.loops import Cancellable, Loop, Ways, asyncios, module, running, ways_of
 
 # Handed over without a turn of the loop between, at most; or for so long (5 ms are noticed).
 RECORDS_PER_TURN = 500
@@ -27,14 +27,6 @@ READS_PER_TURN = 2
 WAIT_MAX_MS = 1_000
 
 
-def running() -> asyncio.AbstractEventLoop | None:
-    """The loop that runs in this thread, if one does."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 class Place:
     """Where a client lives: its loop, or the loop's thread while the loop does not run.
 
@@ -43,7 +35,7 @@ class Place:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: Loop | None = None
         self._thread = 0
         self.started = False
 
@@ -61,14 +53,22 @@ class Place:
             self.started = False
             raise
 
-    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+    def bind(self, loop: Loop) -> None:
         """There is no other one from here on."""
         self._loop, self._thread = loop, threading.get_ident()
 
     def check(self) -> None:
         """ConcurrentUseError in another thread or loop."""
         loop = self._loop
-        if loop is None or running() is loop:
+        if loop is None:
+            return
+        try:
+            # What `running` says, without a call more: it is asked with each record that is sent.
+            if asyncios() is loop and module("sniffio") is None:
+                return
+        except RuntimeError:
+            pass
+        if running() is loop:
             return
         if loop.is_closed():
             raise ConcurrentUseError(
@@ -77,28 +77,33 @@ class Place:
         if running() is not None or threading.get_ident() != self._thread or loop.is_running():
             raise ConcurrentUseError(
                 f"the {self._what} belongs to the event loop that it was started on: call it from "
-                "there (asyncio.run_coroutine_threadsafe, loop.call_soon_threadsafe)"
+                f"there ({ways_of(loop).elsewhere})"
             )
 
 
 class LoopTurns:
-    """See the module's text. It does nothing before `bind`. loop: bound to it."""
+    """See the module's text. It does nothing before `bind`. loop: bound to it; ways: what its tasks
+    do. breathe: let the loop make a turn, in which sockets are read and other tasks run.
+    orphaned: the loop ended before anybody closed this.
+    """
 
     def __init__(self, pump: Pump, transport: AsyncioTransport) -> None:
         self._pump = pump
         self._transport = transport
         self.now_ms = pump.now_ms
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.closed = False
+        self.loop: Loop | None = None
+        self.ways: Ways
+        self.breathe: Callable[[], Awaitable[None]]
+        self.closed = self.orphaned = False
         # Since the loop had its turn: records that passed, and when that began. The mark is what
         # the next turn takes away; None: nothing has passed in this one.
-        self._mark: asyncio.Handle | None = None
+        self._mark: Cancellable | None = None
         self._passed = 0
         self._began_at = 0
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: Cancellable | None = None
         self._alarm_at = NEVER
-        self._soon: asyncio.Handle | None = None
-        self._waiters: dict[asyncio.Future[None], None] = {}  # woken in the order they came
+        self._soon: Cancellable | None = None
+        self._waiters: dict[Any, None] = {}  # woken in the order they came
 
     def _step(self) -> bool:
         """One step of the pump, and what came of it. Whether anything did."""
@@ -107,10 +112,12 @@ class LoopTurns:
     def _attend(self) -> None:
         """What is called behind each turn that brought anything."""
 
-    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+    def bind(self, loop: Loop) -> None:
         """Begin, in this loop."""
-        self.loop = loop
+        self.loop, self.ways = loop, ways_of(loop)
+        self.breathe = self.ways.pause
         self._transport.bind(loop, self.turn)
+        self.ways.at_end(self.orphan)
         self.obey()
 
     # Turns --------------------------------------------------------------------------------------
@@ -170,7 +177,7 @@ class LoopTurns:
         """Wait for the next turn that brings anything, at most so long."""
         loop = self.loop
         assert loop is not None
-        waiter: asyncio.Future[None] = loop.create_future()
+        waiter = loop.create_future()
         self._waiters[waiter] = None
         handle = loop.call_later(min(timeout_ms, WAIT_MAX_MS) / 1000, _end, waiter)
         try:
@@ -210,22 +217,30 @@ class LoopTurns:
             self._passed >= RECORDS_PER_TURN or self.now_ms() - self._began_at >= TURN_MS
         )
 
-    @staticmethod
-    async def breathe() -> None:
-        """Let the loop make a turn: sockets are read, other tasks run."""
-        await asyncio.sleep(0)
-
     # The end ------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close all sockets, let go of the loop; who waits is woken."""
-        self.closed = True
+        self.closed, self.orphaned = True, False
         for handle in (self._alarm, self._soon):
             if handle is not None:
                 handle.cancel()
         self._alarm = self._soon = None
+        if self.loop is not None:
+            self.ways.not_at_end(self.orphan)
         self._pump.close()
         self.wake()
+
+    def orphan(self) -> None:
+        """The loop has ended (trio's says so), and nobody has closed this."""
+        lost = not self.closed
+        self.close()
+        self.orphaned = lost
+
+    @property
+    def left(self) -> bool:
+        """Whether nobody has closed this."""
+        return self.orphaned or not self.closed
 
     def abandon(self) -> None:
         """`close` from wherever the garbage was collected, which may be in the middle of a turn."""
@@ -239,6 +254,6 @@ class LoopTurns:
             self.close()
 
 
-def _end(waiter: asyncio.Future[None]) -> None:
+def _end(waiter: Any) -> None:
     if not waiter.done():
         waiter.set_result(None)

@@ -3,6 +3,8 @@
 import gc
 import signal
 
+import pytest
+
 pytest_plugins = [
     "real_kafka",
     "completeness",
@@ -20,6 +22,15 @@ def pytest_configure():
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(params=["asyncio", "trio"], scope="module")
+def each_loop(request):
+    """Which loop `anyloop` stands for; brokers that keep what tests did ask for it, too."""
+    from anyloop import on  # noqa: PLC0415 - trio is not loaded for others
+
+    with on(request.param):
+        yield request.param
 
 
 def pytest_collection_finish():

@@ -1,4 +1,5 @@
-"""Readiness from an asyncio loop, by its public methods alone, so that any such loop will do.
+"""Readiness from an event loop, by the public methods of asyncio's alone, so that any such loop
+will do, trio made to look like one among them (`loops.py`).
 
 The loop calls back when a socket is ready; that is noted, and whoever drives the pump is told
 (`ring`) and makes a step of it, at once: the step then finds what was noted and waits for nothing.
@@ -10,12 +11,12 @@ need none.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kcore.transports.core import READABLE, WRITABLE, Address
+from kcore.transports.loops import Cancellable, Loop, Ways, ways_of
 from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
 
 Answer = list[Address] | OSError | ValueError
@@ -30,16 +31,17 @@ class AsyncioTransport:
 
     def __init__(self, options: SocketOptions | None = None) -> None:
         self._options = options or SocketOptions()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: Loop | None = None
+        self._ways: Ways | None = None
         self._ring: Callable[[], None] = lambda: None
         self._watched: dict[int, int] = {}  # fd -> bits
         self._ready: dict[int, int] = {}
-        self._asking: dict[_Name, asyncio.Task[None]] = {}
+        self._asking: dict[_Name, Cancellable] = {}
         self._answers: dict[_Name, Answer] = {}
 
-    def bind(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+    def bind(self, loop: Loop, ring: Callable[[], None]) -> None:
         """Use this loop; call `ring()`, from the loop, whenever a step is to be made."""
-        self._loop, self._ring = loop, ring
+        self._loop, self._ways, self._ring = loop, ways_of(loop), ring
         watched, self._watched = self._watched, {}
         for fd, events in watched.items():
             self.watch(fd, events)
@@ -57,11 +59,11 @@ class AsyncioTransport:
             return addresses(
                 socket.getaddrinfo(as_ascii(host), port, type=socket.SOCK_STREAM, flags=numeric)
             )
-        if name not in self._asking and self._loop is not None:
-            self._asking[name] = asyncio.Task(self._ask(self._loop, name), loop=self._loop)
+        if name not in self._asking and self._ways is not None:
+            self._asking[name] = self._ways.spawn(self._ask, self._loop, name)
         return None
 
-    async def _ask(self, loop: asyncio.AbstractEventLoop, name: _Name) -> None:
+    async def _ask(self, loop: Loop, name: _Name) -> None:
         try:
             found = await loop.getaddrinfo(*name, type=socket.SOCK_STREAM)
             answer: Answer = addresses(found)

@@ -1,13 +1,14 @@
 """AsyncConsumer against embedded brokers: reading, asking, its face beside aiokafka's."""
 
-import asyncio
 import inspect
 import ssl
 import time
 
 import aiokafka
+import anyloop
 import pyarrow
 import pytest
+from anyloop import EACH_LOOP
 from async_consumers import Seen, consumer, fill, options, run, ticking
 from leftovers import COLLECTED
 
@@ -15,14 +16,14 @@ from kcore import AsyncConsumer, OffsetAndMetadata, OffsetAndTimestamp, TopicPar
 from kcore.clients.turns import RECORDS_PER_TURN
 from kcore.embedded import EmbeddedBroker
 
-pytestmark = COLLECTED
+pytestmark = [COLLECTED, EACH_LOOP]
 PARTITIONS, EACH = 4, 500
 ALL = PARTITIONS * EACH
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 @pytest.fixture(scope="module")
-def broker():
+def broker(each_loop):
     with EmbeddedBroker() as embedded:
         fill(embedded, "t", PARTITIONS, EACH)
         yield embedded
@@ -158,11 +159,11 @@ def test_several_tasks_share_the_records(broker):
                 return reader.getmany(timeout_ms=200, max_records=10)
 
             work_of = [reader.getone, some, reader.__anext__, lambda: reader.getone(T1)]
-            tasks = [asyncio.create_task(work(call)) for call in work_of]
+            tasks = [anyloop.create_task(work(call)) for call in work_of]
             while seen.total() < ALL:
-                await asyncio.sleep(0.01)
+                await anyloop.sleep(0.01)
             await reader.stop()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            ended = await anyloop.gather(*tasks, return_exceptions=True)
             wanted = (errors.ConsumerStoppedError, StopAsyncIteration, RuntimeError)
             assert all(isinstance(error, wanted) for error in ended)
         seen.check(PARTITIONS, EACH)
@@ -194,7 +195,7 @@ def test_a_backlog_leaves_the_others_their_turn(broker, way):
             seen = Counting()
             while await reader.position(T0) < 0:
                 pass
-            await asyncio.sleep(0.3)  # all of it is buffered
+            await anyloop.sleep(0.3)  # all of it is buffered
             before = turns[0]
             await way(reader, seen)
             assert turns[0] - before >= 3
@@ -209,9 +210,9 @@ def test_getmany_ends_at_its_time(broker):
         async with consumer(broker) as reader:
             reader.assign([T0])
             reader.seek(T0, EACH)
-            began = asyncio.get_running_loop().time()
+            began = anyloop.time()
             assert await reader.getmany(timeout_ms=100) == {}
-            assert 0.09 <= asyncio.get_running_loop().time() - began < 5
+            assert 0.09 <= anyloop.time() - began < 5
             assert await reader.getmany() == {}
 
     run(main())
@@ -285,8 +286,8 @@ def test_a_verb_of_another_task_is_seen_at_once(broker):
             reader.assign([T0])
             assert (await reader.getone()).offset == 0
             reader.pause(T0)
-            waits = asyncio.create_task(reader.getone())
-            await asyncio.sleep(0.1)
+            waits = anyloop.create_task(reader.getone())
+            await anyloop.sleep(0.1)
             assert not waits.done()
             reader.resume(T0)
             async with ticking() as turns:
@@ -301,16 +302,16 @@ def test_two_that_wait_do_not_keep_each_other_awake(broker):
         async with consumer(broker) as reader:
             reader.assign([T0])
             reader.seek(T0, EACH)
-            tasks = [asyncio.create_task(reader.getone()) for _ in range(2)]
-            await asyncio.sleep(0.1)
+            tasks = [anyloop.create_task(reader.getone()) for _ in range(2)]
+            await anyloop.sleep(0.1)
             looks = []
             look = reader._look
             reader._look = lambda *given: looks.append(1) or look(*given)
-            await asyncio.sleep(0.3)
+            await anyloop.sleep(0.3)
             assert len(looks) < 20
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks)
+            await anyloop.wait(tasks)
 
     run(main())
 
@@ -380,11 +381,11 @@ def test_auto_commit_while_a_task_waits_and_at_the_end(broker):
         async with consumer(broker, "t", **auto) as reader:
             while (await reader.getone(T0)).offset < 9:
                 pass
-            waits = asyncio.create_task(reader.getone(TopicPartition("t", 99)))
+            waits = anyloop.create_task(reader.getone(TopicPartition("t", 99)))
             while await reader.committed(T0) != 10:
-                await asyncio.sleep(0.02)
+                await anyloop.sleep(0.02)
             waits.cancel()
-            await asyncio.wait([waits])
+            await anyloop.wait([waits])
             while (await reader.getone(T0)).offset < 19:
                 pass
         async with consumer(broker, group_id="auto") as reader:

@@ -1,12 +1,14 @@
 """AsyncConsumers in groups: who has what, listeners that are coroutines, and who waits for whom."""
 
-import asyncio
-
+import anyloop
 import pytest
+from anyloop import EACH_LOOP
 from async_consumers import Seen, consumer, fill, run
 
 from kcore import ConsumerRebalanceListener, TopicPartition, errors
 from kcore.embedded import EmbeddedBroker
+
+pytestmark = EACH_LOOP
 
 PARTITIONS, EACH = 2, 300
 ALL = PARTITIONS * EACH
@@ -14,7 +16,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 @pytest.fixture(scope="module")
-def broker():
+def broker(each_loop):
     with EmbeddedBroker() as embedded:
         fill(embedded, "t", PARTITIONS, EACH)
         yield embedded
@@ -29,12 +31,12 @@ class Listener:
 
     async def on_partitions_revoked(self, revoked):
         if self.reader is not None and revoked:
-            await asyncio.sleep(0.01)
+            await anyloop.sleep(0.01)
             await self.reader.commit()
         self.told.append(("revoked", revoked))
 
     async def on_partitions_assigned(self, assigned):
-        await asyncio.sleep(0.01)
+        await anyloop.sleep(0.01)
         self.told.append(("assigned", assigned))
 
 
@@ -66,16 +68,16 @@ def test_members_come_and_go_and_listeners_commit(broker, strategy):
                 held.append(reader.assignment)
                 while goes_on():
                     seen.take_all(await reader.getmany(timeout_ms=50, max_records=5))
-                    await asyncio.sleep(0.002)
+                    await anyloop.sleep(0.002)
             return listener.told
 
         # The one until the other has its share, the other until it has all and has read it.
         held = []
-        first = asyncio.create_task(member(lambda: len(held) < 2 or not held[1]()))
+        first = anyloop.create_task(member(lambda: len(held) < 2 or not held[1]()))
         while not held:
-            await asyncio.sleep(0.01)
-        second = asyncio.create_task(member(lambda: seen.total() < ALL or held[1]() != {T0, T1}))
-        told, others = await asyncio.gather(first, second)
+            await anyloop.sleep(0.01)
+        second = anyloop.create_task(member(lambda: seen.total() < ALL or held[1]() != {T0, T1}))
+        told, others = await anyloop.gather(first, second)
         assert told[0][0] == "assigned"
         assert told[0][1] == {T0, T1}
         assert told[-1][0] == "revoked"
@@ -97,7 +99,7 @@ def test_members_started_one_after_the_other_while_nobody_reads(broker):
             await reader.start()
             readers.append(reader)
         while sum(len(reader.assignment()) for reader in readers) != PARTITIONS:
-            await asyncio.sleep(0.01)
+            await anyloop.sleep(0.01)
         for reader in readers:
             await reader.stop()
         assert listeners[0].told[0] == ("assigned", {T0, T1})
@@ -110,8 +112,8 @@ def test_records_in_hand_hold_a_rebalance_up(broker):
         async with consumer(broker, "t", group_id="in-hand") as one:
             await one.getone()
             other = consumer(broker, "t", group_id="in-hand")
-            joins = asyncio.create_task(other.start())
-            await asyncio.sleep(0.5)
+            joins = anyloop.create_task(other.start())
+            await anyloop.sleep(0.5)
             assert not joins.done()
             assert one.assignment() == {T0, T1}
             while not joins.done():
@@ -127,7 +129,7 @@ def test_a_read_that_is_cancelled_leaves_the_listener_to_its_work(broker):
 
         class Slow(Listener):
             async def on_partitions_assigned(self, assigned):
-                await asyncio.sleep(0.2)
+                await anyloop.sleep(0.2)
                 done.append(assigned)
 
         reader = consumer(broker, group_id="slow-listener")
@@ -135,7 +137,7 @@ def test_a_read_that_is_cancelled_leaves_the_listener_to_its_work(broker):
         reader.subscribe(["t"], listener=Slow())
         while not done:
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(reader.getone(TopicPartition("t", 77)), 0.03)
+                await anyloop.wait_for(reader.getone(TopicPartition("t", 77)), 0.03)
         assert done == [{T0, T1}]
         await reader.stop()
 
@@ -205,7 +207,7 @@ def test_unsubscribed_its_listener_is_told(broker):
         async with reader:
             reader.unsubscribe()
             while len(listener.told) < 2:
-                await asyncio.sleep(0.01)
+                await anyloop.sleep(0.01)
             assert listener.told[1] == ("revoked", {T0, T1})
             other = Listener()
             reader.subscribe(pattern="t.*", listener=other)
@@ -224,5 +226,5 @@ def test_partitions_that_were_lost_reach_a_coroutine():
             told.append(revoked)
 
     told = []
-    asyncio.run(Told().on_partitions_lost({T0}))
+    anyloop.run(Told().on_partitions_lost({T0}))
     assert told == [{T0}]

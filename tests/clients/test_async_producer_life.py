@@ -8,7 +8,9 @@ import socket
 import threading
 import warnings
 
+import anyloop
 import pytest
+from anyloop import ASYNCIO, EACH_LOOP
 from async_consumers import run
 from async_producers import producer as make
 from descriptors import descriptors, wait_for_descriptors
@@ -25,9 +27,11 @@ from kcore.errors import (
     ProducerClosed,
 )
 
+pytestmark = EACH_LOOP
+
 
 @pytest.fixture(scope="module")
-def broker():
+def broker(each_loop):
     with EmbeddedBroker() as embedded:
         embedded.create_topic("t", 1)
         yield embedded
@@ -81,7 +85,7 @@ def test_nothing_is_done_before_the_start(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect_ex", connect)
     before = descriptors()
     producer = AsyncProducer(bootstrap_servers="127.0.0.1:1")
-    asyncio.run(producer.stop())
+    anyloop.run(producer.stop())
     wait_for_descriptors(before)
     producer = AsyncProducer(bootstrap_servers="127.0.0.1:1")
     with warnings.catch_warnings():
@@ -134,12 +138,12 @@ def test_a_start_that_is_cancelled_anywhere(broker):
         started = 0
         for turns in range(40):
             producer = make(broker)
-            task = asyncio.create_task(producer.start())
-            await asyncio.sleep(turns % 10 / 3_000)
+            task = anyloop.create_task(producer.start())
+            await anyloop.sleep(turns % 10 / 3_000)
             for _ in range(turns % 4):
-                await asyncio.sleep(0)
+                await anyloop.sleep(0)
             task.cancel()
-            await asyncio.wait([task])
+            await anyloop.wait([task])
             if task.cancelled():
                 await producer.start()
             else:
@@ -157,7 +161,7 @@ def test_a_start_that_is_cancelled_anywhere(broker):
 def test_of_two_starts_at_once_the_second_is_refused(broker):
     async def main():
         producer = make(broker)
-        first, second = await asyncio.gather(
+        first, second = await anyloop.gather(
             producer.start(), producer.start(), return_exceptions=True
         )
         assert first is None
@@ -171,9 +175,9 @@ def test_a_start_is_told_of_a_stop(broker):
     async def main():
         broker.delay("Metadata", 60_000)
         producer = make(broker)
-        starting = asyncio.create_task(producer.start())
+        starting = anyloop.create_task(producer.start())
         while broker.mishaps_to_come:
-            await asyncio.sleep(0.005)
+            await anyloop.sleep(0.005)
         await producer.stop()
         with pytest.raises(ProducerClosed):
             await starting
@@ -227,12 +231,12 @@ def test_a_stop_that_is_cancelled_closes_at_once(broker):
         await producer.send_and_wait("t", b"v")
         broker.delay("Produce", 60_000)
         future = await producer.send("t", b"v")
-        stopping = asyncio.create_task(producer.stop())
-        another = asyncio.create_task(producer.stop())
-        await asyncio.sleep(0.05)
+        stopping = anyloop.create_task(producer.stop())
+        another = anyloop.create_task(producer.stop())
+        await anyloop.sleep(0.05)
         assert not stopping.done()
         stopping.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(anyloop.CancelledError):
             await stopping
         await another
         with pytest.raises(ProducerClosed):
@@ -257,8 +261,8 @@ def test_a_send_that_lets_others_have_their_turn_is_told_of_the_end(broker):
             courier.passed(RECORDS_PER_TURN)
             await producer.send("t", b"v")
 
-        sending = asyncio.create_task(send_after_many())
-        await asyncio.sleep(0)
+        sending = anyloop.create_task(send_after_many())
+        await anyloop.sleep(0)
         courier.close()
         with pytest.raises(ProducerClosed):
             await sending
@@ -274,7 +278,7 @@ def test_stop_ends_whoever_waits(broker):
         broker.delay("Produce", 500)
         last = await producer.send("t", bytes(1_800))
         waits = [
-            asyncio.create_task(call)
+            anyloop.create_task(call)
             for call in (
                 producer.send("t", bytes(1_800)),
                 producer.send_and_wait("t", bytes(1_800)),
@@ -282,12 +286,12 @@ def test_stop_ends_whoever_waits(broker):
                 producer.partitions_for("nowhere"),
             )
         ]
-        flushing = asyncio.create_task(producer.flush())
-        await asyncio.sleep(0.05)
+        flushing = anyloop.create_task(producer.flush())
+        await anyloop.sleep(0.05)
         await producer.stop()
         assert (await last).offset > 0
         assert await flushing is None
-        for error in await asyncio.gather(*waits, return_exceptions=True):
+        for error in await anyloop.gather(*waits, return_exceptions=True):
             assert isinstance(error, ProducerClosed)
 
     run(main())
@@ -314,7 +318,7 @@ def test_a_turn_that_fails_is_told_to_everybody(broker):
         await producer.start()
         await producer.partitions_for("t")
         future = await producer.send("t", b"v")
-        flushing = asyncio.create_task(producer.flush())
+        flushing = anyloop.create_task(producer.flush())
         producer._courier._pump.step = lambda *_: 1 / 0
         for waiting in (future, flushing):
             with pytest.raises(KafkaError, match="a turn of the event loop failed"):
@@ -332,18 +336,19 @@ def test_a_turn_that_fails_is_told_to_everybody(broker):
 # Other places -------------------------------------------------------------------------------------
 
 
+@ASYNCIO
 def test_another_loop_or_thread_is_refused(broker):
     producer = make(broker)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(producer.start())
     for call in [*CALLS, lambda producer: producer.stop()]:
         with pytest.raises(ConcurrentUseError, match="the producer belongs to the event loop"):
-            asyncio.run(call(producer))
+            anyloop.run(call(producer))
     assert producer.metrics()  # between two runs of its loop, in the same thread
     refused = []
 
     def elsewhere():
-        for call in (producer.metrics, lambda: asyncio.run(producer.send("t", b"v"))):
+        for call in (producer.metrics, lambda: anyloop.run(producer.send("t", b"v"))):
             try:
                 call()
             except ConcurrentUseError as error:
@@ -358,6 +363,7 @@ def test_another_loop_or_thread_is_refused(broker):
     loop.close()
 
 
+@ASYNCIO
 def test_its_loop_is_closed(broker):
     before = descriptors()
     producer = make(broker, linger_ms=60_000, delivery_timeout_ms=120_000)
@@ -367,11 +373,12 @@ def test_its_loop_is_closed(broker):
     future.add_done_callback(lambda _: None)
     loop.close()
     with pytest.raises(ConcurrentUseError, match="closed"):
-        asyncio.run(producer.send("t", b"v"))
-    asyncio.run(producer.stop())
+        anyloop.run(producer.send("t", b"v"))
+    anyloop.run(producer.stop())
     wait_for_descriptors(before)
 
 
+@ASYNCIO
 def test_another_loop_than_the_one_given(broker):
     other = asyncio.new_event_loop()
 
@@ -443,9 +450,8 @@ def test_dropped_without_stop_it_warns_and_frees_its_sockets(broker):
         assert [str(one.message)[-17:] for one in said] == ["was never stopped"]
         with pytest.raises(ProducerClosed):
             await future
-        await asyncio.sleep(0)
-        selector = asyncio.get_running_loop()._selector
-        assert len(selector.get_map()) == 1  # the loop's own
+        await anyloop.sleep(0)
+        assert anyloop.watched() == 0
 
     run(main())
     wait_for_descriptors(before)
@@ -459,11 +465,11 @@ def test_dropped_in_another_thread(broker):
         fds = descriptors()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            await asyncio.to_thread(producers.clear)
+            await anyloop.to_thread(producers.clear)
             gc.collect()
         assert [one.category for one in said] == [ResourceWarning]
-        await asyncio.wait([future])
-        await asyncio.sleep(0.05)
+        await anyloop.wait([future])
+        await anyloop.sleep(0.05)
         assert descriptors() < fds
         future.exception()
 
@@ -481,7 +487,7 @@ def test_delivered_batches_leave_nothing_to_the_collector(broker):
             try:
                 for _ in range(100):
                     futures = [await producer.send("t", b"v") for _ in range(10)]
-                    await asyncio.gather(*futures)
+                    await anyloop.gather(*futures)
                 kinds = [type(one).__name__ for one in gc.get_objects()]
                 assert kinds.count("LoopTicket") < 50
                 assert kinds.count("Batch") < 50

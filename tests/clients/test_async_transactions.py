@@ -1,10 +1,11 @@
 """Transactions of `AsyncProducer`, with aiokafka's names."""
 
-import asyncio
 import inspect
 
 import aiokafka
+import anyloop
 import pytest
+from anyloop import EACH_LOOP
 from leftovers import ALSO_AIOKAFKA
 from transactional import T0, committed, everything, one_broker
 
@@ -12,7 +13,7 @@ from kcore import AsyncConsumer, AsyncProducer, errors
 from kcore.embedded import EmbeddedBroker
 from kcore.produce.transaction_states import TxnState
 
-pytestmark = ALSO_AIOKAFKA
+pytestmark = [*ALSO_AIOKAFKA, EACH_LOOP]
 
 
 @pytest.fixture(params=[(4, 3), (3, 5)], ids=lambda release: "{}.{}".format(*release))
@@ -33,7 +34,7 @@ def make(broker, name="x", **options):
 
 
 def run(main):
-    asyncio.run(asyncio.wait_for(main, 30))
+    anyloop.run(anyloop.wait_for(main, 30))
 
 
 def test_commit_and_abort(broker):
@@ -86,12 +87,12 @@ def test_a_block_that_is_cancelled_is_aborted(broker):
             async def work():
                 async with producer.transaction():
                     await producer.send_and_wait("t", b"dropped")
-                    await asyncio.sleep(60)
+                    await anyloop.sleep(60)
 
-            task = asyncio.create_task(work())
-            await asyncio.sleep(0.2)
+            task = anyloop.create_task(work())
+            await anyloop.sleep(0.2)
             task.cancel()
-            with pytest.raises(asyncio.CancelledError):
+            with pytest.raises(anyloop.CancelledError):
                 await task
             assert producer._core.transaction_state is TxnState.READY
 
@@ -108,7 +109,7 @@ def test_what_is_cancelled_or_late_is_called_again(broker):
             with pytest.raises(errors.KafkaTimeoutError, match="called again"):
                 await producer.commit_transaction(0.1)
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(producer.commit_transaction(), 0.1)
+                await anyloop.wait_for(producer.commit_transaction(), 0.1)
             with pytest.raises(errors.IllegalStateError, match="commit_transaction again"):
                 await producer.abort_transaction()
             await producer.commit_transaction()

@@ -11,6 +11,7 @@ from kcore.clients import oidc
 from kcore.clients.oidc import ClientCredentials
 from kcore.clients.tokens import LoopTokens, Tokens
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
+from kcore.transports.loops import here, ways_of
 
 SECRET = "very-secret"
 
@@ -110,6 +111,12 @@ class LoopProvider(Provider):
         return super().token()
 
 
+def driver(turn, closed=False):
+    """What LoopTokens need of one, in the running loop."""
+    loop = here()
+    return types.SimpleNamespace(loop=loop, ways=ways_of(loop), closed=closed, turn=turn)
+
+
 def asked(provider):
     """What the pump is told, once."""
     told = []
@@ -124,9 +131,7 @@ def test_what_providers_give_reaches_the_loop(kind):
         told = []
         tokens = LoopTokens(provider)
         turned = asyncio.Event()
-        tokens.driver = types.SimpleNamespace(
-            loop=asyncio.get_running_loop(), closed=False, turn=turned.set
-        )
+        tokens.driver = driver(turned.set)
         tokens.ask(lambda *answer: told.append(answer))
         assert told == []  # never inside the call
         await turned.wait()
@@ -146,7 +151,7 @@ def test_a_provider_is_not_asked_within_the_pumps_own_step():
     async def main():
         loop, told, turned = asyncio.get_running_loop(), [], asyncio.Event()
         tokens = LoopTokens(LoopProvider("abc"))
-        tokens.driver = types.SimpleNamespace(loop=loop, closed=False, turn=turned.set)
+        tokens.driver = driver(turned.set)
         loop.set_task_factory(lambda *_given, **_more: 1 / 0)
         tokens.ask(lambda *answer: told.append(answer))
         loop.set_task_factory(None)
@@ -161,9 +166,7 @@ def test_a_loop_that_is_closed_hears_nothing(kind):
     async def main():
         told = []
         tokens = LoopTokens(kind("abc"))
-        tokens.driver = types.SimpleNamespace(
-            loop=asyncio.get_running_loop(), closed=True, turn=lambda: told.append("turn")
-        )
+        tokens.driver = driver(lambda: told.append("turn"), closed=True)
         tokens.ask(lambda *answer: told.append(answer))
         for _ in range(5):
             await asyncio.sleep(0.01)

@@ -1,10 +1,11 @@
-"""Programs of one asyncio loop around AsyncConsumers, with an end."""
+"""Programs of one event loop around AsyncConsumers, with an end."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections import Counter
+
+import anyloop
 
 from kcore import AsyncConsumer
 
@@ -15,10 +16,10 @@ def run(main):
     """Run the coroutine in a loop of its own; it does not take for ever."""
 
     async def bounded():
-        async with asyncio.timeout(LIMIT_S):
+        async with anyloop.timeout(LIMIT_S):
             return await main
 
-    return asyncio.run(bounded())
+    return anyloop.run(bounded())
 
 
 def options(broker, group=None, **more):
@@ -69,9 +70,9 @@ async def ticking():
     async def tick():
         while True:
             turns[0] += 1
-            await asyncio.sleep(0)
+            await anyloop.sleep(0)
 
-    task = asyncio.create_task(tick())
+    task = anyloop.create_task(tick())
     try:
         yield turns
     finally:

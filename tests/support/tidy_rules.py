@@ -61,7 +61,7 @@ IO_CALLS = {"open", "print", "input"}
 # Other people's packages, and which rooms may need them; pyproject.toml declares each.
 THIRD_PARTY = {
     "records": {"crc32c", "lz4"},
-    "transports": {"gevent"},
+    "transports": {"gevent", "trio"},
     "embedded": {"crc32c", "pytest"},
     "broker": {"crc32c"},
     "pipeline": {"confluent_kafka", "matplotlib", "pandas", "py4j", "pyarrow", "pyspark"},

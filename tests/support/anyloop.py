@@ -1,0 +1,224 @@
+"""What tests use of asyncio, on asyncio's loop or on trio: a module that writes `anyloop.sleep`
+where it would say `asyncio.sleep`, and is marked `EACH_LOOP`, runs under both.
+
+A test that is about asyncio itself (loops that stand still, say) is marked `ASYNCIO`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import inspect
+import logging
+from functools import partial
+
+import hypothesis  # noqa: F401 - looks for trio's `random` when it is loaded, before gc.freeze()
+import pytest
+import trio
+
+from kcore.transports.loops import here
+
+
+class TaskCancelledError(Exception):
+    """Whoever awaits a task of trio's that was cancelled gets this."""
+
+
+CancelledError = asyncio.CancelledError, TaskCancelledError
+EACH_LOOP = pytest.mark.usefixtures("each_loop")
+ASYNCIO = pytest.mark.parametrize("each_loop", ["asyncio"], indirect=True)
+TRIO = pytest.mark.parametrize("each_loop", ["trio"], indirect=True)
+
+_loop = "asyncio"
+_nursery: trio.Nursery | None = None
+
+
+@contextlib.contextmanager
+def on(loop):
+    """Everything here is this loop's."""
+    global _loop  # noqa: PLW0603 - one test at a time
+    _loop = loop
+    yield
+    _loop = "asyncio"
+
+
+class _Task:
+    """`asyncio.Task` by a task of the test's nursery."""
+
+    def __init__(self, work):
+        self._work = work
+        self._scope = trio.CancelScope()
+        self._over = trio.Event()
+        self._result = self._error = None
+        self._gone = False
+        _nursery.start_soon(self._run)
+
+    async def _run(self):
+        with self._scope:
+            try:
+                self._result = await self._work
+            except Exception as error:  # noqa: BLE001 - for who awaits it
+                self._error = error
+            except trio.Cancelled:
+                self._gone = True
+                raise
+            finally:
+                self._over.set()
+
+    def cancel(self):
+        self._scope.cancel()
+
+    def cancelled(self):
+        return self._gone
+
+    def done(self):
+        return self._over.is_set()
+
+    def exception(self):
+        return self._error
+
+    def result(self):
+        assert self.done()
+        if self._gone:
+            raise TaskCancelledError
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    async def _wait(self):
+        await self._over.wait()
+        return self.result()
+
+    def __await__(self):
+        return self._wait().__await__()
+
+
+def run(main):
+    """Run a coroutine in a loop of its own, as `asyncio.run` does."""
+    if _loop == "asyncio":
+        return asyncio.run(main)
+
+    async def with_tasks():
+        global _nursery  # noqa: PLW0603 - one loop at a time
+        before, result, failure = _nursery, None, None
+        async with trio.open_nursery() as _nursery:
+            try:
+                result = await main
+            except Exception as error:  # noqa: BLE001 - raised below, not in a group
+                failure = error
+            _nursery.cancel_scope.cancel()
+        _nursery = before
+        try:
+            if failure is not None:
+                raise failure
+            return result
+        finally:
+            del failure
+
+    return trio.run(with_tasks)
+
+
+def get_running_loop():
+    """Asyncio's, or what stands in for one."""
+    return here()
+
+
+def watched():
+    """How many sockets the loop watches, but its own."""
+    loop = here()
+    if _loop == "asyncio":
+        return len(loop._selector.get_map()) - 1
+    return len(loop._watches)
+
+
+@contextlib.contextmanager
+def unseen_failures():
+    """Those of futures that nobody has looked at, as the loop says them."""
+    said = []
+    if _loop == "asyncio":
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: said.append(context["exception"]))
+        yield said
+        gc.collect()
+        return
+    log, handler = logging.getLogger("kcore.transports"), logging.Handler()
+    handler.emit = lambda record: said.append(record.exc_info[1])
+    log.addHandler(handler)
+    try:
+        yield said
+        gc.collect()
+    finally:
+        log.removeHandler(handler)
+
+
+def create_task(work):
+    return asyncio.create_task(work) if _loop == "asyncio" else _Task(work)
+
+
+def time():
+    return asyncio.get_running_loop().time() if _loop == "asyncio" else trio.current_time()
+
+
+async def sleep(seconds):
+    await (asyncio if _loop == "asyncio" else trio).sleep(seconds)
+
+
+async def to_thread(call, *args, **more):
+    if _loop == "asyncio":
+        return await asyncio.to_thread(call, *args, **more)
+    return await trio.to_thread.run_sync(partial(call, *args, **more))
+
+
+class _Expired:
+    def __init__(self, scope):
+        self.expired = lambda: scope.cancelled_caught
+
+
+@contextlib.asynccontextmanager
+async def timeout(seconds):
+    """As `asyncio.timeout`."""
+    if _loop == "asyncio":
+        async with asyncio.timeout(seconds) as limit:
+            yield limit
+        return
+    with trio.move_on_after(seconds) as scope:
+        yield _Expired(scope)
+    if scope.cancelled_caught:
+        raise TimeoutError
+
+
+async def wait_for(awaitable, seconds):
+    """As `asyncio.wait_for`."""
+    if _loop == "asyncio":
+        return await asyncio.wait_for(awaitable, seconds)
+    async with timeout(seconds):
+        return await awaitable
+
+
+def _begun(awaitables):
+    return [create_task(work) if inspect.iscoroutine(work) else work for work in awaitables]
+
+
+async def wait(awaitables):
+    """Until all are over, whatever became of them."""
+    if _loop == "asyncio":
+        await asyncio.wait(awaitables)
+        return
+    for work in _begun(awaitables):
+        with contextlib.suppress(Exception):
+            await work
+
+
+async def gather(*awaitables, return_exceptions=False):
+    """As `asyncio.gather`."""
+    if _loop == "asyncio":
+        return await asyncio.gather(*awaitables, return_exceptions=return_exceptions)
+    found = []
+    for work in _begun(awaitables):
+        try:
+            found.append(await work)
+        except Exception as error:
+            if not return_exceptions:
+                raise
+            found.append(error)
+    return found
