@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from functools import partial
+from queue import Queue
 from typing import Any
 
 import kcore
@@ -35,4 +38,48 @@ class LoopedAdmin:
             self.loop.close()
 
 
-ADMINS: dict[str, Callable[..., Any]] = {"blocking": kcore.Admin, "asyncio": LoopedAdmin}
+class TrioAdmin:
+    """The same under trio, which runs in a thread: a run cannot be left and gone on with."""
+
+    def __init__(self, **options: Any) -> None:
+        self.admin = kcore.AsyncAdmin(**options)
+        begun: Queue[Any] = Queue()
+        self._thread = threading.Thread(target=self._run, args=(begun,))
+        self._thread.start()
+        self._token, self._over = begun.get()
+        try:
+            self._do(self.admin.start)
+        except BaseException:
+            self.close()
+            raise
+
+    def _run(self, begun: Queue[Any]) -> None:
+        import trio  # noqa: PLC0415 - most tests have no use for it
+
+        async def main() -> None:
+            over = trio.Event()
+            begun.put((trio.lowlevel.current_trio_token(), over))
+            await over.wait()
+
+        trio.run(main)
+
+    def _do(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        import trio  # noqa: PLC0415 - most tests have no use for it
+
+        return trio.from_thread.run(partial(method, *args, **options), trio_token=self._token)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(self._do, getattr(self.admin, name))
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._do(self.admin.close)
+            self._token.run_sync_soon(self._over.set)
+            self._thread.join()
+
+
+ADMINS: dict[str, Callable[..., Any]] = {
+    "blocking": kcore.Admin,
+    "asyncio": LoopedAdmin,
+    "trio": TrioAdmin,
+}

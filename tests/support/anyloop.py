@@ -160,7 +160,12 @@ def time():
 
 
 async def sleep(seconds):
-    await (asyncio if _loop == "asyncio" else trio).sleep(seconds)
+    if _loop == "asyncio":
+        await asyncio.sleep(seconds)
+        return
+    await trio.sleep(seconds)
+    if not seconds:  # a turn is shuffled: behind a second one, everybody has had one
+        await trio.lowlevel.checkpoint()
 
 
 async def to_thread(call, *args, **more):
