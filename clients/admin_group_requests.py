@@ -24,8 +24,8 @@ from kcore.admin import (
 from kcore.admin.core import Procedure
 from kcore.clients import admin_arguments as args
 from kcore.clients import arguments
-from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.durations import parse_ms
+from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.limits import MAX_INT64
 from kcore.structs import TopicPartition
 

@@ -1,4 +1,4 @@
-"""`AsyncShareConsumer`: a member of a share group (KIP-932), driven by the running asyncio loop.
+"""`AsyncShareConsumer`: a member of a share group (KIP-932), driven by the running event loop (asyncio, trio).
 
 Everything happens in the loop's own thread: sockets are its readers and writers, deadlines its
 timers (`turns.py`), so heartbeats go on while the application awaits something else.
@@ -6,7 +6,6 @@ timers (`turns.py`), so heartbeats go on while the application awaits something 
 
 from __future__ import annotations
 
-import asyncio
 import random
 import warnings
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ from kcore.clients.reporting import Reporter
 from kcore.clients.share_consumer import NOTHING_SUBSCRIBED, Records
 from kcore.clients.share_engine import ShareEngine
 from kcore.clients.share_verbs import ShareVerbs
-from kcore.clients.turns import READS_PER_TURN, running
+from kcore.clients.turns import READS_PER_TURN
 from kcore.errors import (
     ConcurrentUseError,
     ConsumerStoppedError,
@@ -40,6 +39,7 @@ from kcore.structs import TopicPartition
 from kcore.transports import Pump, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.forking import release_in_child
+from kcore.transports.loops import here, running
 
 if TYPE_CHECKING:
     from kcore.records import ConsumerRecord
@@ -48,7 +48,7 @@ log = Log("kcore.consumer")
 
 
 class AsyncShareConsumer(ShareVerbs):
-    """`ShareConsumer` for asyncio programs, with the same options. It may be made anywhere; it
+    """`ShareConsumer` on asyncio or trio, with the same options. It may be made anywhere; it
     belongs to the loop that runs `start`.
 
     One task at a time reads, as each read is about the records of the one before; `acknowledge` and
@@ -98,7 +98,7 @@ class AsyncShareConsumer(ShareVerbs):
         self._guard.enter()
         with self._guard.place.starting():
             if self._driver.loop is None:
-                loop = asyncio.get_running_loop()
+                loop = here()
                 self._guard.bind(loop)
                 self._driver.bind(loop)
             limit = self._settings.bootstrap_timeout_ms
@@ -124,19 +124,23 @@ class AsyncShareConsumer(ShareVerbs):
             guard.check_place()
         self._stopping = True
         try:
-            if loop is running():
+            if loop is not None and loop is running():
                 driver.wake()  # whoever reads has nothing to wait for
-                self._accept_loop()
-                limit = self._settings.request_timeout_ms
-                engine.core.close(driver.now_ms(), limit)
-                driver.drain()
-                engine.collect()
-                await driver.until(lambda: engine.closing is not None, limit)
-                engine.pump.drain()
-                engine.run_callbacks()
-                self._log_pending()
+                await driver.ways.see_out(self._close_core)
         finally:
             release(engine, self._settings)
+
+    async def _close_core(self) -> None:
+        driver, engine = self._driver, self._engine
+        self._accept_loop()
+        limit = self._settings.request_timeout_ms
+        engine.core.close(driver.now_ms(), limit)
+        driver.drain()
+        engine.collect()
+        await driver.until(lambda: engine.closing is not None, limit)
+        engine.pump.drain()
+        engine.run_callbacks()
+        self._log_pending()
 
     def _accept_loop(self) -> None:
         """Where that is implicit, what a loop has gone past is accepted."""
@@ -171,7 +175,7 @@ class AsyncShareConsumer(ShareVerbs):
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
-        if driver is None or driver.closed:
+        if driver is None or not driver.left:
             return
         if driver.loop is not None and self._guard.usable:
             warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)

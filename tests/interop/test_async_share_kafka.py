@@ -1,15 +1,16 @@
 """`AsyncShareConsumer` against a real Kafka."""
 
-import asyncio
-
+import anyloop
 import pytest
 
 import kcore
 from kcore import AcknowledgeType, errors
 
+pytestmark = anyloop.EACH_LOOP
+
 
 def run(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, 40))
+    return anyloop.run(anyloop.wait_for(coroutine, 40))
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_explicitly_in_a_loop_that_somebody_ends(topic, options, names):
                 consumer.acknowledge(record, kind)
                 seen.append((int(record.value), record.delivery_count))
                 if len(seen) == 450:
-                    asyncio.get_running_loop().create_task(consumer.stop())
+                    anyloop.create_task(consumer.stop())
             with pytest.raises(errors.ConsumerStoppedError):
                 await consumer.getone()
         assert sorted(seen) == sorted(
@@ -66,12 +67,12 @@ def test_what_a_cancelled_task_waited_for_comes_to_the_next(share_topic, kafka, 
 
     async def main():
         async with kcore.AsyncShareConsumer(names.topic, **options) as consumer:
-            waiting = asyncio.create_task(consumer.getone())
-            await asyncio.sleep(0.5)
+            waiting = anyloop.create_task(consumer.getone())
+            await anyloop.sleep(0.5)
             with pytest.raises(errors.ConcurrentUseError):
                 await consumer.getone()
             waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
+            with pytest.raises(anyloop.CancelledError):
                 await waiting
             async with kcore.AsyncProducer(bootstrap_servers=kafka.bootstrap) as producer:
                 await producer.send_and_wait(names.topic, b"7")
