@@ -18,9 +18,10 @@ from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
 from kcore.broker.settings import Settings
-from kcore.broker.share.keeping import ShareStates
+from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareStates
 from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import partition_for
+from kcore.coordinator.share.keeper import NOT_STARTED, ShareOffset
 from kcore.coordinator.share.options import ShareOptions
 from kcore.structs import Node as Address
 from kcore.structs import Rng
@@ -292,6 +293,28 @@ class Cluster:
     def share_options(self, group_id: str) -> ShareOptions:
         """What is set for a share group, over what the nodes say."""
         return self.settings.share_options(group_id)
+
+    def share_offset(self, group_id: str, topic_id: bytes, partition: int) -> ShareOffset:
+        """How far a share group is in a partition (KIP-1226: lag)."""
+        kept = self.share_states.get((group_id, topic_id, partition))
+        topic = self.topics.get(None, topic_id)
+        if kept is None or topic is None or partition >= len(topic.partitions):
+            return NOT_STARTED
+        if kept.start_offset == UNINITIALIZED:
+            return NOT_STARTED
+        at = topic.partitions[partition]
+        lag = max(at.log.high_watermark - kept.start_offset - kept.complete_count, 0)
+        return ShareOffset(kept.start_offset, at.leader_epoch, lag)
+
+    def alter_share_offset(
+        self, group_id: str, topic_id: bytes, partition: int, offset: int
+    ) -> None:
+        """A share group begins there from now on."""
+        key = group_id, topic_id, partition
+        kept = self.share_states.get(key) or Kept()
+        self.share_states.put(
+            key, Kept(kept.state_epoch + 1, start_offset=offset), self.wall_ms(self.now_ms)
+        )
 
     def share_journal(self, partition: int) -> Journal:
         """The journal of a partition of `__share_group_state`."""

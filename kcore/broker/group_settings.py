@@ -135,8 +135,8 @@ def _read_reset(name: str, text: str) -> str:
         raise _invalid(
             name,
             text,
-            "Invalid value for strategy. The value must be either 'earliest', 'latest' or of the"
-            " format 'by_duration:<PnDTnHnMn.nS>'",
+            f"Invalid value `{text[:1_000]}` for configuration {name}. The value must be either"
+            " 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
         ) from None
     return text.lower()
 

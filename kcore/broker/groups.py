@@ -29,7 +29,7 @@ class Groups:
             cluster.topics,
             wall_offset_ms=self._clock.wall_offset_ms,
             immediate=True,
-            share_options=cluster.share_options,
+            keeper=cluster,
         )
         self._node_id = node.node_id
         self._led: set[int] = set()

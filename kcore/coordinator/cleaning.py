@@ -69,7 +69,13 @@ class Cleaning:
                 return
             entries = self._tombstones(group_id, self._offsets.touched(group_id))
             entries += _group_tombstones(group)
-            self._remove(group, entries, done, now_ms)
+
+            def deleted(error: ErrorCode) -> None:
+                if not error and isinstance(group, ShareGroup):
+                    self._context.keeper.forget_share_group(group_id)
+                done(error)
+
+            self._remove(group, entries, deleted, now_ms)
 
         self._context.hold(group_id, retire, now_ms)
 

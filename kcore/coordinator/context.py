@@ -12,7 +12,7 @@ from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
 from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
 from kcore.coordinator.share.group import ShareGroup
-from kcore.coordinator.share.options import ShareOptions
+from kcore.coordinator.share.keeper import ShareKeeper
 from kcore.coordinator.states import GroupInput
 from kcore.limits import MAX_NAME_CHARS
 from kcore.structs import Rng
@@ -26,9 +26,6 @@ _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
 AnyGroup = Group | ConsumerGroup | ShareGroup
-
-# What is set for a share group, by its id.
-ShareOptionsOf = Callable[[str], ShareOptions]
 
 
 class Topics(Protocol):
@@ -62,9 +59,9 @@ class Context:
         "config",
         "consumers",
         "groups",
+        "keeper",
         "purgatory",
         "rng",
-        "share_options",
         "shares",
         "topics",
         "wall_offset_ms",
@@ -77,14 +74,14 @@ class Context:
         topics: Topics,
         purgatory: Purgatory,
         wall_offset_ms: int,
-        share_options: ShareOptionsOf,
+        keeper: ShareKeeper,
     ) -> None:
         self.config = config
         self.rng = rng
         self.topics = topics
         self.purgatory = purgatory
         self.wall_offset_ms = wall_offset_ms
-        self.share_options = share_options
+        self.keeper = keeper
         # Classic groups, those of KIP-848 and share groups; an id is in one of them at most.
         self.groups: dict[str, Group] = {}
         self.consumers: dict[str, ConsumerGroup] = {}

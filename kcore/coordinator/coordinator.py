@@ -28,7 +28,7 @@ from kcore.coordinator.config import CoordinatorConfig
 from kcore.coordinator.consumer import describing as consumer_describing
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.requests import check
-from kcore.coordinator.context import AnyGroup, Context, ShareOptionsOf, Topics
+from kcore.coordinator.context import AnyGroup, Context, Topics
 from kcore.coordinator.describing import describe, listed
 from kcore.coordinator.desk import Caller, Ticket
 from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, response_of
@@ -40,18 +40,23 @@ from kcore.coordinator.shard import Shard
 from kcore.coordinator.share import describing as share_describing
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.heartbeats import check as check_share
+from kcore.coordinator.share.keeper import NoKeeper, ShareKeeper
 from kcore.errors import UsageError
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.messages import (
+    AlterShareGroupOffsetsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
+    DeleteShareGroupOffsetsRequest,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -78,6 +83,8 @@ _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
     TxnOffsetCommitRequest: lambda shard, *rest: shard.commits.commit_in_transaction(*rest),
     ConsumerGroupHeartbeatRequest: lambda shard, *rest: shard.heartbeats.handle(*rest),
     ShareGroupHeartbeatRequest: lambda shard, *rest: shard.share_heartbeats.handle(*rest),
+    AlterShareGroupOffsetsRequest: lambda shard, *rest: shard.share_offsets.alter(*rest),
+    DeleteShareGroupOffsetsRequest: lambda shard, *rest: shard.share_offsets.delete(*rest),
     OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
 }
 
@@ -91,8 +98,8 @@ _NAMELESS: Final = (OffsetCommitRequest,)
 class GroupCoordinator(Front[Shard]):
     """The coordinator of the groups whose partitions of `__consumer_offsets` this node leads.
 
-    rng: member ids are drawn from it. wall_offset_ms: may be set again. share_options: what is set
-    for a share group; without it all have what `config` says. The rest: see `Front`.
+    rng: member ids are drawn from it. wall_offset_ms: may be set again. keeper: who keeps what
+    share groups have read, and what is set for them. The rest: see `Front`.
     """
 
     def __init__(
@@ -103,18 +110,19 @@ class GroupCoordinator(Front[Shard]):
         *,
         wall_offset_ms: int = 0,
         immediate: bool = False,
-        share_options: ShareOptionsOf | None = None,
+        keeper: ShareKeeper | None = None,
     ) -> None:
         super().__init__(topics, wall_offset_ms=wall_offset_ms, immediate=immediate)
         self._config = config
         self._rng = rng
-        self._share_options = share_options or (lambda _group_id: config.share_options)
+        self._keeper: ShareKeeper = keeper or NoKeeper(config.share_options)
         self._running = True
         self._fan_outs: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
             OffsetFetchRequest: self._fetch,
             DescribeGroupsRequest: self._describe,
             ConsumerGroupDescribeRequest: self._describe_consumers,
             ShareGroupDescribeRequest: self._describe_shares,
+            DescribeShareGroupOffsetsRequest: self._describe_share_offsets,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
         }
@@ -147,7 +155,7 @@ class GroupCoordinator(Front[Shard]):
             self._topics,
             self._purgatory,
             self._wall_offset_ms,
-            self._share_options,
+            self._keeper,
         )
         shard = Shard(context, partition, self._appends, self._numbers, immediate=self._immediate)
         self._elect(partition, shard)
@@ -317,6 +325,21 @@ class GroupCoordinator(Front[Shard]):
                 one = share_describing.describe(
                     group_id, shard.context.kept(group_id), self._topics
                 )
+            response.groups.append(one)
+        ticket.answer(response)
+
+    def _describe_share_offsets(
+        self, ticket: Ticket, request: DescribeShareGroupOffsetsRequest, _now_ms: int
+    ) -> None:
+        response = DescribeShareGroupOffsetsResponse()
+        for asked in request.groups:
+            shard, error = self._shard_of(asked.group_id)
+            if error or shard is None:
+                one = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup(
+                    group_id=asked.group_id, error_code=error
+                )
+            else:
+                one = shard.share_offsets.describe(asked)
             response.groups.append(one)
         ticket.answer(response)
 

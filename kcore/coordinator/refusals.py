@@ -12,8 +12,12 @@ from kcore.coordinator.desk import Ticket
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.messages import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -34,6 +38,8 @@ _PLAIN: Final[dict[type[Message], Callable[..., Message]]] = {
     ShareGroupHeartbeatRequest: ShareGroupHeartbeatResponse,
     LeaveGroupRequest: LeaveGroupResponse,
     OffsetDeleteRequest: OffsetDeleteResponse,
+    AlterShareGroupOffsetsRequest: AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsRequest: DeleteShareGroupOffsetsResponse,
 }
 
 

@@ -23,6 +23,7 @@ from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
 from kcore.coordinator.share import records as share_records
 from kcore.coordinator.share.heartbeats import ShareHeartbeats
+from kcore.coordinator.share.offsets import ShareOffsets
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
@@ -57,6 +58,7 @@ class Shard(BaseShard):
         self.membership = Membership(context, self.rebalance, consumers)
         self.heartbeats = Heartbeats(context, self.fencing)
         self.share_heartbeats = ShareHeartbeats(context)
+        self.share_offsets = ShareOffsets(context)
         self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)
         self.cleaning = Cleaning(context, self.offsets)

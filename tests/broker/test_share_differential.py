@@ -126,7 +126,7 @@ class RealWorld:
         probe.fetch(epoch=-1)
 
     def _probe(self, probe):
-        answer = probe.fetch(("t", 0), epoch=0, max_records=1, max_wait_ms=100, max_bytes=1)
+        answer = probe.fetch(("t", 0), epoch=0, max_records=0, max_wait_ms=100)
         found = [one for topic in answer.responses for one in topic.partitions]
         codes = {answer.error_code, *(one.error_code for one in found)}
         return None if codes & NOT_READY else True
@@ -147,7 +147,7 @@ class OurWorld(ShareWorld):
     def ready(self, member):
         member.client.ask(beat(self, member.name, 0, ["t"]), 1)
         probe = Member(self, str(uuid.UUID(int=99)), self.group)
-        probe.fetch(("t", 0), epoch=0, max_records=1, max_bytes=1)
+        probe.fetch(("t", 0), epoch=0, max_records=0)
         probe.fetch(epoch=-1)
 
     def close(self):
@@ -343,7 +343,7 @@ def states(seen):
         seen.world.put(*texts)
     seen.fetch(one, T, max_wait_ms=1_000, max_records=6)
     seen.fetch(two, T, max_wait_ms=1_000, max_records=1)
-    for who, batch in (
+    for who, said in (
         (one, (0, 3, ACCEPT)),
         (one, (0, 3, RELEASE)),
         (two, (4, 4, ACCEPT)),
@@ -360,7 +360,7 @@ def states(seen):
         (one, (4, 7, RELEASE, REJECT, GAP, ACCEPT)),
         (two, (8, 9, RELEASE)),
     ):
-        seen.acknowledge(who, {T: [batch]})
+        seen.acknowledge(who, {T: [said]})
     seen.acknowledge(one, {T: [(6, 6, ACCEPT), (4, 4, ACCEPT)]})
     seen.fetch(one, max_wait_ms=1_000, max_records=1)
     seen.fetch(two, max_wait_ms=1_000)
@@ -419,12 +419,154 @@ def renewals(seen):
     seen.fetch(one, max_wait_ms=1_000)
 
 
+def offsets_of(seen, client, group=None, *, named=True):
+    """Kafka keeps the start from before the acknowledgements that moved it, and counts what is done
+    behind it; so what is compared is the lag, and whether there is a start.
+    """
+    R = m.DescribeShareGroupOffsetsRequest
+    topics = None
+    if named:
+        topics = [
+            R.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0])
+            for name in (seen.world.topic_name, "unknown")
+        ]
+    asked = R.DescribeShareGroupOffsetsRequestGroup(
+        group_id=group or seen.world.group, topics=topics
+    )
+    (found,) = client.ask(R(groups=[asked]), 1).groups
+    seen.note(
+        (
+            found.error_code,
+            (found.error_message or "").replace(seen.world.group, "GROUP"),
+            sorted(
+                (topic.topic_name == "unknown", one.partition_index, min(one.start_offset, 0),
+                 one.lag, one.error_code)
+                for topic in found.topics for one in topic.partitions
+            ),
+        )
+    )  # fmt: skip
+
+
+def alter(seen, client, offset, group=None, topic=None, partition=0):
+    R = m.AlterShareGroupOffsetsRequest
+    Partition = R.AlterShareGroupOffsetsRequestPartition
+    parts = [Partition(partition_index=partition, start_offset=offset)]
+    name = topic or seen.world.topic_name
+    topics = [R.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=parts)]
+    answer = client.ask(R(group_id=group or seen.world.group, topics=topics), 0)
+    found = [one for entry in answer.responses for one in entry.partitions]
+    codes = [(one.partition_index, one.error_code) for one in found]
+    seen.note((answer.error_code, codes))
+
+
+def delete(seen, client, *topics, group=None):
+    R = m.DeleteShareGroupOffsetsRequest
+    named = [R.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in topics]
+    answer = client.ask(R(group_id=group or seen.world.group, topics=named), 0)
+    codes = sorted((one.topic_name == "unknown", one.error_code) for one in answer.responses)
+    seen.note((answer.error_code, codes))
+
+
+def offsets(seen):
+    client, one = seen.world.client(), seen.member(1)
+    topic = seen.world.topic_name
+    for named in (True, False):
+        offsets_of(seen, client, "nobody", named=named)
+    delete(seen, client, topic, group="nobody")
+    seen.world.ready(one)
+    seen.world.put(*"abcdef")
+    offsets_of(seen, client)
+    seen.fetch(one, T, max_wait_ms=1_000)
+    offsets_of(seen, client)
+    seen.acknowledge(one, {T: [(0, 1, ACCEPT), (3, 3, ACCEPT)]})
+    time.sleep(0.3)
+    offsets_of(seen, client)
+    offsets_of(seen, client, named=False)
+    alter(seen, client, 4)
+    delete(seen, client, topic)
+    seen.beat(client, one.name, -1)
+    seen.fetch(one, epoch=-1)
+    time.sleep(0.3)
+    alter(seen, client, 4, topic="unknown")
+    alter(seen, client, 4, partition=9)
+    alter(seen, client, 4)
+    time.sleep(0.3)
+    offsets_of(seen, client)
+    delete(seen, client, topic, "unknown")
+    time.sleep(0.3)
+    offsets_of(seen, client)
+    offsets_of(seen, client, named=False)
+    delete(seen, client, topic)
+    alter(seen, client, 2, group=seen.world.group + "-new")
+
+
+def options(seen):
+    client, group = seen.world.client(), seen.world.group
+    R, D = m.IncrementalAlterConfigsRequest, m.DescribeConfigsRequest
+    for name, value in (
+        ("share.auto.offset.reset", "latest"),
+        ("share.auto.offset.reset", "by_duration:PT1H"),
+        ("share.auto.offset.reset", "sometime"),
+        ("share.auto.offset.reset", "by_duration:1H"),
+        ("share.record.lock.duration.ms", "15000"),
+        ("share.record.lock.duration.ms", "14999"),
+        ("share.record.lock.duration.ms", "60001"),
+        ("share.record.lock.duration.ms", "999"),
+        ("share.record.lock.duration.ms", "soon"),
+        ("share.heartbeat.interval.ms", "15000"),
+        ("share.heartbeat.interval.ms", "1"),
+        ("share.session.timeout.ms", "60000"),
+        ("share.session.timeout.ms", "60001"),
+        ("share.isolation.level", "read_committed"),
+        ("share.isolation.level", "READ_COMMITTED"),
+        ("share.delivery.count.limit", "10"),
+        ("share.delivery.count.limit", "11"),
+        ("share.delivery.count.limit", "1"),
+        ("share.partition.max.record.locks", "100"),
+        ("share.partition.max.record.locks", "99"),
+        ("share.renew.acknowledge.enable", "false"),
+        ("share.renew.acknowledge.enable", "no"),
+        ("share.nothing", "1"),
+    ):
+        option = R.AlterableConfig(name=name, value=value)
+        entry = R.AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=[option])
+        (answer,) = client.ask(R(resources=[entry], validate_only=False), 1).responses
+        seen.note((name, value, answer.error_code, answer.error_message))
+        time.sleep(0 if answer.error_code else 0.05)
+    entry = R.AlterConfigsResource(resource_type=GROUP, resource_name="", configs=[])
+    (answer,) = client.ask(R(resources=[entry]), 1).responses
+    seen.note((answer.error_code, answer.error_message))
+    time.sleep(0.3)
+    for name in (group, "nobody", ""):
+        entry = D.DescribeConfigsResource(resource_type=GROUP, resource_name=name)
+        (answer,) = client.ask(D(resources=[entry], include_synonyms=True), 4).results
+        seen.note((answer.error_code, answer.error_message))
+        seen.note(
+            sorted(
+                (one.name, one.value, one.config_source, one.read_only, one.config_type,
+                 [(x.name, x.value, x.source) for x in one.synonyms])
+                for one in answer.configs
+                if one.name.startswith("share.") and ".assign" not in one.name
+            )
+        )  # fmt: skip
+
+
 _numbers = itertools.count(1)
 
 
 @pytest.mark.parametrize(
     "scenario",
-    [heartbeats, other_protocols, sessions, states, deliveries, by_count, renewals],
+    [
+        heartbeats,
+        other_protocols,
+        sessions,
+        states,
+        deliveries,
+        by_count,
+        renewals,
+        offsets,
+        options,
+    ],
 )
 def test_kafka_says_the_same(scenario, kafka):
     name = f"share-{scenario.__name__}-{next(_numbers)}"

@@ -11,6 +11,8 @@ from coordinator_world import WALL, World
 
 from kcore.coordinator import GroupCoordinator
 from kcore.coordinator.share.group import ShareGroup
+from kcore.coordinator.share.keeper import NOT_STARTED, ShareOffset
+from kcore.coordinator.share.options import ShareOptions
 from kcore.wire import messages as m
 
 
@@ -20,6 +22,7 @@ class ShareWorld(World):
     def __init__(self, sizes: dict[str, int] | None = None, **options: Any) -> None:
         self.sizes = Topics(**({"foo": 4, "bar": 2} if sizes is None else sizes))
         self.set_for: dict[str, dict[str, Any]] = {}
+        self.read: dict[tuple[str, bytes, int], ShareOffset] = {}
         super().__init__(**options)
 
     def make(self, seed: int = 1) -> GroupCoordinator:
@@ -30,10 +33,26 @@ class ShareWorld(World):
             self.topics,
             wall_offset_ms=WALL,
             immediate=self.immediate,
-            share_options=lambda group: replace(
-                self.config.share_options, **self.set_for.get(group, {})
-            ),
+            keeper=self,
         )
+
+    # The keeper of what groups have read.
+
+    def share_options(self, group_id: str) -> ShareOptions:
+        return replace(self.config.share_options, **self.set_for.get(group_id, {}))
+
+    def share_offset(self, group_id: str, topic_id: bytes, partition: int) -> ShareOffset:
+        return self.read.get((group_id, topic_id, partition), NOT_STARTED)
+
+    def alter_share_offset(
+        self, group_id: str, topic_id: bytes, partition: int, offset: int
+    ) -> None:
+        self.read[group_id, topic_id, partition] = ShareOffset(offset, 0, 0)
+
+    def forget_share_group(self, group_id: str, topic_ids: Any = None) -> None:
+        for key in list(self.read):
+            if key[0] == group_id and (topic_ids is None or key[1] in topic_ids):
+                del self.read[key]
 
     @property
     def share(self) -> ShareGroup | None:

@@ -11,14 +11,16 @@ import org.apache.kafka.common.MessageFormatter;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.share.ShareCoordinatorRecordSerde;
 import org.apache.kafka.coordinator.transaction.TransactionCoordinatorRecordSerde;
 import org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter;
 import org.apache.kafka.tools.consumer.OffsetsMessageFormatter;
 import org.apache.kafka.tools.consumer.TransactionLogMessageFormatter;
+import org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter;
 
 /**
- * Reads records of the topic that is named, __consumer_offsets or __transaction_state, a line each ("key value" in
- * hex, "-" for no value). For each, one line: key and value as Kafka itself would write them again, then what the
+ * Reads records of the topic that is named (one of the coordinators' own), a line each ("key value" in hex, "-" for
+ * no value). For each, one line: key and value as Kafka itself would write them again, then what the
  * console tool's formatters say of it.
  */
 public class ReadCoordinatorRecords {
@@ -54,6 +56,8 @@ public class ReadCoordinatorRecords {
         if (args[0].equals("__consumer_offsets")) {
             read(args[0], new GroupCoordinatorRecordSerde(),
                 List.of(new OffsetsMessageFormatter(), new GroupMetadataMessageFormatter()));
+        } else if (args[0].equals("__share_group_state")) {
+            read(args[0], new ShareCoordinatorRecordSerde(), List.of(new ShareGroupStateMessageFormatter()));
         } else {
             read(args[0], new TransactionCoordinatorRecordSerde(), List.of(new TransactionLogMessageFormatter()));
         }

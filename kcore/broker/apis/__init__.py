@@ -92,6 +92,9 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: groups.handle,
     ApiKey.SHARE_GROUP_DESCRIBE: groups.handle,
     ApiKey.SHARE_FETCH: share_fetch.handle,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: groups.handle,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: groups.handle,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: groups.handle,
     ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.handle,
 }
 

@@ -35,7 +35,7 @@ def handle(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsRespon
         result.configs = [
             _shown(option, synonyms=request.include_synonyms)
             for option in options
-            if keys is None or option.name in keys
+            if not keys or option.name in keys
         ]
         response.results.append(result)
     return response

@@ -1,13 +1,18 @@
-"""FindCoordinator v0-6 for groups and transactions. Left out: share groups (INVALID_REQUEST)."""
+"""FindCoordinator v0-6: who keeps a group, a transactional id or (v6) the state of a
+share-partition, which the nodes ask each other, not clients.
+"""
 
 from __future__ import annotations
 
 from kcore.broker.calls import Call
+from kcore.broker.share.keeping import STATE_PARTITIONS, is_coordinator_key
+from kcore.coordinator import partition_for
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 _MANY_VERSION = 4
-_GROUP, _TRANSACTION = 0, 1
+_SHARE_VERSION = 6
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 
 Found = FindCoordinatorResponse.Coordinator
 
@@ -29,17 +34,22 @@ def handle(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorRespon
 
 
 def _find(call: Call, key: str, key_type: int) -> Found:
-    if key_type not in {_GROUP, _TRANSACTION}:
+    cluster = call.node.cluster
+    if key_type == _GROUP:
+        node_id = cluster.coordinator_of(key)
+    elif key_type == _TRANSACTION:
+        node_id = cluster.transaction_coordinator_of(key)
+    elif key_type == _SHARE and call.version >= _SHARE_VERSION and is_coordinator_key(key):
+        node_id = cluster.keeper_of(partition_for(key, STATE_PARTITIONS))
+    else:
         return Found(
             key=key,
             node_id=-1,
             port=-1,
             error_code=ErrorCode.INVALID_REQUEST,
-            error_message="only groups and transactions have coordinators here",
+            error_message="nothing of this kind has a coordinator here",
         )
-    cluster = call.node.cluster
-    find = cluster.coordinator_of if key_type == _GROUP else cluster.transaction_coordinator_of
-    node = cluster.addresses[find(key)]
+    node = cluster.addresses[node_id]
     # So a Kafka says in these versions; later ones have no text.
     fine = "NONE" if call.version < _MANY_VERSION else None
     return Found(key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=fine)

@@ -7,6 +7,7 @@ change is a snapshot, as a journal keeps one record a key anyway. Source of the 
 
 from __future__ import annotations
 
+import re
 import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterable
@@ -30,6 +31,9 @@ UNINITIALIZED: Final = -1
 
 _INT16: Final = struct.Struct(">h")
 _SNAPSHOT: Final = 0
+
+# A topic id in Kafka's form of base 64.
+_TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
 _Batch = ShareSnapshotValue.StateBatch
 
@@ -144,6 +148,13 @@ def coordinator_key(key: ShareKey) -> str:
     group_id, topic_id, number = key
     text = b64encode(topic_id, b"-_").rstrip(b"=").decode()
     return f"{group_id}:{text}:{number}"
+
+
+def is_coordinator_key(text: str) -> bool:
+    """Whether it could be such a name."""
+    group_id, _, rest = text.partition(":")
+    topic, _, number = rest.rpartition(":")
+    return bool(group_id) and _TOPIC_ID.fullmatch(topic) is not None and number.isdecimal()
 
 
 def state_partition(key: ShareKey) -> int:

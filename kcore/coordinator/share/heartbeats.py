@@ -126,7 +126,7 @@ class ShareHeartbeats:
         beat = _Beat(self._context, group, old, self._context.wall_ms(now_ms))
         beat.merge(request, ticket.caller.client_id, ticket.caller.client_host)
         member = beat.advance()
-        options = self._context.share_options(request.group_id)
+        options = self._context.keeper.share_options(request.group_id)
         response = ShareGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
@@ -178,7 +178,7 @@ class ShareHeartbeats:
     def watch(self, group_id: str, member_id: str, now_ms: int) -> None:
         """A member gave a sign of life."""
         key = (SESSION, group_id, member_id)
-        timeout_ms = self._context.share_options(group_id).session_timeout_ms
+        timeout_ms = self._context.keeper.share_options(group_id).session_timeout_ms
         self._context.purgatory.watch(key, DelayedFence(self, key), now_ms + timeout_ms)
 
     def load(self, group: ShareGroup, now_ms: int) -> None:
