@@ -20,6 +20,7 @@ from kcore.admin.groups import classes_of, words_of
 from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
+from kcore.clients.admin_cluster import ClusterMethods
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
 from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.opening import open_tls, open_tokens, open_transport
@@ -28,13 +29,13 @@ from kcore.errors import KafkaError
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from kcore.transports.background import make_lock
 from kcore.transports.forking import release_in_child
-from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse
+from kcore.wire.messages import CreatePartitionsResponse
 
 # What `close` grants the call of another thread to end.
 _CLOSE_S = 5.0
 
 
-class Admin(SecurityMethods):
+class Admin(ClusterMethods, SecurityMethods):
     """Sees to topics, configurations and groups of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in
@@ -222,40 +223,6 @@ class Admin(SecurityMethods):
         found: dict[TopicPartition, dict[str, int]] = self._run(
             requests.delete_records(records_to_delete), timeout_ms
         )
-        return found
-
-    # The cluster --------------------------------------------------------------------------------
-
-    def describe_cluster(self, timeout_ms: float | None = None) -> dict[str, Any]:
-        """{"cluster_id", "controller_id", "brokers", "authorized_operations"}."""
-        found: dict[str, Any] = self._run(requests.describe_cluster(), timeout_ms)
-        return found
-
-    def describe_log_dirs(
-        self,
-        topic_partitions: Mapping[str, Iterable[int]] | None = None,
-        brokers: Iterable[int] | None = None,
-        timeout_ms: float | None = None,
-    ) -> list[dict[str, Any]]:
-        """What partitions take on the disks of brokers: [{"broker", "log_dirs": [row]}]."""
-        procedure = requests.describe_log_dirs(topic_partitions, brokers)
-        found: list[dict[str, Any]] = self._run(procedure, timeout_ms)
-        return found
-
-    def elect_leaders(
-        self,
-        election_type: Any,
-        topic_partitions: Any = None,
-        timeout_ms: float | None = None,
-        raise_errors: bool = True,
-    ) -> ElectLeadersResponse:
-        """Elect leaders: the preferred ones (0), or any there are (1). {topic: partitions}, topics
-        or None for everything. Where the right one leads already, that is no error.
-        """
-        procedure = requests.elect_leaders(
-            election_type, topic_partitions, raise_errors=raise_errors
-        )
-        found: ElectLeadersResponse = self._run(procedure, timeout_ms)
         return found
 
     # Configurations -----------------------------------------------------------------------------

@@ -20,16 +20,21 @@ from kcore.admin import (
     NewPartitions,
     NewTopic,
     OffsetSpec,
+    PartitionProducerState,
+    UpdateFeatureType,
     cluster,
     configs,
+    features,
     offsets,
     partitions,
+    producers,
+    reassignments,
     topics,
 )
 from kcore.admin.core import Procedure
 from kcore.clients import admin_arguments as args
 from kcore.clients import arguments
-from kcore.errors import IllegalArgumentError
+from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.limits import MAX_INT64
 from kcore.structs import OffsetAndTimestamp, TopicPartition
 from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse
@@ -211,6 +216,92 @@ def elect_leaders(
             {arguments.topic_name(one) for one in args.listed(values, "topic_partitions")}
         )
     return partitions.elect_leaders(ElectionType.of(kind), wanted, raise_errors=raise_errors)
+
+
+def describe_features(*, of_controller: bool) -> Procedure[dict[str, dict[str, Any]]]:
+    """Nothing to check."""
+    return features.describe_features(of_controller=of_controller)
+
+
+def update_features(
+    values: object, *, validate_only: bool, raise_errors: bool
+) -> Procedure[dict[str, str]]:
+    """{feature: version} or {feature: (UpdateFeatureType, version)}."""
+    given = args.mapped(values, "feature_updates must map features to versions")
+    wanted = {_feature(name): _update(one) for name, one in given.items()}
+    return features.update_features(wanted, validate_only=validate_only, raise_errors=raise_errors)
+
+
+def _feature(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a feature's name must be a string, not {name!r}")
+    if not name:
+        raise IllegalArgumentError("a feature's name is empty")
+    return name
+
+
+def _update(one: object) -> features.FeatureUpdate:
+    how, level = one if isinstance(one, tuple) and len(one) == 2 else ("UPGRADE", one)
+    kind: UpdateFeatureType = UpdateFeatureType.of(how)
+    if kind is UpdateFeatureType.UNKNOWN:
+        raise IllegalArgumentError("upgrade_type: UNKNOWN is none")
+    return features.FeatureUpdate(args.count(level, "a feature's version", -1, _MAX_INT16), kind)
+
+
+def alter_partition_reassignments(
+    values: object, *, change_factor: bool, raise_errors: bool
+) -> Procedure[dict[TopicPartition, type[KafkaError] | None]]:
+    """{partition: brokers, or None}."""
+    given = args.mapped(values, "reassignments must map partitions to lists of brokers")
+    wanted = {
+        arguments.named(tp): None if brokers is None else args.placed(brokers, "replicas")
+        for tp, brokers in given.items()
+    }
+    return reassignments.alter_partition_reassignments(
+        wanted, change_factor=change_factor, raise_errors=raise_errors
+    )
+
+
+def list_partition_reassignments(
+    values: object,
+) -> Procedure[dict[TopicPartition, dict[str, list[int]]]]:
+    """{topic: partitions}, or partitions; None: all."""
+    wanted: dict[str, list[int]] | None = None
+    if isinstance(values, Mapping):
+        wanted = _numbered(values)
+    elif values is not None:
+        wanted = {}
+        for tp in args.partitions(values, "topic_partitions"):
+            wanted.setdefault(tp.topic, []).append(tp.partition)
+    return reassignments.list_partition_reassignments(wanted)
+
+
+def describe_topic_partitions(
+    values: object, limit: object, cursor: object
+) -> Procedure[dict[str, Any]]:
+    """Names; None: all topics. cursor: a "next_cursor"."""
+    names = None
+    if values is not None:
+        names = [arguments.topic_name(one) for one in args.listed(values, "topics")]
+        names = list(dict.fromkeys(names))
+    at = None
+    if cursor is not None:
+        given = args.mapped(cursor, "a cursor has a topic_name and a partition_index")
+        if set(given) != {"topic_name", "partition_index"}:
+            raise IllegalArgumentError(f"a cursor has topic_name, partition_index, not {cursor!r}")
+        number = args.count(given["partition_index"], "a partition's number", 0)
+        at = arguments.topic_name(given["topic_name"]), number
+    most = args.count(limit, "response_partition_limit", 1)
+    return topics.describe_topic_partitions(names, most, at)
+
+
+def describe_producers(
+    values: object, broker: object
+) -> Procedure[dict[TopicPartition, PartitionProducerState]]:
+    """Partitions."""
+    wanted = args.partitions(values, "partitions")
+    number = None if broker is None else args.count(broker, "broker_id", 0)
+    return producers.describe_producers(wanted, number)
 
 
 # Configurations -----------------------------------------------------------------------------------

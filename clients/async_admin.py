@@ -20,6 +20,7 @@ from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
+from kcore.clients.async_admin_cluster import AsyncClusterMethods
 from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.looping import EngineTurns
@@ -39,10 +40,10 @@ from kcore.transports import Pump, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.forking import release_in_child
 from kcore.transports.loops import Loop, here
-from kcore.wire.messages import CreatePartitionsResponse, ElectLeadersResponse
+from kcore.wire.messages import CreatePartitionsResponse
 
 
-class AsyncAdmin(AsyncSecurityMethods):
+class AsyncAdmin(AsyncClusterMethods, AsyncSecurityMethods):
     """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.
 
     Options are keywords, those of `Admin`. It may be made anywhere; it belongs to the loop that
@@ -264,38 +265,6 @@ class AsyncAdmin(AsyncSecurityMethods):
         found: dict[TopicPartition, dict[str, int]] = await self._run(
             requests.delete_records(records_to_delete), timeout_ms
         )
-        return found
-
-    # The cluster --------------------------------------------------------------------------------
-
-    async def describe_cluster(self, timeout_ms: float | None = None) -> dict[str, Any]:
-        """See `Admin.describe_cluster`."""
-        found: dict[str, Any] = await self._run(requests.describe_cluster(), timeout_ms)
-        return found
-
-    async def describe_log_dirs(
-        self,
-        topic_partitions: Mapping[str, Iterable[int]] | None = None,
-        brokers: Iterable[int] | None = None,
-        timeout_ms: float | None = None,
-    ) -> list[dict[str, Any]]:
-        """See `Admin.describe_log_dirs`."""
-        procedure = requests.describe_log_dirs(topic_partitions, brokers)
-        found: list[dict[str, Any]] = await self._run(procedure, timeout_ms)
-        return found
-
-    async def elect_leaders(
-        self,
-        election_type: Any,
-        topic_partitions: Any = None,
-        timeout_ms: float | None = None,
-        raise_errors: bool = True,
-    ) -> ElectLeadersResponse:
-        """See `Admin.elect_leaders`."""
-        procedure = requests.elect_leaders(
-            election_type, topic_partitions, raise_errors=raise_errors
-        )
-        found: ElectLeadersResponse = await self._run(procedure, timeout_ms)
         return found
 
     # Configurations -----------------------------------------------------------------------------

@@ -35,8 +35,11 @@ from kcore.admin.values import (
     OffsetSpec,
     OffsetTimestamp,
     PartitionLag,
+    PartitionProducerState,
+    ProducerState,
     RecordsToDelete,
     SharePartitionOffset,
+    UpdateFeatureType,
 )
 
 __all__ = [
@@ -62,12 +65,15 @@ __all__ = [
     "OffsetSpec",
     "OffsetTimestamp",
     "PartitionLag",
+    "PartitionProducerState",
+    "ProducerState",
     "RecordsToDelete",
     "ResourcePattern",
     "ResourcePatternFilter",
     "ResourceType",
     "ScramMechanism",
     "SharePartitionOffset",
+    "UpdateFeatureType",
     "UserScramCredentialDeletion",
     "UserScramCredentialUpsertion",
 ]

@@ -14,7 +14,12 @@ from kcore.cluster.refresh import metadata_request
 from kcore.errors import UnsupportedVersionError, for_code
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import CreateTopicsRequest, DeleteTopicsRequest, MetadataRequest
+from kcore.wire.messages import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeTopicPartitionsRequest,
+    MetadataRequest,
+)
 
 _DEFAULTS_SINCE = 4  # CreateTopics: -1 partitions or replicas (KIP-464, Kafka 2.4)
 _IDS_SINCE = 6  # DeleteTopics by topic id (Kafka 2.8)
@@ -252,6 +257,44 @@ def _described(topic: Any) -> dict[str, Any]:
     row = row_of(topic, "topic_authorized_operations")
     row["topic_id"] = id_of(topic.topic_id)
     row["authorized_operations"] = operations_of(topic.topic_authorized_operations)
+    return row
+
+
+def describe_topic_partitions(
+    topics: Sequence[str] | None, limit: int, cursor: tuple[str, int] | None
+) -> Procedure[dict[str, Any]]:
+    """kafka-python's {"topics": rows, "next_cursor": where to go on, or None} (KIP-966). topics:
+    None: all. limit: so many partitions in one answer. cursor: the first of them.
+    """
+    if topics is not None and not topics:  # that is how brokers are asked for all
+        return {"topics": [], "next_cursor": None}
+
+    def build(_keys: list[None], _version: int, _limit_ms: int) -> DescribeTopicPartitionsRequest:
+        cls = DescribeTopicPartitionsRequest
+        request = cls(response_partition_limit=limit)
+        request.topics = [cls.TopicRequest(name=name) for name in sorted(topics or ())]
+        if cursor is not None:
+            request.cursor = cls.Cursor(topic_name=cursor[0], partition_index=cursor[1])
+        return request
+
+    def read(body: Any, _version: int, _keys: list[None]) -> Iterable[Reply]:
+        yield Reply(None, 0, body)
+
+    ask = Ask(ApiKey.DESCRIBE_TOPIC_PARTITIONS, (None,), "describing", build, read, name=_of_topics)
+    (outcome,) = yield [ask]
+    body = outcome.all_done()[None]
+    further = body.next_cursor
+    return {
+        "topics": [_paged(topic) for topic in body.topics],
+        "next_cursor": None if further is None else row_of(further),
+    }
+
+
+def _paged(topic: Any) -> dict[str, Any]:
+    row = row_of(topic)
+    for part in row["partitions"]:
+        for name in ("eligible_leader_replicas", "last_known_elr"):
+            part[name] = part[name] or None
     return row
 
 

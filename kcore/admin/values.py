@@ -258,3 +258,31 @@ class SharePartitionOffset(NamedTuple):
     start_offset: int
     leader_epoch: int
     lag: int | None
+
+
+class UpdateFeatureType(Named):
+    """How the finalized version of a feature may change: up, down without loss, down with it."""
+
+    UNKNOWN = 0
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class ProducerState(NamedTuple):
+    """A producer that has written to a partition. last_sequence, coordinator_epoch and
+    current_transaction_start_offset: -1: there is none.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_transaction_start_offset: int
+
+
+class PartitionProducerState(NamedTuple):
+    """The producers that a partition knows."""
+
+    active_producers: list[ProducerState]

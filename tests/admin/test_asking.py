@@ -114,7 +114,9 @@ def test_what_lasts_is_raised_at_once(api):
         assert len(asked) == len(set(zip(cluster.who_was_asked(api), asked, strict=True)))
 
 
-@pytest.mark.parametrize("api", [ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS], ids=by_name)
+@pytest.mark.parametrize(
+    "api", [ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS, ApiKey.DESCRIBE_PRODUCERS], ids=by_name
+)
 def test_a_partition_that_is_not_there_is_believed_after_three_answers(api):
     world, cluster, client = admin_world()
     cluster.always(api, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -217,6 +219,7 @@ MISLED = [
     (ApiKey.DELETE_TOPICS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     (ApiKey.CREATE_PARTITIONS, ErrorCode.INVALID_PARTITIONS),
     (ApiKey.DELETE_GROUPS, ErrorCode.GROUP_ID_NOT_FOUND),
+    (ApiKey.ALTER_PARTITION_REASSIGNMENTS, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
     (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ErrorCode.RESOURCE_NOT_FOUND),
     (ApiKey.DELETE_SHARE_GROUP_OFFSETS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     (ApiKey.LEAVE_GROUP, ErrorCode.UNKNOWN_MEMBER_ID),

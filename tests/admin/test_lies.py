@@ -11,7 +11,7 @@ from scripted_admin import T0, T1, VERBS, admin_world
 from kcore.admin.commits import Target, lag, reset_group_offsets
 from kcore.admin.groups import describe_groups
 from kcore.admin.shares import list_share_group_offsets
-from kcore.admin.topics import describe_topics
+from kcore.admin.topics import describe_topic_partitions, describe_topics
 from kcore.errors import KafkaError
 from kcore.wire.apis import ApiKey
 
@@ -21,6 +21,7 @@ PROCEDURES = {
     "describing groups": lambda: describe_groups(["g", "h"], operations=True),
     "describing topics": lambda: describe_topics(["t"]),
     "lag": lambda: lag("g", None, 0),
+    "pages": lambda: describe_topic_partitions(None, 5, None),
     "start offsets": lambda: list_share_group_offsets({"g": [T0], "h": None}),
     "lag of some": lambda: lag("g", [T0, T1], 0),
     "reset": lambda: reset_group_offsets(

@@ -1,6 +1,7 @@
 """The same calls by kafka-python's KafkaAdminClient and by kcore's, on a real Kafka."""
 
 import asyncio
+import time
 import uuid
 from enum import Enum
 
@@ -377,6 +378,89 @@ def test_offsets_and_records(ours, theirs, topic):
             client.list_partition_offsets({TopicPartition("nope", 0): -1})
 
 
+# Features, replicas, producers --------------------------------------------------------------------
+
+
+def said(call):
+    """What a call says: its result, or the name of its error."""
+    try:
+        return plain(call())
+    except (errors.KafkaError, kafka_python.errors.KafkaError) as error:
+        return type(error).__name__
+
+
+def test_features(ours, theirs):
+    found = ours.describe_features()
+    same(found, theirs.describe_features())
+    same(ours.describe_features(send_request_to_controller=True), found)
+    assert found["share.version"]["finalized"] == (1, 1)
+    kinds = their_admin.UpdateFeatureType
+    for wanted in (
+        {"share.version": 1},
+        {"share.version": 99},
+        {"share.version": ("UPGRADE", 0)},
+        {"share.version": ("SAFE_DOWNGRADE", 0)},
+        {"share.version": (kinds.UNSAFE_DOWNGRADE, 0)},
+        {"nope": 1},
+        {"transaction.version": 1, "nope": 1},
+        {},
+    ):
+        mine = said(lambda wanted=wanted: ours.update_features(wanted, validate_only=True))
+        other = said(lambda wanted=wanted: theirs.update_features(wanted, validate_only=True))
+        assert mine == other
+    with pytest.raises(errors.InvalidUpdateVersionError, match="only supports versions 0-1"):
+        ours.update_features({"share.version": 99}, validate_only=True)
+    assert ours.update_features({"share.version": 1}) == {"share.version": "OK"}
+    same(ours.describe_features()["share.version"]["finalized"], (1, 1))
+
+
+def test_reassignments(ours, theirs, topic):
+    tp = TopicPartition(topic, 0)
+    (node,) = (row["broker_id"] for row in ours.describe_cluster()["brokers"])
+    for wanted in (
+        {tp: [node]},
+        {tp: None},
+        {tp: [node + 7]},
+        {tp: [node, node]},
+        {TopicPartition("nope", 0): [node], TopicPartition(topic, 1): [node]},
+        {},
+    ):
+        same(
+            ours.alter_partition_reassignments(wanted),
+            theirs.alter_partition_reassignments(wanted),
+        )
+    with pytest.raises(errors.NoReassignmentInProgressError, match=f"reassigning {topic}-0"):
+        ours.alter_partition_reassignments({tp: None}, raise_errors=True)
+    for wanted in (None, [tp], {topic: [0, 1]}, [TopicPartition("nope", 0)]):
+        same(ours.list_partition_reassignments(wanted), theirs.list_partition_reassignments(wanted))
+
+
+def test_topics_by_pages(ours, theirs, topic):
+    for asked in (([topic, "nope"],), ([topic], 2)):
+        same(ours.describe_topic_partitions(*asked), theirs.describe_topic_partitions(*asked))
+    page = ours.describe_topic_partitions([topic], 2)
+    assert page["next_cursor"] == {"topic_name": topic, "partition_index": 2}
+    page = ours.describe_topic_partitions([topic], cursor=page["next_cursor"])
+    numbers = [part["partition_index"] for part in page["topics"][0]["partitions"]]
+    assert (numbers, page["next_cursor"]) == ([2], None)
+    every = ours.describe_topic_partitions(None)["topics"]
+    assert topic in {row["name"] for row in every}
+
+
+def test_producers(kafka, ours, theirs, topic):
+    tp = TopicPartition(topic, 0)
+    with kcore.Producer(bootstrap_servers=kafka.bootstrap, enable_idempotence=True) as producer:
+        producer.send(topic, b"x", partition=0).get()
+    (node,) = (row["broker_id"] for row in ours.describe_cluster()["brokers"])
+    found = ours.describe_producers([tp])
+    assert len(found[tp].active_producers) >= 1
+    same(found, theirs.describe_producers([tp]))
+    same(ours.describe_producers([tp], broker_id=node), found)
+    for client, kinds in ((ours, errors), (theirs, kafka_python.errors)):
+        with pytest.raises(kinds.UnknownTopicOrPartitionError):
+            client.describe_producers([TopicPartition(topic, 9)], node)
+
+
 # Three nodes --------------------------------------------------------------------------------------
 
 
@@ -410,3 +494,25 @@ def test_a_cluster_of_three_that_loses_one(kafka3, names):
             assert listed >= set(groups)
 
     asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_a_partition_moves(kafka3, names, records):
+    topic, tp = names.topic, TopicPartition(names.topic, 0)
+    with kcore.Admin(bootstrap_servers=kafka3.bootstrap) as admin:
+        nodes = [row["broker_id"] for row in admin.describe_cluster()["brokers"]]
+        options = {"assignments": {0: nodes[:1]}}
+        admin.create_topics({topic: options}, wait_for_metadata=True)
+        kafka3.produce(topic, records(100))
+        assert admin.alter_partition_reassignments({tp: nodes[1:]}) == {tp: None}
+        end, replicas = time.monotonic() + 20, []
+        while replicas != nodes[1:] and time.monotonic() < end:  # some brokers hear of it later
+            time.sleep(0.1)
+            replicas = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
+        assert replicas == nodes[1:]
+        assert admin.list_partition_reassignments([tp]) == {}
+        assert admin.list_partition_offsets({tp: OffsetSpec.LATEST})[tp].offset == 100
+        found = admin.alter_partition_reassignments(
+            {tp: nodes}, allow_replication_factor_change=False
+        )
+        assert found == {tp: errors.InvalidReplicationFactorError}

@@ -89,10 +89,38 @@ def _altered_credentials(request: Any, code: ErrorCode) -> Any:
     return R(results=[kind(user=user, error_code=code) for user in users])
 
 
+def _reassigned(request: Any, code: ErrorCode) -> Any:
+    R = m.AlterPartitionReassignmentsResponse
+    part = R.ReassignablePartitionResponse
+    return R(
+        responses=[
+            R.ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    part(partition_index=one.partition_index, error_code=code)
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _updated(request: Any, code: ErrorCode) -> Any:
+    R = m.UpdateFeaturesResponse
+    kind = R.UpdatableFeatureResult
+    return R(
+        error_code=code,
+        results=[kind(feature=one.feature, error_code=code) for one in request.feature_updates],
+    )
+
+
 _ANSWERS: dict[ApiKey, Callable[[Any, ErrorCode], Any]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _starts,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _altered_starts,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _deleted_starts,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _reassigned,
+    ApiKey.UPDATE_FEATURES: _updated,
     ApiKey.CREATE_ACLS: _created_acls,
     ApiKey.DELETE_ACLS: _deleted_acls,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _credentials,

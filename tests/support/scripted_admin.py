@@ -24,6 +24,7 @@ from kcore.admin import (
     NewTopic,
     ResourcePattern,
     ScramMechanism,
+    UpdateFeatureType,
 )
 from kcore.admin.acls import create_acls, delete_acls, describe_acls
 from kcore.admin.cluster import describe_cluster, describe_log_dirs
@@ -31,9 +32,15 @@ from kcore.admin.commits import alter_group_offsets, delete_group_offsets, list_
 from kcore.admin.config import AdminConfig
 from kcore.admin.configs import alter_configs, describe_configs
 from kcore.admin.core import AdminCore, Procedure
+from kcore.admin.features import FeatureUpdate, update_features
 from kcore.admin.groups import delete_groups, list_groups, remove_group_members
 from kcore.admin.offsets import delete_records, list_partition_offsets
 from kcore.admin.partitions import create_partitions, elect_leaders
+from kcore.admin.producers import describe_producers
+from kcore.admin.reassignments import (
+    alter_partition_reassignments,
+    list_partition_reassignments,
+)
 from kcore.admin.scram import (
     Alteration,
     Salted,
@@ -105,6 +112,19 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
         [Alteration("u", SHA_256, None), Alteration("v", SHA_512, Salted(4096, b"s", b"p"))],
         **RAISED,
     ),
+    ApiKey.UPDATE_FEATURES: lambda: update_features(
+        {
+            "a.version": FeatureUpdate(1, UpdateFeatureType.UPGRADE),
+            "b.version": FeatureUpdate(0, UpdateFeatureType.SAFE_DOWNGRADE),
+        },
+        validate_only=False,
+        **RAISED,
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda: alter_partition_reassignments(
+        {T0: [1, 2], T1: None}, change_factor=True, **RAISED
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda: list_partition_reassignments({"t": [0]}),
+    ApiKey.DESCRIBE_PRODUCERS: lambda: describe_producers([T0, T1], None),
 }
 APIS = sorted(VERBS)
 CHANGES = set(APIS) - {
@@ -116,6 +136,8 @@ CHANGES = set(APIS) - {
     ApiKey.OFFSET_FETCH,
     ApiKey.METADATA,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    ApiKey.DESCRIBE_PRODUCERS,
     ApiKey.DESCRIBE_ACLS,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
 }

@@ -1,0 +1,141 @@
+"""What an `Admin` does about the cluster itself: brokers, features, where replicas are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kcore.admin import PartitionProducerState
+from kcore.clients import admin_requests as requests
+from kcore.errors import KafkaError
+from kcore.structs import TopicPartition
+from kcore.wire.messages import ElectLeadersResponse
+
+
+class ClusterMethods:
+    """Over `_run`, which is what `Admin` waits by."""
+
+    def _run(self, procedure: Any, timeout_ms: float | None) -> Any:
+        raise NotImplementedError
+
+    # The cluster --------------------------------------------------------------------------------
+
+    def describe_cluster(self, timeout_ms: float | None = None) -> dict[str, Any]:
+        """{"cluster_id", "controller_id", "brokers", "authorized_operations"}."""
+        found: dict[str, Any] = self._run(requests.describe_cluster(), timeout_ms)
+        return found
+
+    def describe_log_dirs(
+        self,
+        topic_partitions: Mapping[str, Iterable[int]] | None = None,
+        brokers: Iterable[int] | None = None,
+        timeout_ms: float | None = None,
+    ) -> list[dict[str, Any]]:
+        """What partitions take on the disks of brokers: [{"broker", "log_dirs": [row]}]."""
+        procedure = requests.describe_log_dirs(topic_partitions, brokers)
+        found: list[dict[str, Any]] = self._run(procedure, timeout_ms)
+        return found
+
+    def elect_leaders(
+        self,
+        election_type: Any,
+        topic_partitions: Any = None,
+        timeout_ms: float | None = None,
+        raise_errors: bool = True,
+    ) -> ElectLeadersResponse:
+        """Elect leaders: the preferred ones (0), or any there are (1). {topic: partitions}, topics
+        or None for everything. Where the right one leads already, that is no error.
+        """
+        procedure = requests.elect_leaders(
+            election_type, topic_partitions, raise_errors=raise_errors
+        )
+        found: ElectLeadersResponse = self._run(procedure, timeout_ms)
+        return found
+
+    # Features -----------------------------------------------------------------------------------
+
+    def describe_features(
+        self, send_request_to_controller: bool = False, timeout_ms: float | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """{feature: {"supported": (min, max), "finalized": (min, max), "finalized_epoch"}}: what a
+        broker, or the controller, supports, and what the cluster uses.
+        """
+        procedure = requests.describe_features(of_controller=send_request_to_controller)
+        found: dict[str, dict[str, Any]] = self._run(procedure, timeout_ms)
+        return found
+
+    def update_features(
+        self,
+        feature_updates: Mapping[str, Any],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[str, str]:
+        """Have the cluster use features up to a version: {feature: version} or {feature:
+        (UpdateFeatureType, version)}; below 1: not at all. {feature: "OK" or the error}. Since
+        Kafka 4.0 all are updated or none, and what is wrong with one is raised.
+
+        validate_only: nothing is updated.
+        """
+        procedure = requests.update_features(
+            feature_updates, validate_only=validate_only, raise_errors=raise_errors
+        )
+        found: dict[str, str] = self._run(procedure, timeout_ms)
+        return found
+
+    # Replicas and producers ---------------------------------------------------------------------
+
+    def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[Any, Iterable[int] | None],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+        allow_replication_factor_change: bool = True,
+    ) -> dict[TopicPartition, type[KafkaError] | None]:
+        """Begin to move partitions: {partition: its brokers, or None to have it stay where it was}.
+        {partition: the class of its error, or None}.
+        """
+        procedure = requests.alter_partition_reassignments(
+            reassignments,
+            change_factor=allow_replication_factor_change,
+            raise_errors=raise_errors,
+        )
+        found: dict[TopicPartition, type[KafkaError] | None] = self._run(procedure, timeout_ms)
+        return found
+
+    def list_partition_reassignments(
+        self, topic_partitions: Any = None, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, dict[str, list[int]]]:
+        """What is being moved, of {topic: partitions}, of these partitions, or (None) of all:
+        {partition: {"replicas", "adding_replicas", "removing_replicas"}}.
+        """
+        found: dict[TopicPartition, dict[str, list[int]]] = self._run(
+            requests.list_partition_reassignments(topic_partitions), timeout_ms
+        )
+        return found
+
+    def describe_topic_partitions(
+        self,
+        topics: Iterable[str] | None,
+        response_partition_limit: int = 2000,
+        cursor: Mapping[str, Any] | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[str, Any]:
+        """{"topics": rows, "next_cursor": the `cursor` of the next call, or None}: topics, or
+        (None) all, so many partitions at a time, with those that may lead (KIP-966).
+        """
+        procedure = requests.describe_topic_partitions(topics, response_partition_limit, cursor)
+        found: dict[str, Any] = self._run(procedure, timeout_ms)
+        return found
+
+    def describe_producers(
+        self,
+        partitions: Iterable[Any],
+        broker_id: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, PartitionProducerState]:
+        """{partition: PartitionProducerState}: the producers that leaders know, or this broker."""
+        found: dict[TopicPartition, PartitionProducerState] = self._run(
+            requests.describe_producers(partitions, broker_id), timeout_ms
+        )
+        return found

@@ -1,0 +1,128 @@
+"""What an `AsyncAdmin` does about the cluster itself: brokers, features, where replicas are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kcore.admin import PartitionProducerState
+from kcore.clients import admin_requests as requests
+from kcore.errors import KafkaError
+from kcore.structs import TopicPartition
+from kcore.wire.messages import ElectLeadersResponse
+
+
+class AsyncClusterMethods:
+    """Over `_run`, which is what `AsyncAdmin` waits by."""
+
+    async def _run(self, procedure: Any, timeout_ms: float | None) -> Any:
+        raise NotImplementedError
+
+    # The cluster --------------------------------------------------------------------------------
+
+    async def describe_cluster(self, timeout_ms: float | None = None) -> dict[str, Any]:
+        """See `Admin.describe_cluster`."""
+        found: dict[str, Any] = await self._run(requests.describe_cluster(), timeout_ms)
+        return found
+
+    async def describe_log_dirs(
+        self,
+        topic_partitions: Mapping[str, Iterable[int]] | None = None,
+        brokers: Iterable[int] | None = None,
+        timeout_ms: float | None = None,
+    ) -> list[dict[str, Any]]:
+        """See `Admin.describe_log_dirs`."""
+        procedure = requests.describe_log_dirs(topic_partitions, brokers)
+        found: list[dict[str, Any]] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def elect_leaders(
+        self,
+        election_type: Any,
+        topic_partitions: Any = None,
+        timeout_ms: float | None = None,
+        raise_errors: bool = True,
+    ) -> ElectLeadersResponse:
+        """See `Admin.elect_leaders`."""
+        procedure = requests.elect_leaders(
+            election_type, topic_partitions, raise_errors=raise_errors
+        )
+        found: ElectLeadersResponse = await self._run(procedure, timeout_ms)
+        return found
+
+    # Features -----------------------------------------------------------------------------------
+
+    async def describe_features(
+        self, send_request_to_controller: bool = False, timeout_ms: float | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """See `Admin.describe_features`."""
+        procedure = requests.describe_features(of_controller=send_request_to_controller)
+        found: dict[str, dict[str, Any]] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def update_features(
+        self,
+        feature_updates: Mapping[str, Any],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[str, str]:
+        """See `Admin.update_features`."""
+        procedure = requests.update_features(
+            feature_updates, validate_only=validate_only, raise_errors=raise_errors
+        )
+        found: dict[str, str] = await self._run(procedure, timeout_ms)
+        return found
+
+    # Replicas and producers ---------------------------------------------------------------------
+
+    async def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[Any, Iterable[int] | None],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+        allow_replication_factor_change: bool = True,
+    ) -> dict[TopicPartition, type[KafkaError] | None]:
+        """See `Admin.alter_partition_reassignments`."""
+        procedure = requests.alter_partition_reassignments(
+            reassignments,
+            change_factor=allow_replication_factor_change,
+            raise_errors=raise_errors,
+        )
+        found: dict[TopicPartition, type[KafkaError] | None] = await self._run(
+            procedure, timeout_ms
+        )
+        return found
+
+    async def list_partition_reassignments(
+        self, topic_partitions: Any = None, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, dict[str, list[int]]]:
+        """See `Admin.list_partition_reassignments`."""
+        found: dict[TopicPartition, dict[str, list[int]]] = await self._run(
+            requests.list_partition_reassignments(topic_partitions), timeout_ms
+        )
+        return found
+
+    async def describe_topic_partitions(
+        self,
+        topics: Iterable[str] | None,
+        response_partition_limit: int = 2000,
+        cursor: Mapping[str, Any] | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[str, Any]:
+        """See `Admin.describe_topic_partitions`."""
+        procedure = requests.describe_topic_partitions(topics, response_partition_limit, cursor)
+        found: dict[str, Any] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def describe_producers(
+        self,
+        partitions: Iterable[Any],
+        broker_id: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, PartitionProducerState]:
+        """See `Admin.describe_producers`."""
+        found: dict[TopicPartition, PartitionProducerState] = await self._run(
+            requests.describe_producers(partitions, broker_id), timeout_ms
+        )
+        return found
