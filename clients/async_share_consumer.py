@@ -1,4 +1,4 @@
-"""`AsyncShareConsumer`: a member of a share group (KIP-932), on the running event loop (asyncio, trio).
+"""`AsyncShareConsumer`: a member of a share group (KIP-932), on the running event loop.
 
 Everything happens in the loop's own thread: sockets are its readers and writers, deadlines its
 timers (`turns.py`), so heartbeats go on while the application awaits something else.
