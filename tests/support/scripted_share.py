@@ -9,6 +9,7 @@ from typing import Any
 
 from scripted import APIS, Client, ScriptedCluster, World
 
+from kcore.events import ErrorRaised
 from kcore.records import encode_batch
 from kcore.share.config import ShareConsumerConfig
 from kcore.share.core import ShareConsumerCore
@@ -286,3 +287,15 @@ class ShareClient(Client):
         self.core.close(self.world.now, timeout_ms)
         self.drain()
         self.world.run(timeout_ms)
+
+
+def values(records: list[Any]) -> list[int]:
+    return [int(record.value) for record in records]
+
+
+def asked(cluster: ShareCluster, api: ApiKey) -> list[Any]:
+    return [body for _, one, body in cluster.asked if one == api]
+
+
+def raised(client: ShareClient) -> list[Exception]:
+    return [event.error for event in client.of(ErrorRaised)]

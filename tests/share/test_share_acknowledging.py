@@ -1,0 +1,230 @@
+"""What becomes of records, and every code of ShareAcknowledge."""
+
+import pytest
+from scripted import SILENT
+from scripted_share import ShareClient, asked, values
+
+from kcore import errors
+from kcore.errors import IllegalStateError
+from kcore.events import (
+    Closed,
+    RecordsAcknowledged,
+)
+from kcore.structs import AcknowledgeType, TopicPartition
+from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+T0 = TopicPartition("t", 0)
+EXPLICIT = {"share_acknowledgement_mode": "explicit"}
+
+
+def test_explicitly_each_record_has_its_own_end(cluster, world):
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    records = client.polled()
+    kinds = [AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT]
+    for record in records:
+        client.core.acknowledge(T0, record.offset, kinds[record.offset % 3])
+    again = client.polled()
+    assert [(one.offset, one.delivery_count) for one in again] == [(1, 2), (4, 2), (7, 2)]
+    with pytest.raises(IllegalStateError, match="3 records of the last poll"):
+        client.core.poll(world.now)
+    for record in again:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+    assert client.commit() == {T0: None}
+    assert cluster.done() == list(range(10))
+    with pytest.raises(IllegalStateError, match="cannot be acknowledged"):
+        client.core.acknowledge(T0, 1, AcknowledgeType.ACCEPT)
+
+
+def test_the_last_word_counts_until_it_is_told(cluster, world):
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    for record in client.polled():
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.REJECT)
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+    client.commit()
+    assert cluster.told == [(1, 0, 9, [1])]
+
+
+def test_implicitly_nobody_acknowledges_one_by_one(world):
+    client = ShareClient(world, {}).subscribe("t")
+    (first, *_) = client.polled()
+    with pytest.raises(IllegalStateError, match="share_acknowledgement_mode='explicit'"):
+        client.core.acknowledge(T0, first.offset, AcknowledgeType.ACCEPT)
+
+
+def test_a_renewed_record_comes_again_from_here(cluster, world):
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    records = client.polled()
+    for record in records:
+        renew = record.offset in (2, 5)
+        kind = AcknowledgeType.RENEW if renew else AcknowledgeType.ACCEPT
+        client.core.acknowledge(T0, record.offset, kind)
+    again = client.polled()
+    assert [one.offset for one in again] == [2, 5]
+    assert {one.delivery_count for one in again} == {1}
+    (said,) = asked(cluster, ApiKey.SHARE_ACKNOWLEDGE)
+    assert said.is_renew_ack
+    for record in again:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+    client.commit()
+    assert cluster.done() == list(range(10))
+
+
+def test_who_cannot_renew_is_told_so(cluster, world):
+    cluster.apis[ApiKey.SHARE_ACKNOWLEDGE] = (1, 1)
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    for record in client.polled():
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.RENEW)
+    (error,) = client.commit().values()
+    assert isinstance(error, errors.UnsupportedVersionError)
+    assert "4.2" in str(error)
+
+
+def test_what_was_not_handed_over_is_handed_over_later_without_asking(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(max_records=4)) == [0, 1, 2, 3]
+    assert values(client.polled(max_records=4)) == [4, 5, 6, 7]
+    assert cluster.count(ApiKey.SHARE_FETCH) == 1
+    world.run(50)
+    assert cluster.done() == [0, 1, 2, 3]
+
+
+def test_what_waits_longer_than_its_lock_is_let_go(cluster, world):
+    cluster.lock_ms = 1_000
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(max_records=4)) == [0, 1, 2, 3]
+    world.run(1_500)
+    cluster.partitions["t", 0].release(client.core.member_id)
+    again = client.polled()
+    assert [(one.offset, one.delivery_count) for one in again] == [(at, 2) for at in range(10)]
+
+
+def test_what_did_not_arrive_is_handed_over_again(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled(max_records=2)
+    client.core.poll(world.now)
+    client.core.hand_over()
+    assert values(client.take(3)[T0]) == [2, 3, 4]
+    client.core.take_back(world.now)
+    client.poll()
+    assert values(client.take(4)[T0]) == [2, 3, 4, 5]
+    assert values(client.take(9)[T0]) == [6, 7, 8, 9]
+    world.run(50)
+    assert cluster.done() == [0, 1]
+
+
+def acknowledge_error(cluster, code):
+    R = m.ShareAcknowledgeResponse
+    part = R.PartitionData(partition_index=0, error_code=code)
+    topic = R.ShareAcknowledgeTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    return R(responses=[topic])
+
+
+GIVEN_UP = [
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_RECORD_STATE,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+]
+
+
+@pytest.mark.parametrize("code", GIVEN_UP, ids=lambda one: one.name)
+def test_what_cannot_be_told_any_more_is_said(cluster, world, code):
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: acknowledge_error(cluster, code)
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    (error,) = client.commit().values()
+    assert type(error) is errors.for_code(code)
+    (event,) = client.of(RecordsAcknowledged)
+    assert (event.partition, event.ranges, event.error) == (T0, ((0, 9),), error)
+    assert cluster.count(ApiKey.SHARE_ACKNOWLEDGE) == 1
+
+
+PASSING = [
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+]
+
+
+@pytest.mark.parametrize("code", PASSING, ids=lambda one: one.name)
+def test_what_passes_is_told_again(cluster, world, code):
+    answers = iter([acknowledge_error(cluster, code)] * 3)
+
+    def refuse(node, request):
+        answer = next(answers, None)
+        if answer is not None:
+            assert not cluster._session(node, request.message)
+        return answer
+
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = refuse
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    assert client.commit() == {T0: None}
+    assert cluster.count(ApiKey.SHARE_ACKNOWLEDGE) == 4
+    assert cluster.done() == list(range(10))
+
+
+def test_what_does_not_pass_in_time_is_a_timeout(cluster, world):
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+
+    def refuse(node, request):
+        assert not cluster._session(node, request.message)
+        return acknowledge_error(cluster, code)
+
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = refuse
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    (error,) = client.commit(timeout_ms=3_000).values()
+    assert isinstance(error, errors.KafkaTimeoutError)
+    assert cluster.count(ApiKey.SHARE_ACKNOWLEDGE) < 10
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.INVALID_RECORD_STATE, ErrorCode.NOT_LEADER_OR_FOLLOWER], ids=str
+)
+def test_what_rides_along_in_vain_is_said(cluster, world, code):
+    client = ShareClient(world, {"max_poll_records": 5}).subscribe("t")
+    client.polled()
+
+    def refuse(node, request):
+        cluster._acknowledge = lambda *_: code
+
+    cluster.script[ApiKey.SHARE_FETCH] = refuse
+    client.polled()
+    (event,) = client.of(RecordsAcknowledged)
+    assert type(event.error) is errors.for_code(code)
+
+
+def test_a_commit_of_nothing_is_answered_at_once(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.commit() == {}
+
+
+def test_closing_tells_what_is_said_and_releases_the_rest(cluster, world):
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    for record in client.polled()[:3]:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+    client.close()
+    assert cluster.done() == [0, 1, 2]
+    assert cluster.held() == []
+    (last,) = asked(cluster, ApiKey.SHARE_ACKNOWLEDGE)
+    assert last.share_session_epoch == -1
+
+
+def test_a_close_that_nobody_answers_ends_in_time(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: SILENT
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: SILENT
+    started = world.now
+    client.core.close(world.now, 700)
+    client.drain()
+    while not client.of(Closed):
+        world.run(10)
+    assert 690 <= world.now - started <= 720

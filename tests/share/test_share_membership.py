@@ -1,0 +1,187 @@
+"""Membership in a share group: the whole core against a scripted cluster."""
+
+import pytest
+from scripted_share import ShareClient, asked, raised, values
+
+from kcore import errors
+from kcore.events import (
+    Closed,
+    GroupJoined,
+    GroupLeft,
+    PartitionsAssigned,
+)
+from kcore.structs import TopicPartition
+from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+T0 = TopicPartition("t", 0)
+
+
+def test_it_joins_reads_accepts_and_leaves(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled()) == list(range(10))
+    assert client.polled(1_000) == []
+    assert cluster.done() == list(range(10))
+    (joined,) = client.of(GroupJoined)
+    assert joined.member_id == client.core.member_id
+    client.close()
+    assert cluster.members == {}
+    assert cluster.sessions == {}
+    assert [event.reason for event in client.of(GroupLeft)] == ["the consumer was closed"]
+    assert client.of(Closed)
+
+
+def test_heartbeats_say_what_is_new(cluster, world):
+    client = ShareClient(world, {"client_rack": "r"}).subscribe("t")
+    world.run(12_000, polls_ms=500)
+    first, *rest = asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)
+    assert (first.group_id, first.member_epoch, first.rack_id) == ("g", 0, "r")
+    assert first.subscribed_topic_names == ["t"]
+    assert {(one.member_epoch, one.rack_id, one.subscribed_topic_names) for one in rest} == {
+        (cluster.epoch, None, None)
+    }
+    cluster.topics["u"] = 1
+    cluster.topic_ids["u"] = b"u" * 16
+    client.subscribe("t", "u")
+    world.run(100)
+    last = asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)[-1]
+    assert (last.rack_id, last.subscribed_topic_names) == (None, ["t", "u"])
+    world.run(1_000)
+    assert client.core.assignment() == {T0, TopicPartition("u", 0)}
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH], ids=lambda one: one.name
+)
+def test_who_is_not_known_any_more_joins_anew_under_its_id(cluster, world, code):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    answers = iter([m.ShareGroupHeartbeatResponse(error_code=code)])
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: next(answers, None)
+    world.run(6_000, polls_ms=500)
+    assert len(client.of(GroupJoined)) == 2
+    assert len({event.member_id for event in client.of(GroupJoined)}) == 1
+    assert [len(event.partitions) for event in client.of(PartitionsAssigned)] == [1, 0, 1]
+
+
+def test_who_is_never_taken_back_does_not_spin(cluster, world):
+    code = ErrorCode.UNKNOWN_MEMBER_ID
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: m.ShareGroupHeartbeatResponse(
+        error_code=code
+    )
+    ShareClient(world, {}).subscribe("t")
+    world.run(10_000, polls_ms=500)
+    assert 8 <= cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) <= 25
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.UNSUPPORTED_VERSION,
+    ],
+    ids=lambda one: one.name,
+)
+def test_what_only_others_can_mend_is_raised_by_every_poll(cluster, world, code):
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: m.ShareGroupHeartbeatResponse(
+        error_code=code, error_message="why not"
+    )
+    client = ShareClient(world, {}).subscribe("t")
+    world.run(3_000)
+    (error,) = raised(client)
+    assert type(error) is errors.for_code(code)
+    assert "why not" in str(error)
+    client.poll()
+    assert len(raised(client)) == 2
+    world.run(60_000)
+    assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) == 1
+    cluster.script.clear()
+    client.core.unsubscribe(world.now)
+    client.subscribe("t")
+    assert values(client.polled()) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.REQUEST_TIMED_OUT,
+    ],
+    ids=lambda one: one.name,
+)
+def test_what_passes_is_tried_again(cluster, world, code):
+    left = [3]
+
+    def refuse(*_):
+        left[0] -= 1
+        return m.ShareGroupHeartbeatResponse(error_code=code) if left[0] >= 0 else None
+
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = refuse
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(10_000)) == list(range(10))
+    said = [errors.TopicAuthorizationFailedError] * 3
+    wanted = said if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED else []
+    assert [type(error) for error in raised(client)] == wanted
+    moved = code in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
+    assert cluster.count(ApiKey.FIND_COORDINATOR) == (4 if moved else 1)
+
+
+def test_brokers_without_share_groups_are_named(cluster, world):
+    del cluster.apis[ApiKey.SHARE_GROUP_HEARTBEAT]
+    client = ShareClient(world, {}).subscribe("t")
+    world.run(2_000)
+    (error,) = raised(client)
+    assert isinstance(error, errors.UnsupportedVersionError)
+    assert "Apache Kafka 4.1" in str(error)
+
+
+def test_an_answer_that_cannot_be_meant_is_as_none(cluster, world):
+    answers = iter([m.ShareGroupHeartbeatResponse(member_epoch=0, heartbeat_interval_ms=0)] * 2)
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: next(answers, None)
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(10_000)) == list(range(10))
+
+
+def test_who_does_not_poll_leaves_and_comes_back_with_the_next_poll(cluster, world):
+    client = ShareClient(world, {"max_poll_interval_ms": 3_000}).subscribe("t")
+    client.polled(max_records=4)
+    world.run(4_000)
+    assert cluster.members == {}
+    assert "max_poll_interval_ms=3000" in client.of(GroupLeft)[0].reason
+    assert client.core.assignment() == set()
+    assert values(client.polled()) == list(range(4, 10))  # which it had, and has still
+    world.run(100)
+    assert len(cluster.members) == 1
+
+
+def test_a_group_that_begins_to_exist_is_asked_again_soon(cluster, world):
+    nothing = m.ShareGroupHeartbeatResponse.Assignment(topic_partitions=[])
+    answers = iter(
+        [
+            m.ShareGroupHeartbeatResponse(
+                member_epoch=1, heartbeat_interval_ms=5_000, assignment=nothing
+            )
+        ]
+    )
+
+    def late(_node, request):
+        if (first := next(answers, None)) is not None:
+            cluster.members[request.message.member_id] = ["t"]
+            cluster.epoch = 1
+            return first
+        request.message.subscribed_topic_names = ["t"]
+        return None
+
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = late
+    client = ShareClient(world, {}).subscribe("t")
+    started = world.now
+    assert client.polled(5_000)
+    assert world.now - started < 1_000

@@ -1,0 +1,138 @@
+"""Several leaders, and answers in pieces: the whole core against a scripted cluster."""
+
+import pytest
+from scripted import World
+from scripted_share import ShareClient, ShareCluster, asked, values
+
+from kcore import errors
+from kcore.events import (
+    RecordsAcknowledged,
+    RecordsFetched,
+)
+from kcore.structs import TopicPartition
+from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+T0 = TopicPartition("t", 0)
+
+
+def test_each_leader_is_asked_and_told_for_itself():
+    cluster = ShareCluster({"t": 3}, nodes=3)
+    for number in range(3):
+        cluster.fill(4, partition=number)
+    world = World(cluster)
+    client = ShareClient(world, {}).subscribe("t")
+    found = []
+    while len(found) < 12:
+        found += client.polled()
+    assert (
+        set(client.commit())
+        == {TopicPartition("t", number) for number in range(3)}
+        - {event.partition for event in client.of(RecordsAcknowledged)}
+        or cluster.told
+    )
+    for number in range(3):
+        assert cluster.done(partition=number) == list(range(4))
+    assert {node for node, *_ in cluster.told} == {1, 2, 3}
+    client.close()
+    assert cluster.sessions == {}
+
+
+def test_no_more_than_asked_for_means_one_broker_at_a_time():
+    cluster = ShareCluster({"t": 3}, nodes=3)
+    for number in range(3):
+        cluster.fill(4, partition=number)
+    world = World(cluster)
+    options = {"share_acquire_mode": "record_limit", "max_poll_records": 4}
+    client = ShareClient(world, options).subscribe("t")
+    for _ in range(3):
+        assert len(client.polled()) == 4
+    assert len(client.of(RecordsFetched)) == 3
+    assert {one.share_acquire_mode for one in asked(cluster, ApiKey.SHARE_FETCH)} == {1}
+    assert client.polled(3_000) == []
+
+
+def test_a_leader_that_moves_takes_no_acknowledgements_from_before():
+    cluster = ShareCluster({"t": 1}, nodes=2)
+    cluster.fill(4)
+    world = World(cluster)
+    client = ShareClient(world, {"max_poll_records": 2}).subscribe("t")
+    assert values(client.polled()) == [0, 1]
+    cluster.leader_of = lambda _: 2
+    cluster.partitions["t", 0].release(client.core.member_id)
+    R = m.ShareAcknowledgeResponse
+    part = R.PartitionData(
+        partition_index=0,
+        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        current_leader=R.LeaderIdAndEpoch(leader_id=2, leader_epoch=5),
+    )
+    topic = R.ShareAcknowledgeTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: R(responses=[topic])
+    cluster.leader_epoch = 5
+    (error,) = client.commit().values()
+    assert isinstance(error, errors.NotLeaderOrFollowerError)
+    cluster.script.clear()
+    again = client.polled(5_000)
+    assert [(one.offset, one.delivery_count) for one in again] == [(0, 2), (1, 2)]
+    assert asked(cluster, ApiKey.SHARE_FETCH)[-1].share_session_epoch == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_answers_in_small_pieces(cluster, world, size):
+    client = ShareClient(world, {}).subscribe("t")
+    whole = client.core.handle_data
+
+    def in_pieces(link, data, now_ms):
+        for at in range(0, len(data), size):
+            if link in client.links:
+                whole(link, data[at : at + size], now_ms)
+
+    client.core.handle_data = in_pieces
+    assert values(client.polled()) == list(range(10))
+    assert client.commit() == {T0: None}
+    client.close()
+    assert cluster.members == {}
+
+
+@pytest.mark.parametrize("api", [ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE], ids=str)
+def test_answers_cut_short_begin_anew(cluster, world, api):
+    """At every length: nothing is believed, nothing breaks, and records come in the end."""
+    client = ShareClient(world, {}).subscribe("t")
+    cuts = iter(range(0, 120, 5))
+
+    def garble(request, answer):
+        if request.api_key != api:
+            return answer
+        at = next(cuts, None)
+        if at is None or at >= len(answer) - 4:
+            return answer
+        body = answer[4 : 4 + at]
+        return len(body).to_bytes(4, "big") + body
+
+    world.garble = garble
+    for _ in range(60):
+        cluster.partitions["t", 0].release(client.core.member_id)
+        client.polled(3_000)
+        if cluster.done() == list(range(10)):
+            break
+        client.core.commit(world.now, 1_000)
+        client.drain()
+        world.run(1_500)
+    assert cluster.done() == list(range(10))
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_an_interruption_anywhere_loses_nothing(cluster, world, at):
+    """Ctrl-C while a poll is under way: whatever was asked is asked again."""
+    client = ShareClient(world, {"max_poll_records": 4}).subscribe("t")
+    for _ in range(at):
+        client.poll()
+        world.run(7)
+    client.core.handle_interrupted(world.now)
+    cluster.forget_sessions()
+    client.links.clear()
+    client.drain()
+    for _ in range(12):
+        client.polled(1_000)
+    assert cluster.done() == list(range(10))

@@ -1,0 +1,181 @@
+"""Share sessions: opened, lost, refused; every code of ShareFetch."""
+
+import pytest
+from scripted import CUT, SILENT
+from scripted_share import ShareClient, asked, raised, values
+
+from kcore import errors
+from kcore.events import (
+    RecordsAcknowledged,
+)
+from kcore.structs import AcknowledgeType, TopicPartition
+from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+T0 = TopicPartition("t", 0)
+EXPLICIT = {"share_acknowledgement_mode": "explicit"}
+
+
+def test_a_session_says_only_what_changes(cluster, world):
+    client = ShareClient(world, {"max_poll_records": 3}).subscribe("t")
+    for _ in range(4):
+        client.polled()
+    fetches = asked(cluster, ApiKey.SHARE_FETCH)
+    assert [one.share_session_epoch for one in fetches[:4]] == [0, 1, 2, 3]
+    assert {one.max_records for one in fetches} == {3}
+    assert {one.member_id for one in fetches} == {client.core.member_id}
+    assert not fetches[0].topics[0].partitions[0].acknowledgement_batches
+    (batch,) = fetches[1].topics[0].partitions[0].acknowledgement_batches
+    assert (batch.first_offset, batch.last_offset, batch.acknowledge_types) == (0, 2, [1])
+    assert cluster.count(ApiKey.SHARE_ACKNOWLEDGE) == 0  # all of it rode along
+
+
+def test_topics_that_go_are_forgotten_and_their_session_ends(cluster, world):
+    cluster.topics["u"] = 1
+    cluster.topic_ids["u"] = b"u" * 16
+    client = ShareClient(world, {}).subscribe("t", "u")
+    client.polled()
+    client.polled(100)
+    client.subscribe("t")
+    client.polled(1_000)
+    (gone,) = [one for one in asked(cluster, ApiKey.SHARE_FETCH) if one.forgotten_topics_data]
+    assert gone.forgotten_topics_data[0].topic_id == b"u" * 16
+    client.core.unsubscribe(world.now)
+    world.run(2_000)
+    assert asked(cluster, ApiKey.SHARE_ACKNOWLEDGE)[-1].share_session_epoch == -1
+    assert cluster.sessions == {}
+
+
+@pytest.mark.parametrize("lost", ["forgotten", "behind"])
+def test_a_session_that_is_lost_is_opened_again(cluster, world, lost):
+    client = ShareClient(world, {"max_poll_records": 2, **EXPLICIT}).subscribe("t")
+    records = client.polled()
+    if lost == "forgotten":
+        cluster.forget_sessions()
+        kind = errors.ShareSessionNotFoundError
+    else:
+        cluster.sessions = dict.fromkeys(cluster.sessions, 77)
+        kind = errors.InvalidShareSessionEpochError
+    for record in records:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+    (error,) = client.commit().values()
+    assert isinstance(error, kind)
+    if lost == "behind":
+        cluster.forget_sessions()
+    assert [(one.offset, one.delivery_count) for one in client.polled()] == [(0, 2), (1, 2)]
+
+
+def test_what_waits_when_the_link_goes_is_given_up_and_fetched_again(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(max_records=4)) == [0, 1, 2, 3]
+    for link in [link for link, node in client.links.items() if node == 1]:
+        world.cut(client, link)
+    cluster.forget_sessions()
+    again = client.polled()
+    assert values(again) == list(range(10))
+    assert {record.delivery_count for record in again} == {2}
+    (lost,) = [event for event in client.of(RecordsAcknowledged) if event.error]
+    assert lost.ranges == ((0, 3),)
+    assert isinstance(lost.error, errors.ShareSessionNotFoundError)
+
+
+TOP_LEVEL = [
+    ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.SHARE_SESSION_NOT_FOUND,
+    ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+]
+
+
+@pytest.mark.parametrize("code", TOP_LEVEL, ids=lambda one: one.name)
+def test_a_fetch_that_is_refused_is_tried_again_with_backoff(cluster, world, code):
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: m.ShareFetchResponse(error_code=code)
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.polled(10_000) == []
+    assert 5 <= cluster.count(ApiKey.SHARE_FETCH) <= 25
+    kinds = {type(error) for error in raised(client)}
+    told = code in (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST)
+    told = told or not errors.for_code(code).retriable
+    assert kinds == ({errors.for_code(code)} if told else set())
+    cluster.script.clear()
+    assert values(client.polled()) == list(range(10))
+
+
+PARTITION = [
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_REQUEST,
+]
+SAID = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_REQUEST,
+}
+
+
+def fetch_error(cluster, code):
+    R = m.ShareFetchResponse
+    part = R.PartitionData(partition_index=0, error_code=code, records=b"")
+    topic = R.ShareFetchableTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    return R(responses=[topic])
+
+
+@pytest.mark.parametrize("code", PARTITION, ids=lambda one: one.name)
+def test_a_partition_that_cannot_be_fetched_is_tried_again_with_backoff(cluster, world, code):
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: fetch_error(cluster, code)
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.polled(10_000) == []
+    assert 5 <= cluster.count(ApiKey.SHARE_FETCH) <= 25
+    kinds = {type(error) for error in raised(client)}
+    assert kinds == ({errors.for_code(code)} if code in SAID else set())
+
+
+@pytest.mark.parametrize("end", [CUT, SILENT], ids=["cut", "silent"])
+def test_a_fetch_without_an_answer_begins_anew(cluster, world, end):
+    answers = iter([end])
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
+    options = {"request_timeout_ms": 2_000, "fetch_max_wait_ms": 100}
+    client = ShareClient(world, options).subscribe("t")
+    assert values(client.polled(8_000)) == list(range(10))
+
+
+def test_partitions_nobody_asked_for_end_the_session(cluster, world):
+    R = m.ShareFetchResponse
+    strange = R.ShareFetchableTopicResponse(
+        topic_id=b"x" * 16, partitions=[R.PartitionData(partition_index=0, records=b"")]
+    )
+    answers = iter([R(responses=[strange])])
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(5_000)) == list(range(10))
+    assert [one.share_session_epoch for one in asked(cluster, ApiKey.SHARE_FETCH)[:2]] == [0, 0]
+
+
+@pytest.mark.parametrize("ranges", [[(5, 3)], [(-1, 3)], [(0, 5), (3, 9)], [(0, 1 << 40)]], ids=str)
+def test_acquired_offsets_that_cannot_be_meant_end_the_session(cluster, world, ranges):
+    R = m.ShareFetchResponse
+    acquired = [
+        R.AcquiredRecords(first_offset=first, last_offset=last, delivery_count=1)
+        for first, last in ranges
+    ]
+    part = R.PartitionData(partition_index=0, records=b"", acquired_records=acquired)
+    topic = R.ShareFetchableTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    answers = iter([R(responses=[topic])])
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(5_000)) == list(range(10))
