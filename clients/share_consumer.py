@@ -191,10 +191,9 @@ class ShareConsumer(ShareVerbs):
         """Records that are here, or come within `timeout_ms`; {} if none do.
 
         With implicit acknowledgement it accepts all that the poll before returned; with explicit
-        that has to be acknowledged, or this is an IllegalStateError. At most `max_records`
-        are returned (default: max_poll_records, and what completes the last batch that was acquired
-        as a whole: see share_acquire_mode), and no more once they make 1 MiB; what was acquired
-        beyond that comes with the next polls.
+        that has to be acknowledged, or this is an IllegalStateError. At most `max_records` are
+        returned; without it max_poll_records, and with batch_optimized what is left of the last
+        batch. No more once they make 1 MiB; what was acquired beyond comes with the next polls.
 
         IllegalStateError: nothing is subscribed. WakeupError. Whatever is wrong with records or the
         group: CorruptRecordError, DeserializationError, GroupAuthorizationFailedError, ...
@@ -297,8 +296,7 @@ class ShareConsumer(ShareVerbs):
 
     def _next_batch(self) -> None:
         """The last record is done with: poll for more."""
-        settings = self._settings
-        taken = self._poll_until(settings.consumer_timeout_ms, None)
+        taken = self._poll_until(self._settings.consumer_timeout_ms, None)
         batch = [record for records in taken.values() for record in records]
         self._batch, self._records = batch, iter(batch)
 

@@ -17,7 +17,6 @@ cdef class Acquired:
 
     gaps: of what was passed over the offsets that have no record, as (first, last): compaction took
     them, or they are markers of transactions. through: nothing is left of the ranges.
-    begun: how many offsets are left of the range that was given in part.
     """
 
     def __cinit__(self, ranges) -> None:
@@ -29,12 +28,6 @@ cdef class Acquired:
     def through(self) -> bool:
         cdef Py_ssize_t left = len(self.ranges) - self.at
         return left == 0 or (left == 1 and self.first > self.last)
-
-    @property
-    def begun(self) -> int:
-        if self.at == len(self.ranges) or self.first == self.ranges[self.at][0]:
-            return 0
-        return self.last - self.first + 1
 
     def __repr__(self) -> str:
         return f"<Acquired {self.ranges!r}, gaps {self.gaps!r}>"

@@ -59,9 +59,8 @@ class ShareConsumerConfig(ClientConfig):
 
     share_acknowledgement_mode: "implicit": the next poll or commit accepts what the last poll gave;
         "explicit": the application acknowledges each record.
-    share_acquire_mode: "batch_optimized": whole batches are acquired, also if that makes more than
-        max_poll_records, and handed over so, as Java does; "record_limit": no more than that
-        (Kafka 4.2).
+    share_acquire_mode: "batch_optimized": whole batches are acquired and returned, also if that
+        makes more than max_poll_records; "record_limit": no more than that (Kafka 4.2).
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own, and how
         long an acknowledgement is tried again.
@@ -99,6 +98,11 @@ class ShareConsumerConfig(ClientConfig):
         """Whether the application acknowledges each record."""
         return self.share_acknowledgement_mode == EXPLICIT
 
+    @property
+    def record_limit(self) -> bool:
+        """Whether no more records are acquired than are asked for."""
+        return self.share_acquire_mode == RECORD_LIMIT
+
     def group(self) -> ShareGroupConfig:
         """Options of the rooms."""
         return ShareGroupConfig(
@@ -109,7 +113,7 @@ class ShareConsumerConfig(ClientConfig):
             fetch_min_bytes=self.fetch_min_bytes,
             fetch_max_bytes=self.fetch_max_bytes,
             fetch_max_wait_ms=self.fetch_max_wait_ms,
-            one_by_one=self.share_acquire_mode == RECORD_LIMIT,
+            one_by_one=self.record_limit,
             request_timeout_ms=self.request_timeout_ms,
             default_api_timeout_ms=self.default_api_timeout_ms,
             retry_backoff_ms=self.retry_backoff_ms,

@@ -15,7 +15,7 @@ from kcore.errors import IllegalStateError, KafkaError
 from kcore.events import ErrorRaised, PartitionsAssigned, RecordsAcknowledged
 from kcore.records import ConsumerRecord
 from kcore.share.acknowledgements import Sheet
-from kcore.share.config import RECORD_LIMIT, ShareConsumerConfig
+from kcore.share.config import ShareConsumerConfig
 from kcore.share.context import ShareContext
 from kcore.share.exchange import Exchange
 from kcore.share.health import describe
@@ -133,15 +133,15 @@ class ShareConsumerCore(ClientCore):
     def take_records(
         self, max_records: int | None, now_ms: int
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Hand over up to `max_records`. None: `max_poll_records`; where whole batches are acquired
-        the last one is handed over to its end.
+        """Hand over up to `max_records`. None: `max_poll_records`, and with batch_optimized what
+        belongs to the same answer: brokers have handed out whole batches.
 
         Raises what is wrong with records: CorruptRecordError (the batch is rejected),
         UnsupportedCodecError (it is released), DeserializationError (the record is released).
         """
         self._stock.expire(now_ms)
         if max_records is None:
-            whole = self.config.share_acquire_mode != RECORD_LIMIT
+            whole = not self.config.record_limit
             found = self._stock.take(self.config.max_poll_records, whole=whole)
         else:
             found = self._stock.take(max_records)

@@ -73,12 +73,6 @@ class Parcel:
         return bool(self.again) or self._data is not None
 
     @property
-    def begun(self) -> int:
-        """How many offsets are left of what was acquired in one and is handed over in part."""
-        reader = self._reader
-        return 0 if reader is None or reader.acquired is None else reader.acquired.begun
-
-    @property
     def through(self) -> bool:
         """Whether nothing is left to be done with it."""
         return not self.waiting and self.marks.through

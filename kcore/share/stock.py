@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from kcore.errors import IllegalStateError, Unexpected
 from kcore.fetch.config import TAKE_BYTES
+from kcore.limits import MAX_INT32
 from kcore.records import ConsumerRecord
 from kcore.records.acquired import Range
 from kcore.share.acknowledgements import Sheet
@@ -90,10 +91,8 @@ class Stock:
     def take(
         self, max_records: int, *, whole: bool = False
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Hand over up to so many records, or TAKE_BYTES, a parcel after the other.
-
-        whole: the last of them up to the end of what was acquired in one (a batch, mostly), so that
-        what is told of it goes to brokers in one, too.
+        """Hand over up to so many records, or TAKE_BYTES, a parcel after the other. whole: what an
+        answer brought of a partition is not cut for the number alone.
 
         Raises what is wrong with records; with others in hand that waits for the next call.
         """
@@ -105,7 +104,7 @@ class Stock:
         while self._waiting and left > 0 and bytes_left > 0:
             parcel = self._waiting[0]
             try:
-                records, size = parcel.take(left, bytes_left)
+                records, size = parcel.take(MAX_INT32 if whole else left, bytes_left)
             except Exception as error:
                 self._settle(parcel)
                 if not out:
@@ -117,8 +116,6 @@ class Stock:
                 self.taken += len(records)
                 left -= len(records)
                 bytes_left -= size
-                if whole and left <= 0:
-                    left = parcel.begun
                 out.setdefault(parcel.place.tp, []).extend(records)
             elif parcel.waiting:
                 continue

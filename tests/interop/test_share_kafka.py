@@ -36,12 +36,12 @@ def topic(share_topic, kafka):
     return lambda count, partitions=1, **configs: share_topic(kafka, count, partitions, **configs)
 
 
-def polled(consumer, count=1, wait_ms=WAIT_MS, most=None):
+def polled(consumer, count=1, wait_ms=WAIT_MS, **options):
     """Records of one poll, or of as many as bring so many."""
     until = time.monotonic() + wait_ms / 1000
     found = []
     while len(found) < count and time.monotonic() < until:
-        for records in consumer.poll(500, most).values():
+        for records in consumer.poll(500, **options).values():
             found += records
     return found
 
@@ -53,8 +53,9 @@ def numbers(records):
 def test_implicitly_what_a_poll_gave_is_accepted_by_the_next(topic, share):
     topic(1_200)
     first = share()
-    assert numbers(polled(first, 500, most=500)) == list(range(500))
-    assert numbers(polled(first, 500, most=500)) == list(range(500, 1_000))
+    for start in (0, 500):
+        found = polled(first, 500, max_records=500)
+        assert numbers(found) == list(range(start, start + 500))
     first.close()  # accepts nothing: what the last poll gave is delivered again, and at once
     second = share()
     again = polled(second, 700)
@@ -63,15 +64,6 @@ def test_implicitly_what_a_poll_gave_is_accepted_by_the_next(topic, share):
     assert second.commit() == {_tp(again[0]): None}
     second.close()
     assert polled(share(), 1, 2_000) == []
-
-
-def test_a_batch_is_returned_whole_as_by_java_unless_records_are_counted(topic, share):
-    topic(300)
-    whole = share(max_poll_records=100)
-    assert numbers(polled(whole)) == list(range(300))
-    whole.close()
-    counted = share(max_poll_records=100, share_acquire_mode="record_limit")
-    assert numbers(polled(counted)) == list(range(100))
 
 
 def _tp(record):

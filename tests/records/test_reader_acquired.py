@@ -130,19 +130,3 @@ def test_whatever_is_acquired_is_given_or_a_gap(seed):
     assert given == [(at, wanted[at]) for at in sorted(there & wanted.keys())]
     gaps = [at for first, last in one.acquired.gaps for at in range(first, last + 1)]
     assert gaps == sorted(wanted.keys() - there)
-
-
-def test_how_much_is_left_of_a_range_that_was_begun():
-    one = reader(batch(0) + batch(10), [(2, 5, 1), (8, 12, 2)])
-    assert one.acquired.begun == 0
-    left = []
-    for _ in range(9):
-        one.take(1)
-        left.append(one.acquired.begun)
-    assert left == [3, 2, 1, 0, 4, 3, 2, 1, 0]
-
-
-def test_a_gap_at_the_beginning_of_a_range_begins_it():
-    one = reader(batch(3), [(0, 9, 1)])
-    one.take(1)
-    assert (one.acquired.gaps, one.acquired.begun) == ([(0, 2)], 6)

@@ -81,6 +81,18 @@ def test_who_cannot_renew_is_told_so(cluster, world):
     assert "4.2" in str(error)
 
 
+def test_a_poll_returns_whole_batches_unless_told_how_many(cluster, world):
+    def aligned(node, request):
+        request.message.max_records = 10
+
+    cluster.script[ApiKey.SHARE_FETCH] = aligned
+    client = ShareClient(world, {"max_poll_records": 4}).subscribe("t")
+    assert values(client.polled()) == list(range(10))
+    cluster.fill(10, base=10)
+    limited = ShareClient(world, {"max_poll_records": 4, "share_acquire_mode": "record_limit"})
+    assert values(limited.subscribe("t").polled()) == [10, 11, 12, 13]
+
+
 def test_what_was_not_handed_over_is_handed_over_later_without_asking(cluster, world):
     client = ShareClient(world, {}).subscribe("t")
     assert values(client.polled(max_records=4)) == [0, 1, 2, 3]
