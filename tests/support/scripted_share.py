@@ -254,7 +254,8 @@ class ShareClient(Client):
         config = ShareConsumerConfig.from_options(
             {"bootstrap_servers": servers, "group_id": "g", **options}
         )
-        self.core = ShareConsumerCore(config, random.Random(world.seed), world.now)
+        rng = random.Random(f"{world.seed} {len(world.clients)}")  # each has an id of its own
+        self.core = ShareConsumerCore(config, rng, world.now)
         self.links: dict[int, int] = {}
         self.events: list[Any] = []
         self.readers: dict[int, Any] = {}
