@@ -105,7 +105,9 @@ def test_the_options_of_tls():
 
 def test_the_options_of_coordinators():
     defaults = {f.name: f.default for f in fields(CoordinatorConfig) if f.default is not MISSING}
-    for row in pages.table("docs/EMBEDDED.md", "`CoordinatorConfig`"):
+    page = "docs/EMBEDDED.md"
+    headings = "`CoordinatorConfig`", "of share groups"
+    for row in [row for heading in headings for row in pages.table(page, heading)]:
         said = row[1].split(";")[0].strip("`")
         for name in pages.in_code(row[0]):
             assert said in (str(defaults[name]).replace("'", '"'), "Kafka's")
