@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcore.cli.endings import DONE, REFUSED, RefusalError
 from kcore.cli.tables import Page, table
+from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def groups(options: GroupsOptions) -> int:
                 _check(described[name])
             page.show(*(part for name in options.groups for part in _described(described[name])))
         else:
-            page.show(_listed(admin, options))
+            _list(admin, options, page)
     return DONE
 
 
@@ -78,10 +79,21 @@ def delete(options: GroupsOptions) -> int:
     return DONE
 
 
-def _listed(admin: Admin, options: GroupsOptions) -> object:
-    rows = admin.list_groups(
-        states_filter=options.states or None, types_filter=options.types or None
-    )
+def _list(admin: Admin, options: GroupsOptions, page: Page) -> None:
+    """Also what the others say, if a broker does not answer. Its error is raised behind that."""
+    try:
+        rows = admin.list_groups(
+            states_filter=options.states or None, types_filter=options.types or None
+        )
+    except KafkaError as error:
+        known = [row for rows in error.done.values() for row in rows]
+        if known:
+            page.show(_listed(known))
+        raise
+    page.show(_listed(rows))
+
+
+def _listed(rows: Iterable[Mapping[str, Any]]) -> object:
     found = table("group", "type", "protocol", "state")
     for row in sorted(rows, key=lambda row: str(row["group_id"])):
         words = (row["group_type"], row["protocol_type"], row["group_state"])

@@ -233,12 +233,18 @@ class Admin(ClusterMethods, SecurityMethods):
         include_synonyms: bool = False,
         config_filter: Any = "modified",
         timeout_ms: float | None = None,
+        raise_errors: bool = True,
     ) -> dict[str, dict[str, dict[str, Any]]]:
         """{type: {name: {entry: row}}}. config_filter: "modified", "dynamic", "default", "static"
         or "all". configs of a resource: the entries to tell; None: all.
+
+        raise_errors: False: of what is not there, {}, as of what has nothing set.
         """
         procedure = requests.describe_configs(
-            config_resources, include_synonyms=include_synonyms, config_filter=config_filter
+            config_resources,
+            include_synonyms=include_synonyms,
+            config_filter=config_filter,
+            raise_errors=raise_errors,
         )
         found: dict[str, dict[str, dict[str, Any]]] = self._run(procedure, timeout_ms)
         return found

@@ -338,7 +338,7 @@ def _entries(resource: ConfigResource) -> list[str]:
 
 
 def describe_configs(
-    values: object, *, include_synonyms: bool, config_filter: object
+    values: object, *, include_synonyms: bool, config_filter: object, raise_errors: bool
 ) -> Procedure[dict[str, dict[str, dict[str, Any]]]]:
     """ConfigResource objects."""
     wanted = {
@@ -346,7 +346,9 @@ def describe_configs(
         for one in _resources(values)
     }
     shown = ConfigFilterType.of(config_filter)
-    return configs.describe_configs(wanted, synonyms=include_synonyms, shown=shown)
+    return configs.describe_configs(
+        wanted, synonyms=include_synonyms, shown=shown, raise_errors=raise_errors
+    )
 
 
 def alter_configs(

@@ -275,10 +275,14 @@ class AsyncAdmin(AsyncClusterMethods, AsyncSecurityMethods):
         include_synonyms: bool = False,
         config_filter: Any = "modified",
         timeout_ms: float | None = None,
+        raise_errors: bool = True,
     ) -> dict[str, dict[str, dict[str, Any]]]:
         """See `Admin.describe_configs`."""
         procedure = requests.describe_configs(
-            config_resources, include_synonyms=include_synonyms, config_filter=config_filter
+            config_resources,
+            include_synonyms=include_synonyms,
+            config_filter=config_filter,
+            raise_errors=raise_errors,
         )
         found: dict[str, dict[str, dict[str, Any]]] = await self._run(procedure, timeout_ms)
         return found

@@ -71,12 +71,14 @@ def describe_configs(
     *,
     synonyms: bool,
     shown: ConfigFilterType,
+    raise_errors: bool,
 ) -> Procedure[dict[str, dict[str, dict[str, Any]]]]:
-    """kafka-python's {type: {name: {entry: its row}}}. None: all entries."""
-    found = yield from _describe(resources, synonyms=synonyms, shown=shown)
+    """kafka-python's {type: {name: {entry: its row}}}; {} of what is not told. None: all."""
+    outcome = yield from _describe(resources, synonyms=synonyms, shown=shown)
+    outcome.check(raise_errors=raise_errors)
     told: dict[str, dict[str, dict[str, Any]]] = {}
     for kind, name in resources:
-        told.setdefault(kind.name.lower(), {})[name] = found[kind, name]
+        told.setdefault(kind.name.lower(), {})[name] = outcome.done.get((kind, name), {})
     return told
 
 
@@ -85,7 +87,7 @@ def _describe(
     *,
     synonyms: bool,
     shown: ConfigFilterType,
-) -> Procedure[dict[_Resource, dict[str, Any]]]:
+) -> Procedure[Outcome]:
     def build(keys: list[_Resource], _version: int, _limit_ms: int) -> DescribeConfigsRequest:
         cls = DescribeConfigsRequest
         rows = []
@@ -114,7 +116,7 @@ def _describe(
         build=build,
         read=read,
     )
-    return _joined(outcomes).all_done()
+    return _joined(outcomes)
 
 
 def _key(row: Any) -> _Resource | None:
@@ -176,9 +178,10 @@ def alter_configs(
 
 
 def _check_known(changes: Mapping[_Resource, Iterable[str]]) -> Procedure[None]:
-    found = yield from _describe(
+    outcome = yield from _describe(
         dict.fromkeys(changes), synonyms=False, shown=ConfigFilterType.DYNAMIC
     )
+    found = outcome.all_done()
     for key, entries in changes.items():
         unknown = sorted(set(entries) - found[key].keys())
         if unknown:
@@ -239,7 +242,8 @@ def reset_configs(
     if raise_on_unknown:
         yield from _check_known(resources)
     unnamed = {key: None for key, entries in resources.items() if not entries}
-    found = yield from _describe(unnamed, synonyms=False, shown=ConfigFilterType.MODIFIED)
+    outcome = yield from _describe(unnamed, synonyms=False, shown=ConfigFilterType.MODIFIED)
+    found = outcome.all_done()
     changes: dict[_Resource, Mapping[str, Change]] = {
         key: dict.fromkeys(entries or found[key], (AlterConfigOp.DELETE, None))
         for key, entries in resources.items()

@@ -69,6 +69,38 @@ def test_all_groups(broker):
     assert newer == [head, new]
 
 
+@pytest.mark.parametrize("mishap", ["pause", "kill"])
+def test_what_is_known_of_groups_is_printed_beside_a_broker_that_does_not_answer(
+    kcore_cluster, mishap
+):
+    groups = [f"g{number}" for number in range(8)]
+    with Admin(bootstrap_servers=kcore_cluster.bootstrap) as admin:
+        kcore_cluster.create_topic("t", 2)
+        for group in groups:
+            admin.alter_group_offsets(group, {T0: OffsetAndMetadata(1, "")}, raise_errors=True)
+        lost = {row["group_id"] for row in admin.list_groups([3])}
+    known = sorted({*groups} - lost)
+    assert lost
+    assert known
+    getattr(kcore_cluster, mishap)(3)
+    limits = ("-X", "default_api_timeout_ms=1200", "-X", "request_timeout_ms=400")
+    done = run(kcore_cluster, "groups", *limits)
+    rows = [row.split()[0] for row in done.stdout.splitlines()]
+    if mishap == "kill":  # the others have what it had
+        assert (done.exit_code, rows) == (0, ["group", *groups])
+        return
+    assert done.exit_code == 1
+    assert rows == ["group", *known]
+    assert "listing the groups of broker 3: not done in time" in done.stderr
+
+
+def test_nothing_is_printed_where_nothing_is_known(broker):
+    broker.refuse("ListGroups", "CLUSTER_AUTHORIZATION_FAILED")
+    done = run(broker, "groups")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "CLUSTER_AUTHORIZATION_FAILED" in done.stderr
+
+
 @pytest.fixture
 def odd(broker):
     """A group whose name nobody would want to meet on a terminal."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import inspect
 import os
 import pickle
 import signal
@@ -413,3 +414,15 @@ def test_static_members_are_known_by_their_instance(admin, broker):
         assert {row.group_instance_id for row in admin.lag("g").values()} == {"i"}
         gone = [MemberToRemove(group_instance_id="i", reason="moved")]
         assert admin.remove_group_members("g", gone) == {"i": errors.NoError}
+
+
+def test_both_clients_have_the_same_methods():
+    def face(kind):
+        found = inspect.getmembers(kind, inspect.isfunction)
+        return {name: one for name, one in found if not name.startswith("_")}
+
+    ours, theirs = face(kcore.Admin), face(kcore.AsyncAdmin)
+    assert ours.keys() - theirs.keys() == {"wakeup", "bootstrap_connected"}
+    assert theirs.keys() - ours.keys() == {"start"}
+    for name in ours.keys() & theirs.keys():
+        assert inspect.signature(ours[name]) == inspect.signature(theirs[name]), name

@@ -210,6 +210,13 @@ def test_configurations(ours, theirs, topic):
     )
     found = ours.describe_configs([mine("topic", topic)])["topic"][topic]
     assert list(found) == ["cleanup.policy"]
+    missing = [("topic", "nope"), ("topic", topic)]
+    same(
+        ours.describe_configs([mine(*one) for one in missing], raise_errors=False),
+        theirs.describe_configs([other(*one) for one in missing]),
+    )
+    with pytest.raises(errors.UnknownTopicOrPartitionError, match=f"done: topic '{topic}'"):
+        ours.describe_configs([mine(*one) for one in missing])
     ours.reset_configs([mine("topic", topic)])
     assert ours.describe_configs([mine("topic", topic)]) == {"topic": {topic: {}}}
 

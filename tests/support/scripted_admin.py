@@ -82,7 +82,7 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     ApiKey.DESCRIBE_LOG_DIRS: lambda: describe_log_dirs({"t": [0]}, None),
     ApiKey.DESCRIBE_CONFIGS: lambda: describe_configs(
-        {TOPIC: None, BROKER: ["x"]}, synonyms=True, shown=ConfigFilterType.ALL
+        {TOPIC: None, BROKER: ["x"]}, synonyms=True, shown=ConfigFilterType.ALL, **RAISED
     ),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda: alter_configs(
         {TOPIC: {"a": (AlterConfigOp.SET, "1")}, BROKER: {"b": (AlterConfigOp.DELETE, None)}},
