@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kcore.errors import TransactionAbortedError
 from kcore.produce.feeding import PartitionDelivery, RowsDelivery
 from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
@@ -57,8 +58,8 @@ class LoopTicket(Ticket):
         else:
             future.set_exception(outcome.error)
             # Loops say of futures that nobody has looked at that they failed: once a batch is
-            # enough.
-            if self.courier.told_of is batch:
+            # enough, and what the user has aborted is no news.
+            if self.courier.told_of is batch or _is_users_own(outcome.error):
                 future.exception()
             self.courier.told_of = batch
         return ()
@@ -79,6 +80,11 @@ class LoopTicket(Ticket):
         )
 
 
+def _is_users_own(error: Exception) -> bool:
+    """Whether nothing has failed, but a transaction was aborted."""
+    return isinstance(error, TransactionAbortedError) and error.__cause__ is None
+
+
 def rows_future(loop: Loop, delivery: RowsDelivery) -> RowsFuture:
     """A future of a table that was taken to its last row: what each partition has got, or the first
     error there was.
@@ -92,6 +98,8 @@ def rows_future(loop: Loop, delivery: RowsDelivery) -> RowsFuture:
             future.set_result(delivery.partitions)
         else:
             future.set_exception(delivery.error)
+            if _is_users_own(delivery.error):
+                future.exception()  # as above
 
     delivery.calls.append(tell)
     for call in delivery.finished():

@@ -13,7 +13,9 @@ Which failure means what (Java: Sender, TransactionManager.canRetry):
   (KIP-360);
 * anything else: it has failed, for good.
 
-In a transaction (`transaction.py`) no epoch is raised: what fails for good makes that fail, too.
+In a transaction (`transaction.py`) no epoch is raised: what fails for good makes that fail, too. An
+INVALID_PRODUCER_EPOCH does wherever it comes from: no batch before it would change that (Java: not
+retriable, and abortable since KIP-588).
 """
 
 from __future__ import annotations
@@ -165,7 +167,10 @@ class Sender:
             return
         for batch in [*self._accumulator.unfinished]:
             if batch.state is not BatchState.SENT and not batch.has_sequence:
-                self._accumulator.lanes[batch.tp].queue.remove(batch)
+                lane = self._accumulator.lanes[batch.tp]
+                lane.queue.remove(batch)
+                if lane.idle:  # what it waited for concerns the next transaction no more
+                    lane.retry_at = lane.failures = 0
                 batch.error = error
                 self._measures.failed(batch, now_ms)
                 self._end(batch)

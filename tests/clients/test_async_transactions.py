@@ -1,9 +1,11 @@
 """Transactions of `AsyncProducer`, with aiokafka's names."""
 
+import gc
 import inspect
 
 import aiokafka
 import anyloop
+import pyarrow
 import pytest
 from anyloop import EACH_LOOP
 from leftovers import ALSO_AIOKAFKA
@@ -214,5 +216,43 @@ def test_without_an_id():
                 for verb in (producer.begin_transaction, producer.commit_transaction):
                     with pytest.raises(errors.IllegalStateError, match="no transactional_id"):
                         await verb()
+
+    run(main())
+
+
+@pytest.mark.parametrize("what", ["record", "table"])
+def test_nobody_has_to_look_at_what_was_aborted(broker, what):
+    async def main():
+        with anyloop.unseen_failures() as found:
+            async with make(broker, linger_ms=60_000) as producer:
+                await producer.begin_transaction()
+                for partition in (0, 1):
+                    if what == "record":
+                        await producer.send("t", b"never", partition=partition)
+                    else:
+                        await producer.send_arrow(pyarrow.table({"value": [b"never"]}), topic="t")
+                await producer.abort_transaction()
+                gc.collect()
+                await anyloop.sleep(0)
+        assert found == []
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == []
+
+
+def test_what_fails_is_told_where_nobody_looks(broker):
+    async def main():
+        with anyloop.unseen_failures() as found:
+            async with make(broker, linger_ms=0) as producer:
+                await producer.begin_transaction()
+                broker.refuse("Produce", "INVALID_RECORD", 1)
+                future = await producer.send("t", b"bad")
+                while not future.done():
+                    await anyloop.sleep(0.01)
+                del future
+                await producer.abort_transaction()
+                gc.collect()
+                await anyloop.sleep(0)
+        assert [type(error) for error in found] == [errors.InvalidRecordError]
 
     run(main())

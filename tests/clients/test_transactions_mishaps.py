@@ -396,3 +396,45 @@ def test_nobody_there(newest):
         newest.restore_links()
         producer.commit_transaction()
     assert everything(newest.bootstrap, "t") == [b"v"]
+
+
+# Batches ------------------------------------------------------------------------------------------
+
+
+def test_what_a_partition_waited_for_ends_with_its_transaction(newest):
+    """As a rule for a leader; a batch of the next transaction may find one."""
+    with make(newest, linger_ms=60_000) as producer:
+        producer.begin_transaction()
+        waits = producer.send("t", b"waits", partition=0)
+        courier = producer._courier
+        with courier.lock:
+            lane = producer._core._accumulator.lanes[T0]
+            lane.retry_at, lane.failures = courier.now_ms() + 60_000, 9
+        producer.abort_transaction(10)
+        with pytest.raises(errors.TransactionAbortedError):
+            waits.get(1)
+        with producer.transaction(10):
+            producer.send("t", b"goes", partition=0)
+    assert everything(newest.bootstrap, "t") == [b"goes"]
+
+
+def test_an_epoch_that_is_refused_behind_another_batch_is_so_for_good(newest):
+    """The oldest batch comes again, and is delivered; the one behind it is not sent again."""
+    with make(newest, linger_ms=0, batch_size=300) as producer:
+        producer.begin_transaction()
+        producer.send("t", b"first", partition=0)
+        producer.flush(10)
+        newest.delay("Produce", 200)  # until all are under way
+        newest.refuse("Produce", "NOT_ENOUGH_REPLICAS", 1)
+        newest.refuse("Produce", "INVALID_PRODUCER_EPOCH", 1)
+        _, again, behind = [
+            producer.send("t", each * 250, partition=0) for each in (b"x", b"a", b"b")
+        ]
+        with pytest.raises(errors.InvalidProducerEpochError):
+            behind.get(10)
+        assert again.get(10).offset == 2
+        assert state(producer) is TxnState.ABORTABLE_ERROR
+        producer.abort_transaction(10)
+        with producer.transaction(10):
+            producer.send("t", b"after", partition=0)
+    assert everything(newest.bootstrap, "t") == [b"after"]
