@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Self
 
 from kcore.clients import arguments
@@ -36,8 +37,10 @@ class AsyncTransactions:
 
     async def begin_transaction(self) -> None:
         """What is sent from now on is in one transaction, by whichever task."""
+        began_at = perf_counter_ns()
         self._enter()
         self._core.begin_transaction(self._courier.now_ms())
+        self._core.verb_took("begin_transaction", perf_counter_ns() - began_at)
 
     async def send_offsets_to_transaction(
         self, offsets: Mapping[Any, Any], group_id: Any, timeout: float | None = None
@@ -105,7 +108,7 @@ class AsyncTransactions:
 
     async def _run(self, verb: str, begin: Callable[[int], int], timeout: float | None) -> None:
         """Begin an operation and wait for its end."""
-        courier, core = self._courier, self._core
+        courier, core, began_at = self._courier, self._core, perf_counter_ns()
         limit_ms = limit_of(timeout, self._settings)
         ended = await self._ended(begin(courier.now_ms()), limit_ms)
         if ended is None:
@@ -113,4 +116,6 @@ class AsyncTransactions:
             raise timed_out(verb, limit_ms, core.transaction_hindrance)
         if ended.error is not None:
             raise ended.error
+        took_ns = perf_counter_ns() - began_at
+        core.verb_took("init_transactions" if verb == "start" else verb, took_ns)
         core.heard_of_transaction()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Self
 
 from kcore.clients import arguments
@@ -44,10 +45,11 @@ class Transactions:
 
     def begin_transaction(self) -> None:
         """What is sent from now on is in one transaction, by whichever thread."""
-        courier = self._courier
+        courier, began_at = self._courier, perf_counter_ns()
         with courier.lock:
             courier.check()
             self._core.begin_transaction(courier.now_ms())
+            self._core.verb_took("begin_transaction", perf_counter_ns() - began_at)
 
     def send_offsets_to_transaction(
         self,
@@ -111,7 +113,7 @@ class Transactions:
 
     def _run(self, verb: str, begin: Callable[[int], int], timeout: float | None) -> None:
         """Begin an operation and wait for its end."""
-        courier, core = self._courier, self._core
+        courier, core, began_at = self._courier, self._core, perf_counter_ns()
         limit_ms = limit_of(timeout, self._settings)
         ended: list[Any] = []
         with courier.lock:
@@ -139,6 +141,7 @@ class Transactions:
         if ended[0].error is not None:
             raise ended[0].error
         with courier.lock:
+            core.verb_took(verb, perf_counter_ns() - began_at)
             core.heard_of_transaction()  # last: who is struck before can ask again
 
 

@@ -7,11 +7,21 @@ is recorded a batch or a request at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from kcore.meters import Meter
 from kcore.produce.batch import Batch
 
 Group = dict[str, float]
+
+# Verbs of transactions, and how long they took in all (KIP-761).
+_VERBS: Final = {
+    "init_transactions": "txn-init-time-ns-total",
+    "begin_transaction": "txn-begin-time-ns-total",
+    "send_offsets_to_transaction": "txn-send-offsets-time-ns-total",
+    "commit_transaction": "txn-commit-time-ns-total",
+    "abort_transaction": "txn-abort-time-ns-total",
+}
 
 
 class _Sums:
@@ -81,6 +91,11 @@ class Measures:
         self._batches = Meter(now_ms)  # bytes of each
         self._queued = Meter(now_ms)  # ms
         self._splits = Meter(now_ms)
+        self.verbs: Group = dict.fromkeys(_VERBS.values(), 0.0)  # of transactions, ns
+
+    def verb_took(self, verb: str, elapsed_ns: int) -> None:
+        """Whoever called that verb of a transaction has waited so long for its good end."""
+        self.verbs[_VERBS[verb]] += elapsed_ns
 
     def sent(self, batches: Iterable[Batch], now_ms: int) -> None:
         """A request with these was begun."""

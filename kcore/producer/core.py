@@ -388,8 +388,15 @@ class ProducerCore(ClientCore):
             "requests-in-flight": float(self._sender.requests_in_flight),
             "buffer-total-bytes": float(budget.limit_bytes),
             "buffer-available-bytes": float(max(0, budget.limit_bytes - budget.held_bytes)),
+            **({} if self._transaction is None else self._measures.verbs),
         }
         return groups
+
+    def verb_took(self, verb: str, elapsed_ns: int) -> None:
+        """Whoever called a verb of transactions has waited so long for its good end: `metrics` has
+        the sums, which a clock of ms would leave at nothing for the quick ones.
+        """
+        self._measures.verb_took(verb, elapsed_ns)
 
     # -- transactions ------------------------------------------------------------------------------
 

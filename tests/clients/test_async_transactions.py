@@ -256,3 +256,18 @@ def test_what_fails_is_told_where_nobody_looks(broker):
         assert [type(error) for error in found] == [errors.InvalidRecordError]
 
     run(main())
+
+
+def test_the_time_that_verbs_take_is_measured(broker):
+    async def main():
+        async with make(broker) as producer:
+            await producer.begin_transaction()
+            await producer.send_offsets_to_transaction({T0: 1}, "g")
+            await producer.commit_transaction()
+            await producer.begin_transaction()
+            await producer.abort_transaction()
+            found = producer.metrics()["producer-metrics"]
+            assert all(value > 0 for name, value in found.items() if name.startswith("txn-"))
+            assert sum(name.startswith("txn-") for name in found) == 5
+
+    run(main())

@@ -490,3 +490,28 @@ def test_greenlets(newest):
     assert (ran.stdout, ran.returncode) == ("sent\n", 0), ran.stderr
     wanted = [b"%d-%d-%02d" % (m, n, i) for m in (0, 2) for n in range(3) for i in range(50)]
     assert everything(newest.bootstrap, "t") == wanted
+
+
+def test_the_time_that_verbs_take_is_measured(broker):
+    """Of those that came to a good end."""
+
+    def took(producer):
+        found = producer.metrics()["producer-metrics"]
+        names = ["init", "begin", "send-offsets", "commit", "abort"]
+        return [found[f"txn-{name}-time-ns-total"] for name in names]
+
+    with make(broker, init=False) as producer:
+        assert took(producer) == [0] * 5
+        began = time.perf_counter_ns()
+        producer.init_transactions(20)
+        for number, end in enumerate([producer.commit_transaction, producer.abort_transaction]):
+            producer.begin_transaction()
+            producer.send("t", b"v")
+            producer.send_offsets_to_transaction({T0: number}, "g")
+            end()
+        found = took(producer)
+        assert all(found)
+        assert sum(found) <= time.perf_counter_ns() - began
+        with pytest.raises(errors.IllegalStateError):
+            producer.commit_transaction()
+        assert took(producer) == found
