@@ -26,11 +26,17 @@ def pytest_configure():
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")
 def each_loop(request):
-    """Which loop `anyloop` stands for; brokers that keep what tests did ask for it, too."""
+    """The name of a loop; brokers that keep what tests did ask for it, too."""
+    return request.param
+
+
+@pytest.fixture
+def on_each_loop(each_loop):
+    """What `anyloop` stands for."""
     from anyloop import on  # noqa: PLC0415 - trio is not loaded for others
 
-    with on(request.param):
-        yield request.param
+    with on(each_loop):
+        yield
 
 
 def pytest_collection_finish():

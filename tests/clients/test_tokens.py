@@ -3,7 +3,9 @@
 import asyncio
 import types
 
+import anyloop
 import pytest
+from anyloop import EACH_LOOP
 from token_endpoint import TokenEndpoint
 
 from kcore import AsyncConsumer, AsyncProducer, Consumer
@@ -107,7 +109,7 @@ class Provider:
 
 class LoopProvider(Provider):
     async def token(self):
-        await asyncio.sleep(0)
+        await anyloop.sleep(0)
         return super().token()
 
 
@@ -125,21 +127,24 @@ def asked(provider):
     return answer
 
 
+@EACH_LOOP
 @pytest.mark.parametrize("kind", [Provider, LoopProvider])
 def test_what_providers_give_reaches_the_loop(kind):
     async def ask(provider):
         told = []
         tokens = LoopTokens(provider)
-        turned = asyncio.Event()
-        tokens.driver = driver(turned.set)
+        turned = []
+        tokens.driver = driver(lambda: turned.append(True))
         tokens.ask(lambda *answer: told.append(answer))
         assert told == []  # never inside the call
-        await turned.wait()
+        while not turned:
+            await anyloop.sleep(0.001)
+        assert not tokens._tasks
         (answer,) = told
         return answer
 
-    assert asyncio.run(ask(kind("abc", {"a": "b"}))) == ("abc", {"a": "b"}, "")
-    token, _, why = asyncio.run(ask(kind(ValueError("locked"))))
+    assert anyloop.run(ask(kind("abc", {"a": "b"}))) == ("abc", {"a": "b"}, "")
+    token, _, why = anyloop.run(ask(kind(ValueError("locked"))))
     assert (token, why) == (None, "ValueError: locked")
 
 
@@ -161,6 +166,7 @@ def test_a_provider_is_not_asked_within_the_pumps_own_step():
     asyncio.run(main())
 
 
+@EACH_LOOP
 @pytest.mark.parametrize("kind", [Provider, LoopProvider])
 def test_a_loop_that_is_closed_hears_nothing(kind):
     async def main():
@@ -169,13 +175,13 @@ def test_a_loop_that_is_closed_hears_nothing(kind):
         tokens.driver = driver(lambda: told.append("turn"), closed=True)
         tokens.ask(lambda *answer: told.append(answer))
         for _ in range(5):
-            await asyncio.sleep(0.01)
+            await anyloop.sleep(0.01)
         tokens.ask(lambda *answer: told.append(answer))
         tokens.close()
-        await asyncio.sleep(0.05)
+        await anyloop.sleep(0.05)
         assert told == []
 
-    asyncio.run(main())
+    anyloop.run(main())
 
 
 def test_what_providers_give():

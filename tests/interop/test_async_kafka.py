@@ -1,18 +1,18 @@
 """AsyncConsumer on a real Kafka, in groups beside other people's members, and while brokers go."""
 
-import asyncio
-
 import aiokafka
+import anyloop
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor as Range
+from anyloop import ASYNCIO, EACH_LOOP
 from async_consumers import Seen, consumer, options, run
 from foreign_members import ConfluentMember
 from leftovers import ALSO_AIOKAFKA
 
 from kcore import AsyncConsumer, ConsumerRebalanceListener, TopicPartition
 
-pytestmark = [pytest.mark.kafka, *ALSO_AIOKAFKA]
+pytestmark = [pytest.mark.kafka, *ALSO_AIOKAFKA, EACH_LOOP]
 PARTITIONS = 6
 SOME = 6_000
 
@@ -24,7 +24,7 @@ def topic(kafka, names):
 
 
 async def produce(kafka, topic, rows):
-    await asyncio.to_thread(kafka.produce, topic, list(rows))
+    await anyloop.to_thread(kafka.produce, topic, list(rows))
 
 
 def test_reads_commits_and_goes_on(kafka, names, topic, records):
@@ -59,7 +59,7 @@ class Commits(ConsumerRebalanceListener):
             await self.reader.commit()
 
     async def on_partitions_assigned(self, assigned):
-        await asyncio.sleep(0.01)
+        await anyloop.sleep(0.01)
 
 
 KINDS = {
@@ -101,29 +101,30 @@ def test_a_group_on_one_loop_that_commits_as_it_gives_up(kafka, names, topic, wr
                 and all(reader.assignment() for reader in readers)
                 and sum(len(reader.assignment()) for reader in readers) == PARTITIONS
             ):
-                await asyncio.sleep(0.02)
+                await anyloop.sleep(0.02)
 
         with writer(kafka, topic) as writing:
-            leaves = [asyncio.Event() for _ in range(3)]
+            leaves = [anyloop.Event() for _ in range(3)]
             tasks = []
             for number, leave in enumerate(leaves, 1):
-                tasks.append(asyncio.create_task(member(leave)))
+                tasks.append(anyloop.create_task(member(leave)))
                 await shared(number)
             leaves[0].set()
             await tasks[0]
             await shared(2)
-            await asyncio.to_thread(writing.stop)
-            ends = await asyncio.to_thread(kafka.end_offsets, topic)
+            await anyloop.to_thread(writing.stop)
+            ends = await anyloop.to_thread(kafka.end_offsets, topic)
             while len(seen) < sum(ends.values()):
-                await asyncio.sleep(0.02)
+                await anyloop.sleep(0.02)
             for leave in leaves:
                 leave.set()
-            await asyncio.gather(*tasks)
+            await anyloop.gather(*tasks)
         assert seen.total() == len(seen) == sum(ends.values())
 
     run(main())
 
 
+@ASYNCIO
 def test_in_one_group_with_aiokafka_and_librdkafka(kafka, names, topic):
     """Two of ours and aiokafka's on one loop, librdkafka beside it: each record comes to one."""
 
@@ -137,7 +138,7 @@ def test_in_one_group_with_aiokafka_and_librdkafka(kafka, names, topic):
             AsyncConsumer(topic, **theirs),
         ]
         confluent = ConfluentMember(kafka, names.group, topic=topic)
-        values, done = [], asyncio.Event()
+        values, done = [], anyloop.Event()
 
         async def read(number, reader):
             await reader.start()
@@ -149,23 +150,23 @@ def test_in_one_group_with_aiokafka_and_librdkafka(kafka, names, topic):
 
         async def step():
             while not done.is_set():
-                await asyncio.to_thread(confluent.step)
-            await asyncio.to_thread(confluent.close)
+                await anyloop.to_thread(confluent.step)
+            await anyloop.to_thread(confluent.close)
 
-        tasks = [asyncio.create_task(read(*pair)) for pair in enumerate(made)]
-        tasks.append(asyncio.create_task(step()))
+        tasks = [anyloop.create_task(read(*pair)) for pair in enumerate(made)]
+        tasks.append(anyloop.create_task(step()))
 
         def shares():
             owned = [len(reader.assignment()) for reader in made] + [len(confluent.owned())]
             return owned if sum(owned) == PARTITIONS and all(owned) else None
 
         while not shares():
-            await asyncio.sleep(0.05)
+            await anyloop.sleep(0.05)
         await produce(kafka, topic, numbered(SOME))
         while len(values) + len(confluent.values) < SOME:
-            await asyncio.sleep(0.05)
+            await anyloop.sleep(0.05)
         done.set()
-        await asyncio.gather(*tasks)
+        await anyloop.gather(*tasks)
         assert sorted(values + confluent.values) == sorted(value for _, value in numbered(SOME))
         assert all(counts.values())
         assert len(counts) == len(made)
@@ -177,6 +178,7 @@ def numbered(count):
     return [(b"%d" % number, b"%d" % number) for number in range(count)]
 
 
+@ASYNCIO
 @pytest.mark.parametrize("make", [AIOKafkaConsumer, AsyncConsumer], ids=["aiokafka", "kcore"])
 def test_a_program_written_for_aiokafka(kafka, names, topic, records, make):
     """State beside the offsets: a listener saves it and seeks back, batches are committed by hand.
@@ -245,10 +247,10 @@ def test_the_only_broker_goes_and_comes_back(kafka, names, topic, records, reque
         ) as reader:
             while seen.total() < SOME // 2:
                 seen.take_all(await reader.getmany(timeout_ms=100, max_records=100))
-            await asyncio.to_thread(kafka.kill, 0)
+            await anyloop.to_thread(kafka.kill, 0)
             for _ in range(5):
                 seen.take_all(await reader.getmany(timeout_ms=200, max_records=10))
-            await asyncio.to_thread(kafka.restart, 0)
+            await anyloop.to_thread(kafka.restart, 0)
             await produce(kafka, topic, records(SOME))
             while len(seen) < 2 * SOME:
                 seen.take_all(await reader.getmany(timeout_ms=100))

@@ -1,15 +1,15 @@
 """AsyncProducer on a real Kafka: read back by AsyncConsumer, and beside aiokafka's own."""
 
-import asyncio
-
+import anyloop
 import pytest
 from aiokafka import AIOKafkaProducer
+from anyloop import ASYNCIO, EACH_LOOP
 from async_consumers import options, run
 from leftovers import ALSO_AIOKAFKA
 
 from kcore import AsyncConsumer, AsyncProducer
 
-pytestmark = [pytest.mark.kafka, *ALSO_AIOKAFKA]
+pytestmark = [pytest.mark.kafka, *ALSO_AIOKAFKA, EACH_LOOP]
 PARTITIONS, TASKS, EACH = 3, 5, 200
 
 
@@ -36,7 +36,7 @@ async def received(kafka, topic, count):
 def test_what_tasks_send_is_read_while_they_send(kafka, topic, more):
     async def main():
         wanted = TASKS * EACH
-        reading = asyncio.create_task(received(kafka, topic, wanted))
+        reading = anyloop.create_task(received(kafka, topic, wanted))
         told = {}
 
         async def one(producer, name):
@@ -56,7 +56,7 @@ def test_what_tasks_send_is_read_while_they_send(kafka, topic, more):
         async with AsyncProducer(
             bootstrap_servers=kafka.bootstrap, linger_ms=0, **more
         ) as producer:
-            await asyncio.gather(*(one(producer, name) for name in range(TASKS)))
+            await anyloop.gather(*(one(producer, name) for name in range(TASKS)))
             await producer.flush()
             found = await reading
         for text, future in told.items():
@@ -77,6 +77,7 @@ def test_what_tasks_send_is_read_while_they_send(kafka, topic, more):
     run(main())
 
 
+@ASYNCIO
 @pytest.mark.parametrize("make", [AIOKafkaProducer, AsyncProducer], ids=["aiokafka", "kcore"])
 def test_a_program_written_for_aiokafka(kafka, topic, make):
     """The same source for both clients: only the class differs."""
@@ -125,11 +126,11 @@ def test_the_only_broker_goes_and_comes_back(kafka, topic, request):
         async with AsyncProducer(bootstrap_servers=kafka.bootstrap) as producer:
             futures = [await producer.send(topic, b"%d" % n, partition=0) for n in range(100)]
             await producer.flush()
-            await asyncio.to_thread(kafka.kill, 0)
+            await anyloop.to_thread(kafka.kill, 0)
             futures += [await producer.send(topic, b"%d" % n, partition=0) for n in range(100, 200)]
-            await asyncio.sleep(0.5)
+            await anyloop.sleep(0.5)
             assert not any(future.done() for future in futures[100:])
-            await asyncio.to_thread(kafka.restart, 0)
+            await anyloop.to_thread(kafka.restart, 0)
             assert [(await future).offset for future in futures] == [*range(200)]
         found = await received(kafka, topic, 200)
         assert [found[at].value for at in sorted(found)] == [b"%d" % n for n in range(200)]

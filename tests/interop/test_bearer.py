@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
+import anyloop
 import pytest
+from anyloop import EACH_LOOP
 from certificates import missing
 from secure_kafka import unsigned_token
 from token_endpoint import TokenEndpoint
@@ -50,7 +51,7 @@ class Provider:
 
 class LoopProvider(Provider):
     async def token(self):
-        await asyncio.sleep(0.05)
+        await anyloop.sleep(0.05)
         return super().token()
 
 
@@ -87,13 +88,16 @@ def test_alone_and_in_a_group(kafka, transport):
     assert provider.asked >= 3  # one for each connection
 
 
+@EACH_LOOP
 @pytest.mark.parametrize("kind", [Provider, LoopProvider])
-def test_on_an_event_loop(kafka, kind):
+def test_on_an_event_loop(kafka, kind, each_loop):
     async def main():
         values = []
         provider = kind()
         options = bearer(kafka, provider, auto_offset_reset="earliest")
-        async with AsyncConsumer("tokens", group_id=f"loop-{kind.__name__}", **options) as consumer:
+        async with AsyncConsumer(
+            "tokens", group_id=f"loop-{kind.__name__}-{each_loop}", **options
+        ) as consumer:
             async for record in consumer:
                 values.append(record.value)
                 if len(values) == COUNT:
@@ -101,7 +105,7 @@ def test_on_an_event_loop(kafka, kind):
         assert provider.asked >= 2
         return values
 
-    assert asyncio.run(main(), debug=True) == ALL
+    assert anyloop.run(main()) == ALL
 
 
 def test_producers(kafka):
@@ -112,7 +116,7 @@ def test_producers(kafka):
         async with AsyncProducer(**bearer(kafka, LoopProvider())) as producer:
             assert (await producer.send_and_wait("written", b"y")).offset == 1
 
-    asyncio.run(main())
+    anyloop.run(main())
 
 
 def test_sessions_end_with_their_tokens_and_are_renewed(kafka):
@@ -154,7 +158,7 @@ def test_why_there_is_no_token_is_raised(kafka):
             pass
 
     with pytest.raises((SaslAuthenticationFailedError, NoBrokersAvailable), match="vault"):
-        asyncio.run(main())
+        anyloop.run(main())
     with pytest.raises((SaslAuthenticationFailedError, NoBrokersAvailable), match="vault"):
         Producer(**bearer(kafka, Broken(), bootstrap_timeout_ms=2_000))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import suppress
 
+import anyloop
 import pytest
 from admins import ADMINS
+from anyloop import EACH_LOOP
 from certificates import missing
 from secure_kafka import MECHANISMS, PASSWORD, SESSION_MS, UNPREPARED, USER
 
@@ -125,6 +126,7 @@ ASYNC = {
 }
 
 
+@EACH_LOOP
 @pytest.mark.parametrize("listener", ASYNC)
 def test_on_an_event_loop(kafka, listener):
     async def main():
@@ -144,35 +146,38 @@ def test_on_an_event_loop(kafka, listener):
             assert await reader.committed(TopicPartition("t", 0)) == RECORDS
         return values
 
-    assert asyncio.run(asyncio.wait_for(main(), LIMIT_S)) == ALL
+    assert anyloop.run(anyloop.wait_for(main(), LIMIT_S)) == ALL
 
 
+@EACH_LOOP
 def test_refused_on_an_event_loop(kafka):
     async def start(listener, **options):
         async with AsyncConsumer("t", bootstrap_servers=kafka.address(listener), **options):
             pass
 
     with pytest.raises(SaslAuthenticationFailedError):
-        asyncio.run(start("SASL", **sasl(password="wrong")))
+        anyloop.run(start("SASL", **sasl(password="wrong")))
     with pytest.raises(SslAuthenticationError, match="certificate is not trusted"):
-        asyncio.run(start("TLS", **tls(kafka, "stranger")))
+        anyloop.run(start("TLS", **tls(kafka, "stranger")))
 
 
-def test_large_answers_over_tls_on_an_event_loop(kafka):
+@EACH_LOOP
+def test_large_answers_over_tls_on_an_event_loop(kafka, each_loop):
     """Decrypted bytes that wait without the kernel's knowing are not forgotten."""
     value = bytes(range(256)) * 2_000
-    kafka.create_topic("large-async")
-    kafka.produce("large-async", [(None, value)] * 30)
+    topic = f"large-{each_loop}"
+    kafka.create_topic(topic)
+    kafka.produce(topic, [(None, value)] * 30)
 
     async def main():
         async with AsyncConsumer(
             bootstrap_servers=kafka.address("TLS"), auto_offset_reset="earliest", **tls(kafka)
         ) as reader:
-            reader.assign([TopicPartition("large-async", 0)])
+            reader.assign([TopicPartition(topic, 0)])
             for _ in range(30):
                 assert (await reader.getone()).value == value
 
-    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
+    anyloop.run(anyloop.wait_for(main(), LIMIT_S))
 
 
 def test_large_answers_over_tls(kafka):

@@ -25,7 +25,7 @@ class TaskCancelledError(Exception):
 
 
 CancelledError = asyncio.CancelledError, TaskCancelledError
-EACH_LOOP = pytest.mark.usefixtures("each_loop")
+EACH_LOOP = pytest.mark.usefixtures("on_each_loop")
 ASYNCIO = pytest.mark.parametrize("each_loop", ["asyncio"], indirect=True)
 TRIO = pytest.mark.parametrize("each_loop", ["trio"], indirect=True)
 
@@ -149,6 +149,10 @@ def unseen_failures():
         gc.collect()
     finally:
         log.removeHandler(handler)
+
+
+def Event():  # noqa: N802 - theirs
+    return asyncio.Event() if _loop == "asyncio" else trio.Event()
 
 
 def create_task(work):

@@ -1,0 +1,314 @@
+"""Trio made to look like the part of asyncio's loop that the clients use; both are asked."""
+
+import os
+import socket
+import threading
+
+import anyloop
+import pytest
+import trio
+from anyloop import EACH_LOOP, TRIO
+
+from kcore.errors import IllegalStateError
+from kcore.transports import loops, trio_loop
+
+pytestmark = EACH_LOOP
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+async def settled(done):
+    async with anyloop.timeout(10):
+        while not done():
+            await anyloop.sleep(0.001)
+
+
+def test_none_runs():
+    assert loops.running() is None
+    with pytest.raises(RuntimeError):
+        loops.here()
+
+
+def test_it_is_one_loop_for_all(each_loop):
+    async def main():
+        loop = loops.here()
+        assert loops.running() is loops.here() is loop
+        assert isinstance(loop, trio_loop.TrioLoop) is (each_loop == "trio")
+        assert loop.is_running()
+        assert not loop.is_closed()
+        return loop
+
+    first, second = anyloop.run(main()), anyloop.run(main())
+    assert first is not second
+    assert first.is_closed()
+    assert not first.is_running()
+
+
+def test_calls_in_their_order():
+    async def main():
+        loop, made = loops.here(), []
+        loop.call_soon(made.append, 1)
+        loop.call_soon(made.append, 2).cancel()
+        third = loop.call_soon(made.append, 3)
+        loop.call_soon(lambda: loop.call_soon(made.append, 4))
+        assert made == []
+        await settled(lambda: len(made) == 3)
+        third.cancel()  # late
+        loop.call_soon_threadsafe(made.append, 5)
+        await anyloop.to_thread(loop.call_soon_threadsafe, made.append, 6)
+        await settled(lambda: len(made) == 5)
+        assert made == [1, 3, 4, 5, 6]
+
+    anyloop.run(main())
+
+
+def test_timers_in_their_order():
+    async def main():
+        loop, made = loops.here(), []
+        began = anyloop.time()
+        loop.call_later(0.03, made.append, 3)
+        loop.call_later(0.02, made.append, 2).cancel()
+        loop.call_later(0.01, made.append, 1)
+        loop.call_later(0, lambda: loop.call_later(0, made.append, 0))
+        await settled(lambda: len(made) == 3)
+        assert made == [0, 1, 3]
+        assert anyloop.time() - began >= 0.03
+
+    anyloop.run(main())
+
+
+@TRIO
+def test_timers_that_were_cancelled_are_thrown_out(each_loop):
+    """Each wait of a client has one, of a second, and most end before it."""
+
+    async def main():
+        loop, made = loops.here(), []
+        kept = loop.call_later(0.05, made.append, "kept")
+        for _ in range(5_000):
+            loop.call_later(60, made.append, "never").cancel()
+        assert len(loop._timers) < 300
+        await settled(lambda: made)
+        kept.cancel()  # late: it is not counted among those
+        assert made == ["kept"]
+        assert loop._dead <= len(loop._timers)
+
+    anyloop.run(main())
+
+
+def test_sockets(pair):
+    ours, theirs = pair
+
+    async def main():
+        loop, got = loops.here(), []
+        loop.add_reader(ours.fileno(), lambda: got.append(ours.recv(1)))
+        await anyloop.sleep(0.01)
+        assert got == []
+        theirs.send(b"ab")  # what was not read is said again
+        await settled(lambda: got == [b"a", b"b"])
+        loop.add_reader(ours.fileno(), lambda: got.append(ours.recv(1).upper()))  # instead
+        theirs.send(b"c")
+        await settled(lambda: got[2:] == [b"C"])
+        room = []
+
+        def writable():
+            room.append(True)
+            loop.remove_writer(ours.fileno())  # within the call
+
+        loop.add_writer(ours.fileno(), writable)
+        await settled(lambda: room)
+        await anyloop.sleep(0.01)
+        assert room == [True]
+        assert loop.remove_reader(ours.fileno())
+        assert not loop.remove_reader(ours.fileno())
+        assert not loop.remove_writer(ours.fileno())
+        theirs.send(b"d")
+        await anyloop.sleep(0.01)
+        assert got[3:] == []
+        assert anyloop.watched() == 0
+
+    anyloop.run(main())
+
+
+def test_the_next_socket_of_the_same_number(pair):
+    """Closed as soon as nobody watches it, in the middle of the call that it woke."""
+    _, theirs = pair
+
+    async def main():
+        loop, got = loops.here(), []
+        first, other = socket.socketpair()
+        first.setblocking(False)
+        number = first.fileno()
+        made = []
+
+        def swap():
+            loop.remove_reader(number)
+            first.close()
+            copy = os.dup(pair[0].fileno())
+            assert copy == number
+            made.append(copy)
+            loop.add_reader(copy, lambda: got.append(os.read(copy, 9)))
+
+        loop.add_reader(number, swap)
+        other.send(b"first")
+        await settled(lambda: made)
+        theirs.send(b"second")
+        await settled(lambda: got)
+        assert got == [b"second"]
+        loop.remove_reader(number)
+        os.close(number)
+        other.close()
+
+    anyloop.run(main())
+
+
+def test_tasks():
+    async def main():
+        loop, ended = loops.here(), []
+        ways = loops.ways_of(loop)
+
+        async def work(name):
+            assert ways.is_current(tasks[name])
+            try:
+                await anyloop.sleep(5 if name == "long" else 0)
+            finally:
+                ended.append(name)
+
+        tasks = {name: ways.spawn(work, name) for name in ("short", "long")}
+        assert not any(map(ways.is_current, tasks.values()))
+        await settled(lambda: ended == ["short"])
+        tasks["long"].cancel()
+        await settled(lambda: ended == ["short", "long"])
+        assert await loop.run_in_executor(None, threading.get_ident) != threading.get_ident()
+        found = await loop.getaddrinfo("127.0.0.1", 80, type=socket.SOCK_STREAM)
+        assert found[0][4] == ("127.0.0.1", 80)
+        with pytest.raises(socket.gaierror):
+            await loop.getaddrinfo("nowhere.invalid", 80, type=socket.SOCK_STREAM)
+
+    anyloop.run(main())
+
+
+def test_limits():
+    async def main():
+        ways = loops.ways_of(loops.here())
+        async with ways.timeout(10) as limit:
+            pass
+        assert not limit.expired()
+        with pytest.raises(TimeoutError):
+            async with ways.timeout(0.01) as limit:
+                await anyloop.sleep(5)
+        assert limit.expired()
+        with pytest.raises(TimeoutError, match="another"):
+            async with ways.timeout(10) as limit:
+                raise TimeoutError("another")
+        assert not limit.expired()
+
+    anyloop.run(main())
+
+
+def test_futures():
+    async def main():
+        loop, got, called = loops.here(), [], []
+        ended, failed = loop.create_future(), loop.create_future()
+
+        async def wait():
+            got.append(await ended)
+
+        waits = [anyloop.create_task(wait()) for _ in range(3)]
+        await anyloop.sleep(0)
+        ended.add_done_callback(called.append)
+        ended.set_result("it")
+        assert ended.done()
+        assert got == called == []  # not within the call
+        await anyloop.wait(waits)
+        await settled(lambda: called)
+        assert got == ["it"] * 3
+        assert await ended == ended.result() == "it"
+        failed.set_exception(KeyError("k"))
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                await failed
+        assert isinstance(failed.exception(), KeyError)
+
+    anyloop.run(main())
+
+
+@TRIO
+def test_a_future_ends_once(each_loop):
+    async def main():
+        future = loops.here().create_future()
+        future.set_result(1)
+        with pytest.raises(IllegalStateError):
+            future.set_result(2)
+        return loops.here().create_future()
+
+    future = anyloop.run(main())
+    future.set_result(3)  # its loop is over: nobody hears it
+    assert future.result() == 3
+
+    async def elsewhere():
+        other = await trio.to_thread.run_sync(lambda: future)
+        assert await other == 3
+        await trio_loop.TrioFuture(future._loop)
+
+    with pytest.raises(RuntimeError, match=r"another trio\.run"):
+        anyloop.run(elsewhere())
+
+
+@TRIO
+def test_the_end_is_told(each_loop):
+    told = []
+
+    async def main():
+        loop = loops.here()
+        gone = lambda: told.append("not me")  # noqa: E731
+        loop.at_end(gone)
+        loop.not_at_end(gone)
+        loop.at_end(lambda: 1 / 0)
+        loop.at_end(lambda: told.append(loop.is_closed()))
+        return loop
+
+    loop = anyloop.run(main())
+    assert told == [False]
+    assert loop.is_closed()
+    with pytest.raises(RuntimeError):
+        loop.call_soon_threadsafe(told.append, "late")
+
+
+@TRIO
+def test_what_waits_at_the_end_is_let_in(each_loop):
+    """`see_out`, of what ends by itself, by an error, and too late."""
+
+    async def main(ended):
+        ways = loops.ways_of(loops.here())
+
+        async def some(seconds, outcome=None):
+            await trio.sleep(seconds)
+            ended.append(seconds)
+            if outcome:
+                raise outcome
+            return "done"
+
+        assert await ways.see_out(lambda: some(0)) == "done"
+        with pytest.raises(KeyError):
+            await ways.see_out(lambda: some(0, KeyError("k")))
+        with trio.move_on_after(0.01) as scope:
+            await ways.see_out(lambda: some(0.1))
+        assert scope.cancelled_caught
+        assert ended == [0, 0, 0.1]
+        trio_loop.LAST_WORDS_S = 0.05
+        with trio.move_on_after(0.01) as scope:
+            await ways.see_out(lambda: some(60))
+        assert scope.cancelled_caught
+        assert ended == [0, 0, 0.1]
+
+    before = trio_loop.LAST_WORDS_S
+    try:
+        anyloop.run(main([]))
+    finally:
+        trio_loop.LAST_WORDS_S = before
