@@ -161,6 +161,7 @@ def kcore() -> None:
 @click.pass_context
 def consume(
     context: click.Context,
+    /,
     *,
     format_: Formatter,
     settings: dict[str, object],
