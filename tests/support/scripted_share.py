@@ -5,14 +5,20 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from scripted import APIS, Client, ScriptedCluster, World
 
+from kcore.clients.guard import Guard
+from kcore.clients.reporting import Reporter
+from kcore.clients.share_consumer import ShareConsumer
+from kcore.clients.share_engine import ShareEngine
 from kcore.events import ErrorRaised
 from kcore.records import encode_batch
 from kcore.share.config import ShareConsumerConfig
 from kcore.share.core import ShareConsumerCore
+from kcore.transports import Step
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -300,3 +306,62 @@ def asked(cluster: ShareCluster, api: ApiKey) -> list[Any]:
 
 def raised(client: ShareClient) -> list[Exception]:
     return [event.error for event in client.of(ErrorRaised)]
+
+
+class _Pumped(ShareClient):
+    """One whose events are a consumer's to take."""
+
+    def drain(self) -> None:
+        while (action := self.core.next_action()) is not None:
+            self.world.obey(self, action)
+
+
+class WorldPump:
+    """In place of a pump: steps let time pass in a world, until anything comes or time is up."""
+
+    transport = SimpleNamespace(name="blocking")
+
+    def __init__(self, client: _Pumped) -> None:
+        self._client = client
+        self._woken = False
+        self.closed = False
+
+    def now_ms(self) -> int:
+        return self._client.world.now
+
+    def drain(self) -> None:
+        self._client.drain()
+
+    def step(self, timeout_ms: int | None = None) -> Step:
+        self.drain()
+        world, before = self._client.world, self._client.world.inputs
+        for _ in range(1 if timeout_ms is None else max(timeout_ms, 1)):
+            if self._woken:
+                self._woken = False
+                return Step.WOKEN
+            world.run(1)
+            if world.inputs != before:
+                return Step.FED
+        return Step.IDLE
+
+    def wakeup(self) -> None:
+        self._woken = True
+
+    def close(self) -> None:
+        self.closed = True
+        self._client.links.clear()
+
+
+def share_consumer(world: World, *topics: str, **options: Any) -> ShareConsumer:
+    """A `ShareConsumer` in a world."""
+
+    class InWorld(ShareConsumer):
+        def _connect(self, settings: ShareConsumerConfig) -> ShareEngine:
+            client = _Pumped(world, {"group_id": settings.group_id, **options})
+            guard = Guard.for_transport("blocking")
+            return ShareEngine(client.core, WorldPump(client), guard, Reporter("g"))
+
+        def _begin_membership(self) -> None:
+            """Without a keeper: its thread would let time pass, too."""
+
+    return InWorld(*topics, group_id="g", api_version=(4, 2), **options)
