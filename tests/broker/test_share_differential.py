@@ -111,6 +111,30 @@ class RealWorld:
         answer = self._admin.ask(produce(data, self.topic_name), 9)
         assert answer.responses[0].partition_responses[0].error_code == 0
 
+    def in_transaction(self, name, *values, committed):
+        answer = self._settled(lambda: self._identity(name))
+        begin(self._admin, self.topic_name, name, answer)
+        data = batch(
+            *[value.encode() for value in values], time=int(time.time() * 1_000),
+            producer_id=answer.producer_id, producer_epoch=answer.producer_epoch,
+            base_sequence=0, transactional=True,
+        )  # fmt: skip
+        written = self._admin.ask(produce(data, self.topic_name, transactional_id=name), 9)
+        assert written.responses[0].partition_responses[0].error_code == 0
+        end(self._admin, name, answer, committed=committed)
+        time.sleep(0.5)  # the marker is written behind the answer
+
+    def _identity(self, name):
+        request = m.FindCoordinatorRequest(coordinator_keys=[name], key_type=1)
+        self._admin.ask(request, 4)
+        request = m.InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        answer = self._admin.ask(request, 4)
+        return None if answer.error_code else answer
+
+    def find_start(self, member):
+        """A fetch that meets the start of the log unawares finds out about it, and gets nothing."""
+        assert not member.fetch(("t", 0), max_wait_ms=1_000).error_code
+
     def ready(self, member):
         """Until the state of its partitions is there, which takes Kafka a moment."""
 
@@ -144,6 +168,24 @@ class OurWorld(ShareWorld):
         self.topic_name, self.group = "t", group
         configure(self.client(), group, "earliest")
 
+    def in_transaction(self, name, *values, committed):
+        client = self.client()
+        request = m.InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        answer = client.ask(request, 4)
+        begin(client, "t", name, answer)
+        data = batch(
+            *[value.encode() for value in values],
+            producer_id=answer.producer_id, producer_epoch=answer.producer_epoch,
+            base_sequence=0, transactional=True,
+        )  # fmt: skip
+        written = client.ask(produce(data, "t", transactional_id=name), 9)
+        assert written.responses[0].partition_responses[0].error_code == 0
+        end(client, name, answer, committed=committed)
+
+    def find_start(self, member):
+        """Ours looks before."""
+        member.fetch(("t", 0), max_records=0)
+
     def ready(self, member):
         member.client.ask(beat(self, member.name, 0, ["t"]), 1)
         probe = Member(self, str(uuid.UUID(int=99)), self.group)
@@ -152,6 +194,33 @@ class OurWorld(ShareWorld):
 
     def close(self):
         assert not self.faults
+
+
+def begin(client, topic, name, identity):
+    R = m.AddPartitionsToTxnRequest
+    entry = R.AddPartitionsToTxnTopic(name=topic, partitions=[0])
+    answer = client.ask(
+        R(
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=identity.producer_id,
+            v3_and_below_producer_epoch=identity.producer_epoch,
+            v3_and_below_topics=[entry],
+        ),
+        3,
+    )
+    (result,) = answer.results_by_topic_v3_and_below[0].results_by_partition
+    assert result.partition_error_code == 0, answer
+
+
+def end(client, name, identity, *, committed):
+    request = m.EndTxnRequest(
+        transactional_id=name,
+        producer_id=identity.producer_id,
+        producer_epoch=identity.producer_epoch,
+        committed=committed,
+    )
+    answer = client.ask(request, 3)
+    assert answer.error_code == 0, answer
 
 
 def configure(client, group, reset):
@@ -197,18 +266,24 @@ class Seen:
                 acquired = merged(one.acquired_records)
                 key = self.world.name_of(topic.topic_id), one.partition_index
                 note = one.error_code, one.acknowledge_error_code, acquired
+                if any((one.error_message, one.acknowledge_error_message)):
+                    note = *note, one.error_message, one.acknowledge_error_message
                 if note != (0, 0, []) or member_said(more, key):
                     found[key] = note
-        self.note((answer.error_code, answer.acquisition_lock_timeout_ms, found))
+        error = answer.error_code, answer.error_message
+        self.note((error, answer.acquisition_lock_timeout_ms, found))
         return answer
 
     def acknowledge(self, member, said, **more):
         answer = member.acknowledge(said, **more)
         self.note(
             (
-                answer.error_code,
+                (answer.error_code, answer.error_message),
                 {
-                    (self.world.name_of(topic.topic_id), one.partition_index): one.error_code
+                    (self.world.name_of(topic.topic_id), one.partition_index): (
+                        one.error_code,
+                        one.error_message,
+                    )
                     for topic in answer.responses
                     for one in topic.partitions
                 },
@@ -319,11 +394,12 @@ def sessions(seen):
     seen.acknowledge(one, {}, epoch=0)
     seen.acknowledge(one, {}, epoch=-1)
     seen.fetch(one, T, said={T: [(0, 0, ACCEPT)]}, epoch=0)
-    seen.fetch(one, T, max_wait_ms=1_000)
+    seen.fetch(one, T, ("t", 7), max_wait_ms=1_000)
     seen.fetch(one, T, epoch=7)
     seen.acknowledge(one, {}, epoch=7)
     seen.acknowledge(one, {T: [(0, 0, ACCEPT)], ("unknown", 0): [(0, 0, ACCEPT)]})
-    seen.fetch(one, forget=[("unknown", 0)])
+    seen.acknowledge(one, {("t", 7): [(0, 0, ACCEPT)]})
+    seen.fetch(one, forget=[("unknown", 0), ("t", 7)])
     seen.acknowledge(one, {T: [(1, 1, RELEASE)]})
     seen.fetch(one, max_wait_ms=1_000)
     two = seen.member(2)
@@ -417,6 +493,62 @@ def renewals(seen):
     seen.fetch(one, said=renew, max_wait_ms=0)
     seen.acknowledge(one, {T: [(0, 2, ACCEPT, RENEW, RELEASE)]}, is_renew_ack=True)
     seen.fetch(one, max_wait_ms=1_000)
+
+
+def transactions(seen):
+    """Those that are aborted are not read, where a group reads what is committed only."""
+    one = seen.member(1)
+    R = m.IncrementalAlterConfigsRequest
+    option = R.AlterableConfig(name="share.isolation.level", value="read_committed")
+    entry = R.AlterConfigsResource(
+        resource_type=GROUP, resource_name=seen.world.group, configs=[option]
+    )
+    seen.world.client().ask(R(resources=[entry]), 1)
+    seen.world.ready(one)
+    seen.world.put(*"ab")
+    for number, committed in enumerate((False, True, False)):
+        seen.world.in_transaction(f"{seen.world.group}-{number}", *"cde", committed=committed)
+        seen.world.put("f")
+    seen.fetch(one, T, max_wait_ms=2_000, max_records=4)
+    seen.fetch(one, max_wait_ms=1_000)
+    seen.acknowledge(one, {T: [(0, 1, RELEASE)]})
+    seen.fetch(one, max_wait_ms=1_000)
+    seen.fetch(one, max_wait_ms=100)
+
+
+def deleted_records(seen):
+    one, two = seen.member(1), seen.member(2)
+    seen.world.ready(one)
+    for texts in ("abcde", "fgh", "ij", "klmn"):
+        seen.world.put(*texts)
+    seen.fetch(one, T, max_wait_ms=1_000, max_records=8)
+    seen.acknowledge(one, {T: [(0, 1, RELEASE)]})
+    client = seen.world.client()
+    R = m.DeleteRecordsRequest
+    part = R.DeleteRecordsPartition(partition_index=0, offset=6)
+    topic = R.DeleteRecordsTopic(name=seen.world.topic_name, partitions=[part])
+    answer = client.ask(R(topics=[topic], timeout_ms=10_000), 2)
+    seen.note(answer.topics[0].partitions[0].low_watermark)
+    seen.world.find_start(two)
+    seen.fetch(two, T, max_wait_ms=1_000, max_records=1)
+    seen.acknowledge(one, {T: [(2, 3, ACCEPT)]})
+    seen.acknowledge(one, {T: [(4, 7, ACCEPT)]})
+    seen.fetch(two, max_wait_ms=1_000)
+    seen.acknowledge(two, {T: [(8, 13, ACCEPT)]})
+
+
+def closed_connections(seen):
+    """With a connection its session ends, and what was acquired is free."""
+    one, two = seen.member(1), seen.member(2)
+    seen.world.ready(one)
+    seen.world.put(*"abc")
+    seen.fetch(one, T, max_wait_ms=1_000)
+    seen.fetch(two, T)
+    one.client.close()
+    seen.fetch(two, max_wait_ms=5_000)
+    again = seen.member(1)
+    seen.fetch(again, epoch=2)
+    seen.fetch(again, T)
 
 
 def offsets_of(seen, client, group=None, *, named=True):
@@ -566,6 +698,9 @@ _numbers = itertools.count(1)
         renewals,
         offsets,
         options,
+        transactions,
+        deleted_records,
+        closed_connections,
     ],
 )
 def test_kafka_says_the_same(scenario, kafka):

@@ -6,11 +6,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from kcore.broker.apis.share_acknowledge import (
-    Said,
-    acknowledge_all,
-    session_error,
-)
+from kcore.broker.apis.share_acknowledge import Said, acknowledge_all
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
@@ -32,13 +28,12 @@ Result = ShareFetchResponse.PartitionData
 
 def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     """What can be acquired, at once if it is enough, else when it is or the time is over."""
-    why = _wrong(call, request)
-    if why is not None:
-        return ShareFetchResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=why)
+    if _is_wrong(call, request):
+        return ShareFetchResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
         session = _open(call, request)
     except RefusedError as refused:
-        response = ShareFetchResponse(error_code=refused.code, error_message=refused.why)
+        response = ShareFetchResponse(error_code=refused.code)
         if refused.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED and request.max_wait_ms > 0:
             _answer_late(call, request, response)
             return PARKED
@@ -61,23 +56,16 @@ def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     return PARKED
 
 
-def _wrong(call: Call, request: ShareFetchRequest) -> str | None:
-    """What is wrong with a request wherever it goes."""
-    if request.group_id is None:
-        return "Invalid group id in the request."
-    if not request.member_id or len(request.member_id) > MEMBER_CHARS_MAX:
-        return "Invalid member id in the request."
-    if call.version >= _RENEW_VERSION and request.is_renew_ack:
-        limits = {
-            "maxBytes": request.max_bytes,
-            "minBytes": request.min_bytes,
-            "maxRecords": request.max_records,
-            "maxWaitMs": request.max_wait_ms,
-        }
-        wrong = "".join(f"{name} must be set to 0, " for name, value in limits.items() if value)
-        if wrong:
-            return f"{wrong}if isRenewAck is true."
-    return None
+def _is_wrong(call: Call, request: ShareFetchRequest) -> bool:
+    """Whether a request makes no sense, wherever it goes."""
+    renewing = call.version >= _RENEW_VERSION and request.is_renew_ack
+    wants = request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms
+    return (
+        request.group_id is None
+        or not request.member_id
+        or len(request.member_id) > MEMBER_CHARS_MAX
+        or (renewing and any(wants))
+    )
 
 
 def _open(call: Call, request: ShareFetchRequest) -> ShareSession:
@@ -93,7 +81,7 @@ def _open(call: Call, request: ShareFetchRequest) -> ShareSession:
     ]
     if epoch == INITIAL_EPOCH:
         if any(one.acknowledgement_batches for topic in request.topics for one in topic.partitions):
-            raise session_error(ErrorCode.INVALID_REQUEST)
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "nothing can be acknowledged yet")
         return sessions.create(key, call.link.number, parts)
     session = sessions.step(key, epoch)
     session.parts.update(dict.fromkeys(parts))
@@ -166,7 +154,6 @@ class _Fetch:
         for part, (code, why) in self._said.items():
             results[part] = result = Result(partition_index=part[1])
             result.acknowledge_error_code, result.acknowledge_error_message = code, why
-            self._hint(hints, result, part, code)
         if acquire:
             self._acquire(results, hints)
         for (topic_id, _), result in results.items():
@@ -193,7 +180,7 @@ class _Fetch:
                 got = self._shares.acquire(self._key(part), demand, min(share, max(size, 1)))
             except RefusedError as refused:
                 result = results.setdefault(part, Result(partition_index=part[1]))
-                result.error_code, result.error_message = refused.code, refused.why
+                result.error_code = refused.code
                 self._hint(hints, result, part, refused.code)
                 continue
             if not got.acquired:

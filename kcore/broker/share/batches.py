@@ -55,21 +55,20 @@ class Run:
 
 
 class InFlightBatch:
-    """Records that were acquired together; `runs` cover it without holes."""
+    """Records that were acquired together; `runs` cover it without holes.
 
-    __slots__ = ("first", "last", "runs")
+    split: whether some of its records have been treated another way than the rest, ever.
+    """
+
+    __slots__ = ("first", "last", "runs", "split")
 
     def __init__(self, run: Run) -> None:
         self.first, self.last = run.first, run.last
         self.runs = [run]
+        self.split = False
 
     def __len__(self) -> int:
         return self.last - self.first + 1
-
-    @property
-    def split(self) -> bool:
-        """Whether its records are not all of one kind."""
-        return len(self.runs) > 1
 
     def carve(self, first: int, last: int) -> list[Run]:
         """The runs from `first` to `last`, cut out of those that reach beyond."""
@@ -83,6 +82,7 @@ class InFlightBatch:
                 rest = Run(at, run.last, run.state, run.count, run.member, run.until_ms)
                 run.last = at - 1
                 self.runs.insert(index + 1, rest)
+                self.split = True
                 return
 
     def join(self) -> None:

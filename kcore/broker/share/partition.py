@@ -241,9 +241,10 @@ class SharePartition:
         self._check_known(one)
         first = max(one.first, self.start_offset)
         for batch in self._overlapping(first, one.last):
+            whole = not batch.split and first <= batch.first and batch.last <= one.last
             for run in batch.runs:
                 if run.first <= one.last and run.last >= first:
-                    _check_owner(run, member)
+                    _check_owner(run, member, whole=whole, split=batch.split)
 
     def _check_known(self, one: Acknowledgement) -> None:
         if not self._batches:
@@ -364,17 +365,18 @@ class _Taking:
             self.acquired.append(Acquired(run.first, run.last, run.count))
 
 
-def _check_owner(run: Run, member: str) -> None:
-    """RefusedError if the records are not the member's."""
+def _check_owner(run: Run, member: str, *, whole: bool, split: bool) -> None:
+    """RefusedError if the records are not the member's. whole: it speaks of all of a batch."""
     if run.state is not RecordState.ACQUIRED:
-        raise RefusedError(
-            ErrorCode.INVALID_RECORD_STATE,
-            "The batch cannot be acknowledged. The batch is not in the acquired state.",
-        )
+        why = "The batch cannot be acknowledged. The subset batch is not in the acquired state."
+        if whole:
+            why = "The batch cannot be acknowledged. The batch is not in the acquired state."
+        elif split:
+            why = "The offset cannot be acknowledged. The offset is not acquired."
+        raise RefusedError(ErrorCode.INVALID_RECORD_STATE, why)
     if run.member != member:
-        raise RefusedError(
-            ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of batch record"
-        )
+        what = "offset" if split else "batch record"
+        raise RefusedError(ErrorCode.INVALID_RECORD_STATE, f"Member is not the owner of {what}")
 
 
 def _by_type(one: Acknowledgement, first: int) -> list[tuple[int, int, int]]:

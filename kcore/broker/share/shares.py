@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from kcore.broker.batches import TRANSACTIONAL, RefusedError, read_header
+from kcore.broker.batches import CONTROL, TRANSACTIONAL, RefusedError, read_header
 from kcore.broker.lookup import offset_for_time
 from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareKey
 from kcore.broker.share.partition import (
@@ -189,9 +189,16 @@ class Shares:
                 self._released(key)
 
     def _find_live(self, key: ShareKey) -> Found:
-        """Only what somebody has fetched from can be acknowledged."""
-        if key not in self._live:
+        """Only what somebody has fetched from can be acknowledged, at the node that leads it. What
+        is said of other partitions is what a Kafka says.
+        """
+        try:
             self._partition(key)
+        except RefusedError as refused:
+            self._live.pop(key, None)
+            if refused.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                raise RefusedError(refused.code, "") from None
+        if key not in self._live:
             raise RefusedError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 "This server does not host this topic-partition.",
@@ -299,7 +306,7 @@ def _aborted(log: PartitionLog, offset: int, batches: Sequence[bytes]) -> list[t
         for batch, span in spans
         if any(
             one.producer_id == batch.producer_id
-            and batch.attributes & TRANSACTIONAL
+            and batch.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
             and one.first_offset <= span[0] <= one.last_offset
             for one in gone
         )
