@@ -6,11 +6,13 @@ Members and topics are walked in the same order, so that the plans are the same,
 import json
 import random
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from kcore.coordinator.consumer.assignors import ASSIGNORS, Subscriber
+from kcore.coordinator.share.assignor import assign as simple
 
 pytestmark = pytest.mark.kafka
 PROGRAM = Path(__file__).resolve().parents[1] / "java" / "AssignConsumers.java"
@@ -126,6 +128,53 @@ def test_round_by_round(java, name):
             assert plan == java(name, group.sizes, group.members), (group.sizes, group.members)
             group.take(plan)
             group.change()
+
+
+def shares(sizes, members):
+    """What `simple` makes of a group, for share groups."""
+
+    def id_of(topic):
+        return topic.to_bytes(16, "big")
+
+    found = simple(
+        {one: frozenset(map(id_of, topics)) for one, (_, topics, _) in sorted(members.items())},
+        {
+            one: frozenset((id_of(topic), number) for topic, number in target)
+            for one, (_, _, target) in members.items()
+        },
+        {id_of(topic): range(size) for topic, size in sizes.items()},
+    )
+    return {
+        one: {(int.from_bytes(topic, "big"), number) for topic, number in target}
+        for one, target in found.items()
+    }
+
+
+def weights(plan):
+    """How much members have, and how many members partitions have, whoever and whichever."""
+    held = Counter(at for target in plan.values() for at in target)
+    return sorted(map(len, plan.values())), sorted(held.values()), set(held)
+
+
+def test_simple_weighs_the_same(java):
+    """Who gets which of partitions that weigh the same is a matter of Java's hashes."""
+    rng = random.Random(9)
+    alike = 0
+    for _ in range(ROUNDS // 8):
+        group = Group(rng)
+        for _ in range(8):
+            plan = shares(group.sizes, group.members)
+            other = java("simple", group.sizes, group.members)
+            assert set(plan) == set(other)
+            assert weights(plan)[2] == weights(other)[2]
+            for one, (_, topics, _) in group.members.items():
+                assert {topic for topic, _ in plan[one]} <= topics
+            if group.alike:
+                alike += 1
+                assert weights(plan) == weights(other), (group.sizes, group.members)
+            group.take(plan)
+            group.change()
+    assert alike > 50
 
 
 def test_a_difference_would_be_seen(java):

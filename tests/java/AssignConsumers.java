@@ -12,17 +12,18 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
+import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.RangeAssignor;
+import org.apache.kafka.coordinator.group.assignor.SimpleAssignor;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Reads a consumer group a line, as JSON, and answers what Kafka's assignors on the broker's side make of it. Topics
+ * Reads a group a line, as JSON, and answers what Kafka's assignors on the broker's side make of it. Topics
  * are small numbers; members and topics are walked in their order.
  */
 public class AssignConsumers {
@@ -40,8 +41,11 @@ public class AssignConsumers {
     }
 
     private static String answer(JsonNode group) throws Exception {
-        ConsumerGroupPartitionAssignor assignor =
-            group.get("assignor").asText().equals("range") ? new RangeAssignor() : new UniformAssignor();
+        PartitionAssignor assignor = switch (group.get("assignor").asText()) {
+            case "range" -> new RangeAssignor();
+            case "simple" -> new SimpleAssignor();
+            default -> new UniformAssignor();
+        };
         Map<Uuid, Integer> sizes = new HashMap<>();
         for (JsonNode one : group.get("topics")) {
             sizes.put(topic(one.get(0)), one.get(1).asInt());
