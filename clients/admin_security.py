@@ -1,11 +1,12 @@
-"""What an `Admin` does about access: access control lists, and SCRAM credentials."""
+"""What an `Admin` does about access: access control lists, SCRAM credentials, quotas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kcore.admin.security import ACL, ACLFilter
+from kcore.clients import admin_quota_requests as quota_requests
 from kcore.clients import admin_security_requests as requests
 from kcore.errors import KafkaError
 
@@ -81,4 +82,38 @@ class SecurityMethods:
         """
         procedure = requests.alter_user_scram_credentials(alterations, raise_errors=raise_errors)
         found: dict[str, str | None] = self._run(procedure, timeout_ms)
+        return found
+
+    # Quotas -------------------------------------------------------------------------------------
+
+    def describe_client_quotas(
+        self,
+        components: Mapping[str, Any] | None = None,
+        strict: bool = False,
+        timeout_ms: float | None = None,
+    ) -> list[dict[str, Any]]:
+        """[{"entity": {type: name}, "quotas": {quota: number}}] of the entities that match {entity
+        type: name, None for the default, or ClientQuotaMatch.ANY}; None: of all. strict: and have
+        no other types. Types are "user", "client-id" and "ip".
+        """
+        procedure = quota_requests.describe_client_quotas(components, strict=strict)
+        found: list[dict[str, Any]] = self._run(procedure, timeout_ms)
+        return found
+
+    def alter_client_quotas(
+        self,
+        alterations: Iterable[tuple[Mapping[str, str | None], Mapping[str, float | None]]],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> list[tuple[dict[str, str | None], type[KafkaError]]]:
+        """Set quotas, or (None) take them back: [({type: name}, {quota: number})]. [(entity, the
+        class of its error, or NoError)].
+        """
+        procedure = quota_requests.alter_client_quotas(
+            alterations, validate_only=validate_only, raise_errors=raise_errors
+        )
+        found: list[tuple[dict[str, str | None], type[KafkaError]]] = self._run(
+            procedure, timeout_ms
+        )
         return found

@@ -1,11 +1,12 @@
-"""What an `AsyncAdmin` does about access: access control lists, and SCRAM credentials."""
+"""What an `AsyncAdmin` does about access: access control lists, SCRAM credentials, quotas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kcore.admin.security import ACL, ACLFilter
+from kcore.clients import admin_quota_requests as quota_requests
 from kcore.clients import admin_security_requests as requests
 from kcore.errors import KafkaError
 
@@ -68,4 +69,33 @@ class AsyncSecurityMethods:
         """See `Admin.alter_user_scram_credentials`."""
         procedure = requests.alter_user_scram_credentials(alterations, raise_errors=raise_errors)
         found: dict[str, str | None] = await self._run(procedure, timeout_ms)
+        return found
+
+    # Quotas -------------------------------------------------------------------------------------
+
+    async def describe_client_quotas(
+        self,
+        components: Mapping[str, Any] | None = None,
+        strict: bool = False,
+        timeout_ms: float | None = None,
+    ) -> list[dict[str, Any]]:
+        """See `Admin.describe_client_quotas`."""
+        procedure = quota_requests.describe_client_quotas(components, strict=strict)
+        found: list[dict[str, Any]] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def alter_client_quotas(
+        self,
+        alterations: Iterable[tuple[Mapping[str, str | None], Mapping[str, float | None]]],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> list[tuple[dict[str, str | None], type[KafkaError]]]:
+        """See `Admin.alter_client_quotas`."""
+        procedure = quota_requests.alter_client_quotas(
+            alterations, validate_only=validate_only, raise_errors=raise_errors
+        )
+        found: list[tuple[dict[str, str | None], type[KafkaError]]] = await self._run(
+            procedure, timeout_ms
+        )
         return found

@@ -27,12 +27,20 @@ PYTHON_TYPES = {
     "int16": "int",
     "int32": "int",
     "int64": "int",
+    "float64": "float",
     "string": "str",
     "bytes": "bytes",
     "records": "bytes | bytearray | memoryview",
     "uuid": "bytes",
 }
-ZERO = {"bool": False, "string": "", "bytes": b"", "records": b"", "uuid": bytes(16)}
+ZERO = {
+    "bool": False,
+    "float64": 0.0,
+    "string": "",
+    "bytes": b"",
+    "records": b"",
+    "uuid": bytes(16),
+}
 
 Versions = tuple[int, int]
 

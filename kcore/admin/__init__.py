@@ -19,6 +19,7 @@ from kcore.admin.security import (
 )
 from kcore.admin.values import (
     AlterConfigOp,
+    ClientQuotaMatch,
     ConfigFilterType,
     ConfigResource,
     ConfigResourceType,
@@ -49,6 +50,7 @@ __all__ = [
     "ACLPermissionType",
     "ACLResourcePatternType",
     "AlterConfigOp",
+    "ClientQuotaMatch",
     "ConfigFilterType",
     "ConfigResource",
     "ConfigResourceType",

@@ -286,3 +286,11 @@ class PartitionProducerState(NamedTuple):
     """The producers that a partition knows."""
 
     active_producers: list[ProducerState]
+
+
+class ClientQuotaMatch(Named):
+    """Which entities of a type: one by its name, the default, or all of both kinds."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2

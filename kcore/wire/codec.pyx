@@ -15,6 +15,7 @@ Layout (KIP-482 for the compact forms, which flexible versions use):
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.float cimport PyFloat_AS_DOUBLE
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport (
     Py_EQ,
@@ -25,7 +26,7 @@ from cpython.object cimport (
 )
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t
-from libc.string cimport memmove
+from libc.string cimport memcpy, memmove
 
 from kcore.wire.cursor cimport (
     FAULT_ITEMS,
@@ -41,6 +42,7 @@ from kcore.wire.cursor cimport (
     fail,
     left,
     take,
+    take_float64,
     take_int8,
     take_int16,
     take_int32,
@@ -50,6 +52,7 @@ from kcore.wire.cursor cimport (
 from kcore.wire.plan cimport (
     KIND_BOOL,
     KIND_BYTES,
+    KIND_FLOAT64,
     KIND_INT8,
     KIND_INT16,
     KIND_INT32,
@@ -306,6 +309,8 @@ cdef object read_item(const Op *op, bint nullable, Source source):
         return None if found == NULL else PyBytes_FromStringAndSize(<const char *> found, UUID_SIZE)
     if op.kind == KIND_STRING:
         return read_string(op, nullable, cursor)
+    if op.kind == KIND_FLOAT64:
+        return take_float64(cursor)
     return read_bytes(op, nullable, source)
 
 
@@ -499,6 +504,8 @@ cdef int write_item(Plan plan, const Op *op, object value, Writer *writer) excep
         return write_string(plan, op, value, writer)
     if op.kind == KIND_RECORDS and isinstance(value, Pieces):
         return write_pieces(plan, op, value, writer)
+    if op.kind == KIND_FLOAT64:
+        return write_float(plan, op, value, writer)
     return write_bytes(plan, op, value, writer)
 
 
@@ -511,6 +518,15 @@ cdef int put_number(Plan plan, const Op *op, object value, int width, Writer *wr
     if overflow or (limit and not -limit <= number < limit):
         raise wrong(plan, op, f"does not fit into int{8 * width}: {shorten(value)}")
     return put_int(writer, number, width)
+
+
+cdef int write_float(Plan plan, const Op *op, object value, Writer *writer) except -1:
+    if not isinstance(value, float):
+        raise wrong(plan, op, f"is not a float but {type(value).__name__}")
+    cdef double number = PyFloat_AS_DOUBLE(value)
+    cdef int64_t bits
+    memcpy(&bits, &number, sizeof(double))
+    return put_int(writer, bits, 8)
 
 
 cdef int write_string(Plan plan, const Op *op, object value, Writer *writer) except -1:

@@ -4,6 +4,7 @@
 # reads straight down and asks once. The first fault is kept, with the offset it happened at.
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 
 cdef enum Fault:
@@ -81,6 +82,14 @@ cdef inline int64_t take_int64(Cursor *c) noexcept nogil:
     if p == NULL:
         return 0
     return <int64_t> ((<uint64_t> load_uint32(p) << 32) | load_uint32(p + 4))
+
+
+cdef inline double take_float64(Cursor *c) noexcept nogil:
+    # IEEE 754, as the processor has it but for the order of the bytes.
+    cdef int64_t bits = take_int64(c)
+    cdef double value
+    memcpy(&value, &bits, sizeof(double))
+    return value
 
 
 cdef inline uint32_t load_uint32(const uint8_t *p) noexcept nogil:

@@ -10,6 +10,7 @@ cdef enum Kind:
     KIND_INT16
     KIND_INT32
     KIND_INT64
+    KIND_FLOAT64
     KIND_STRING
     KIND_BYTES
     KIND_RECORDS

@@ -27,13 +27,22 @@ cdef dict KINDS = {
     "int16": KIND_INT16,
     "int32": KIND_INT32,
     "int64": KIND_INT64,
+    "float64": KIND_FLOAT64,
     "string": KIND_STRING,
     "bytes": KIND_BYTES,
     "records": KIND_RECORDS,
     "uuid": KIND_UUID,
 }
 
-cdef dict SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uuid": 16}
+cdef dict SIZES = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float64": 8,
+    "uuid": 16,
+}
 
 # class -> list of plans, by version
 cdef dict plans = {}

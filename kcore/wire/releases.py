@@ -62,6 +62,8 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.CREATE_PARTITIONS: (1, 1, 3, 3, 3, 3, 3, 3, 3, 3, 3),
     ApiKey.DELETE_GROUPS: (1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
     ApiKey.OFFSET_DELETE: (-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (-1, -1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
+    ApiKey.ALTER_CLIENT_QUOTAS: (-1, -1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (-1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (-1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     ApiKey.UPDATE_FEATURES: (-1, -1, 0, 0, 1, 1, 1, 2, 2, 2, 2),

@@ -10,6 +10,7 @@ from scripted_admin import T0, T1, VERBS, admin_world
 
 from kcore.admin.commits import Target, lag, reset_group_offsets
 from kcore.admin.groups import describe_groups
+from kcore.admin.quotas import QuotaAlteration, alter_client_quotas
 from kcore.admin.shares import list_share_group_offsets
 from kcore.admin.topics import describe_topic_partitions, describe_topics
 from kcore.errors import KafkaError
@@ -21,6 +22,11 @@ PROCEDURES = {
     "describing groups": lambda: describe_groups(["g", "h"], operations=True),
     "describing topics": lambda: describe_topics(["t"]),
     "lag": lambda: lag("g", None, 0),
+    "quotas": lambda: alter_client_quotas(
+        [QuotaAlteration((("client-id", None), ("user", "u")), {"q": 1.0})],
+        validate_only=False,
+        raise_errors=True,
+    ),
     "pages": lambda: describe_topic_partitions(None, 5, None),
     "start offsets": lambda: list_share_group_offsets({"g": [T0], "h": None}),
     "lag of some": lambda: lag("g", [T0, T1], 0),

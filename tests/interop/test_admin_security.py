@@ -19,6 +19,7 @@ from kcore import errors
 from kcore.admin import (
     ACL,
     ACLFilter,
+    ClientQuotaMatch,
     ResourcePattern,
     ResourcePatternFilter,
     ScramMechanism,
@@ -309,3 +310,37 @@ def test_both_mechanisms_of_a_user_in_one_call(ours, guarded):
     assert ours.alter_user_scram_credentials(gone) == {"carol": None}
     with pytest.raises(errors.ResourceNotFoundError, match="user carol"):
         ours.alter_user_scram_credentials(gone, raise_errors=True)
+
+
+# Quotas -------------------------------------------------------------------------------------------
+
+
+def test_quotas_beside_kafkas_own_tool(ours, guarded):
+    rate = {"producer_byte_rate": 1024, "request_percentage": 12.5}
+    entities = [{"user": "q"}, {"user": "q", "client-id": None}, {"user": None}, {"ip": "10.0.0.1"}]
+    changes = [(entity, rate) for entity in entities[:3]]
+    changes.append((entities[3], {"connection_creation_rate": 7}))
+    wanted = [(entity, errors.NoError) for entity in entities]
+
+    def told(components=None, **how):
+        rows = ours.describe_client_quotas(components, **how)
+        return [(row["entity"], row["quotas"]) for row in rows]
+
+    assert ours.alter_client_quotas(changes, validate_only=True) == wanted
+    assert told() == []
+    assert ours.alter_client_quotas(changes) == wanted
+    until(lambda: len(told()), 4)
+    assert all(change in told() for change in changes)
+    whose = ("--entity-type", "users", "--entity-name", "q")
+    assert "request_percentage=12.5" in guarded.tool("kafka-configs", "--describe", *whose)
+    assert len(told({"user": "q"})) == 2
+    assert told({"user": "q"}, strict=True) == [({"user": "q"}, rate)]
+    assert told({"user": None}) == [({"user": None}, rate)]
+    assert len(told({"user": ClientQuotaMatch.ANY})) == 3  # the default, too
+    wrong = ({"user": "q"}, {"nope": 1})
+    assert ours.alter_client_quotas([wrong]) == [({"user": "q"}, errors.InvalidRequestError)]
+    with pytest.raises(errors.InvalidRequestError, match=r"quotas of user .q.: .*nope"):
+        ours.alter_client_quotas([wrong], raise_errors=True)
+    gone = [(entity, dict.fromkeys(quotas)) for entity, quotas in changes]
+    assert ours.alter_client_quotas(gone) == wanted
+    until(told, [])

@@ -115,12 +115,29 @@ def _updated(request: Any, code: ErrorCode) -> Any:
     )
 
 
+def _altered_quotas(request: Any, code: ErrorCode) -> Any:
+    R = m.AlterClientQuotasResponse
+    return R(
+        entries=[
+            R.EntryData(
+                error_code=code,
+                entity=[
+                    R.EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
+                    for part in entry.entity
+                ],
+            )
+            for entry in request.entries
+        ]
+    )
+
+
 _ANSWERS: dict[ApiKey, Callable[[Any, ErrorCode], Any]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _starts,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _altered_starts,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _deleted_starts,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _reassigned,
     ApiKey.UPDATE_FEATURES: _updated,
+    ApiKey.ALTER_CLIENT_QUOTAS: _altered_quotas,
     ApiKey.CREATE_ACLS: _created_acls,
     ApiKey.DELETE_ACLS: _deleted_acls,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _credentials,

@@ -37,6 +37,7 @@ from kcore.admin.groups import delete_groups, list_groups, remove_group_members
 from kcore.admin.offsets import delete_records, list_partition_offsets
 from kcore.admin.partitions import create_partitions, elect_leaders
 from kcore.admin.producers import describe_producers
+from kcore.admin.quotas import QuotaAlteration, alter_client_quotas, describe_client_quotas
 from kcore.admin.reassignments import (
     alter_partition_reassignments,
     list_partition_reassignments,
@@ -112,6 +113,15 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
         [Alteration("u", SHA_256, None), Alteration("v", SHA_512, Salted(4096, b"s", b"p"))],
         **RAISED,
     ),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda: describe_client_quotas([], strict=False),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda: alter_client_quotas(
+        [
+            QuotaAlteration((("user", "u"),), {"q": 1.5}),
+            QuotaAlteration((("ip", None),), {"q": None}),
+        ],
+        validate_only=False,
+        **RAISED,
+    ),
     ApiKey.UPDATE_FEATURES: lambda: update_features(
         {
             "a.version": FeatureUpdate(1, UpdateFeatureType.UPGRADE),
@@ -138,6 +148,7 @@ CHANGES = set(APIS) - {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
     ApiKey.DESCRIBE_ACLS,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
 }

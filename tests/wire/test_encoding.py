@@ -1,6 +1,9 @@
 """What `encode` refuses, drops and accepts."""
 
 import array
+import math
+import struct
+import sys
 from enum import IntEnum
 
 import pytest
@@ -9,6 +12,7 @@ from kcore.errors import UnsupportedVersionError, UsageError
 from kcore.wire.codec import decode, encode
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
+    AlterClientQuotasRequest,
     ApiVersionsResponse,
     ConsumerGroupMemberMetadataValue,
     ConsumerProtocolSubscription,
@@ -123,6 +127,25 @@ def test_an_int64_at_its_limits():
     partition.fetch_offset = 1 << 63
     with pytest.raises(UsageError, match="fetch_offset does not fit into int64"):
         encode(message, 13)
+
+
+def test_a_float64_at_its_limits():
+    ops = AlterClientQuotasRequest.OpData(key="k")
+    message = AlterClientQuotasRequest(entries=[AlterClientQuotasRequest.EntryData(ops=[ops])])
+    for number in (0.0, -0.0, 5e-324, sys.float_info.max, -math.inf):
+        ops.value = number
+        body = encode(message, 0)
+        assert struct.pack(">d", number) in body
+        (found,) = decode(AlterClientQuotasRequest, 0, body).entries[0].ops
+        assert math.copysign(1, found.value) == math.copysign(1, number)
+        assert found.value == number
+    ops.value = math.nan
+    (found,) = decode(AlterClientQuotasRequest, 0, encode(message, 0)).entries[0].ops
+    assert math.isnan(found.value)
+    for wrong in (1, True, "1.0", None, b"12345678"):
+        ops.value = wrong
+        with pytest.raises(UsageError, match=r"value (is not a float|cannot be None)"):
+            encode(message, 0)
 
 
 def test_what_is_not_a_message():

@@ -51,6 +51,8 @@ def default(kind, given):
         return None if given == "null" else ...
     if kind.startswith("int"):
         return int(str(given), 0) if given is not None else 0
+    if kind == "float64":
+        return float(given or 0)
     if kind == "bool":
         return str(given).lower() == "true"
     if given == "null":

@@ -20,6 +20,7 @@ CASES = [
     (cls, version) for cls in CLASSES for version in range(cls.VERSIONS[0], cls.VERSIONS[1] + 1)
 ]
 INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+FLOATS = (0.0, -1.0, 0.5, 1e300, 1e-300)
 TEXTS = ("", "a", "topic-1", "Grüße", "日本", "x" * 130, "\x00")
 
 
@@ -66,6 +67,8 @@ def _item(root: type[Message], kind: str, version: int, rng: random.Random) -> o
     if kind in INT_BITS:
         bound = 1 << (INT_BITS[kind] - 1)
         return rng.choice((0, -1, 1, bound - 1, -bound, rng.randrange(-bound, bound)))
+    if kind == "float64":
+        return rng.choice((*FLOATS, rng.random()))
     if kind == "bool":
         return rng.random() < 0.5
     if kind == "string":
@@ -100,6 +103,8 @@ def _item_strategy(root: type[Message], kind: str, version: int) -> st.SearchStr
     if kind in INT_BITS:
         bound = 1 << (INT_BITS[kind] - 1)
         return st.integers(-bound, bound - 1)
+    if kind == "float64":
+        return st.floats(allow_nan=False)
     if kind == "bool":
         return st.booleans()
     if kind == "string":

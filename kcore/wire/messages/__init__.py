@@ -17,6 +17,10 @@ if TYPE_CHECKING:
         AddPartitionsToTxnRequest,
         AddPartitionsToTxnResponse,
     )
+    from kcore.wire.messages.alter_client_quotas import (
+        AlterClientQuotasRequest,
+        AlterClientQuotasResponse,
+    )
     from kcore.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
     from kcore.wire.messages.alter_partition_reassignments import (
         AlterPartitionReassignmentsRequest,
@@ -58,6 +62,10 @@ if TYPE_CHECKING:
     )
     from kcore.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
     from kcore.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+    from kcore.wire.messages.describe_client_quotas import (
+        DescribeClientQuotasRequest,
+        DescribeClientQuotasResponse,
+    )
     from kcore.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
     from kcore.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
     from kcore.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -195,6 +203,8 @@ __all__ = [
     "AddOffsetsToTxnResponse",
     "AddPartitionsToTxnRequest",
     "AddPartitionsToTxnResponse",
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
     "AlterConfigsRequest",
     "AlterConfigsResponse",
     "AlterPartitionReassignmentsRequest",
@@ -242,6 +252,8 @@ __all__ = [
     "DeleteTopicsResponse",
     "DescribeAclsRequest",
     "DescribeAclsResponse",
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
     "DescribeClusterRequest",
     "DescribeClusterResponse",
     "DescribeConfigsRequest",
@@ -355,6 +367,8 @@ _HOMES = {
     "AddOffsetsToTxnResponse": "add_offsets_to_txn",
     "AddPartitionsToTxnRequest": "add_partitions_to_txn",
     "AddPartitionsToTxnResponse": "add_partitions_to_txn",
+    "AlterClientQuotasRequest": "alter_client_quotas",
+    "AlterClientQuotasResponse": "alter_client_quotas",
     "AlterConfigsRequest": "alter_configs",
     "AlterConfigsResponse": "alter_configs",
     "AlterPartitionReassignmentsRequest": "alter_partition_reassignments",
@@ -402,6 +416,8 @@ _HOMES = {
     "DeleteTopicsResponse": "delete_topics",
     "DescribeAclsRequest": "describe_acls",
     "DescribeAclsResponse": "describe_acls",
+    "DescribeClientQuotasRequest": "describe_client_quotas",
+    "DescribeClientQuotasResponse": "describe_client_quotas",
     "DescribeClusterRequest": "describe_cluster",
     "DescribeClusterResponse": "describe_cluster",
     "DescribeConfigsRequest": "describe_configs",
