@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from kcore.clients.log import Log
 from kcore.clients.oidc import ClientCredentials
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 
 log = Log("kcore.clients")
 
+_THIS_MACHINE: Final = ("localhost", "::1")
+
 
 def provider_of(settings: ClientConfig) -> Any:
     """What gives tokens by these options, which ask for some."""
     if settings.sasl_oauth_token_provider is not None:
         return settings.sasl_oauth_token_provider
+    _warn_of_plain_text(settings.sasl_oauthbearer_token_endpoint_url or "")
     return ClientCredentials(
         settings.sasl_oauthbearer_token_endpoint_url or "",
         settings.sasl_oauthbearer_client_credentials_client_id or "",
@@ -36,6 +40,18 @@ def provider_of(settings: ClientConfig) -> Any:
         settings.sasl_oauthbearer_scope,
         settings.sasl_oauthbearer_extensions,
     )
+
+
+def _warn_of_plain_text(url: str) -> None:
+    """What is asked of this machine itself passes no network: a tunnel, a sidecar."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.scheme == "http" and host not in _THIS_MACHINE and not host.startswith("127."):
+        log.warning(
+            "sasl_oauthbearer_token_endpoint_url is no https: the client's secret, and the tokens"
+            " it brings, go to %s unencrypted",
+            host,
+        )
 
 
 class Tokens:

@@ -8,10 +8,10 @@ import pytest
 from anyloop import EACH_LOOP
 from token_endpoint import TokenEndpoint
 
-from kcore import AsyncConsumer, AsyncProducer, Consumer
+from kcore import AsyncConsumer, AsyncProducer, Consumer, ConsumerConfig
 from kcore.clients import oidc
 from kcore.clients.oidc import ClientCredentials
-from kcore.clients.tokens import LoopTokens, Tokens
+from kcore.clients.tokens import LoopTokens, Tokens, provider_of
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from kcore.transports.loops import here, ways_of
 
@@ -207,3 +207,27 @@ def test_a_coroutine_is_for_event_loops_alone():
         Consumer(**options)
     for kind in (AsyncConsumer, AsyncProducer):
         assert kind(**options).config["sasl_mechanism"] == "OAUTHBEARER"
+
+
+def given(url):
+    names = ("client_id", "client_secret")
+    client = {f"sasl_oauthbearer_client_credentials_{each}": SECRET for each in names}
+    options = {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER", **client}
+    return ConsumerConfig.from_options(options | {"sasl_oauthbearer_token_endpoint_url": url})
+
+
+@pytest.mark.parametrize("url", ["http://id.example/token", "http://10.0.0.1:8080/token"])
+def test_a_secret_that_goes_unencrypted_is_said(caplog, url):
+    provider_of(given(url))
+    (said,) = caplog.messages
+    assert "is no https" in said
+    assert SECRET not in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://id.example/t", "http://127.0.0.1:1/t", "http://localhost/t", "http://[::1]:1/t"],
+)
+def test_one_that_stays_on_this_machine_or_is_encrypted_is_not(caplog, url):
+    provider_of(given(url))
+    assert caplog.messages == []
