@@ -204,6 +204,15 @@ def timeout(value: object, default: float, name: str = "timeout_ms") -> float:
     return min(value, MAX_TIMEOUT_MS)
 
 
+def seconds(value: object, name: str = "timeout") -> float:
+    """A timeout in s; below 0 nothing is left of it. TypeError, IllegalArgumentError."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number of seconds, not {value!r}")
+    if value != value:  # noqa: PLR0124 - NaN
+        raise IllegalArgumentError(f"{name} must be a number of seconds, not {value!r}")
+    return min(max(value, 0), MAX_TIMEOUT_MS // 1000)
+
+
 def record_count(value: object, name: str = "max_records") -> int:
     """max_records of a poll, or another count. TypeError, IllegalArgumentError."""
     if not isinstance(value, int) or isinstance(value, bool):
@@ -233,9 +242,12 @@ def column_names(
     """
     if columns is None:
         return frozenset(known if headers else known[:-1])
-    if isinstance(columns, str):
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
         raise TypeError(f"columns must be names of columns, not {columns!r}")
-    wanted = frozenset(columns)
+    given = list(columns)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"columns must be names of columns, not {given!r}")
+    wanted = frozenset(given)
     if unknown := wanted - set(known):
         names = ", ".join(sorted(map(str, unknown)))
         raise IllegalArgumentError(f"columns: there is no {names}, only {', '.join(known)}")

@@ -67,7 +67,7 @@ class AsyncBounded(AsyncReading):
         arguments.timeout(timeout_ms, 0)
         self._may_read()
         assigned = self.assignment()
-        given = self._ends_of(ends)
+        given = self._ends_of(None if ends is None else arguments.ends_of(ends))
         found = None if given is None else Ends(self._engine, given, self._regains)
         return AsyncReadUntil(self._next_below, found, assigned, timeout_ms)
 

@@ -21,7 +21,7 @@ from kcore.clients.async_deliveries import LoopTicket, RecordMetadata, RowsFutur
 from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.opening import open_tls, socket_options
-from kcore.clients.packing import Headers, Packing, Record, why_held_up
+from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
 from kcore.clients.tables import Pour, pours
 from kcore.clients.turns import RECORDS_PER_TURN, Place
 from kcore.errors import (
@@ -231,7 +231,11 @@ class AsyncProducer(AsyncTransactions):
             timestamp_ms = time_ns() // 1_000_000
         if self._is_plain and not self._in_line:
             # What is not ready to go into a batch comes back as None, untouched.
-            ticket = self._take(topic, key, value, headers, partition, timestamp_ms)
+            try:
+                ticket = self._take(topic, key, value, headers, partition, timestamp_ms)
+            except (TypeError, ValueError):
+                check_headers(headers)  # which says what it is about
+                raise
             if ticket is not None:
                 return courier.follow(ticket)
         if self._packing.chooses and partition is None:
@@ -263,6 +267,8 @@ class AsyncProducer(AsyncTransactions):
         awaited behind that.
         """
         courier, core = self._courier, self._core
+        if record[3]:
+            check_headers(record[3])  # not in the middle of the core
         taken: list[tuple[Any, int]] = []
         seen, held_up, since_ms = courier.errors_seen, "memory", courier.now_ms()
 

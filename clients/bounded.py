@@ -155,8 +155,9 @@ class Bounded(Calls):
         UnassignedPartitionError: one of `ends` is not assigned; without `ends`, nothing is.
         """
         limit = arguments.timeout(timeout_ms, float("inf"))
+        wanted = None if ends is None else arguments.ends_of(ends)
         with self._engine.guard:
-            found = self._ends_of(ends)
+            found = self._ends_of(wanted)
         if found is None:
             found = self.end_offsets(self.assignment())
         return ReadUntil(self._next_below, Ends(self._engine, found, self._regains), limit)

@@ -117,7 +117,7 @@ class Calls(Questions):
         """Partition numbers of topics as they are now, whatever is known already; one question for
         all. Those that do not exist are left out.
         """
-        names = [arguments.topic_name(topic) for topic in topics]
+        names = sorted(arguments.topic_names(topics))
 
         def read(answer: dict[str, list[int]]) -> dict[str, set[int]]:
             return {topic: set(numbers) for topic, numbers in answer.items() if numbers}

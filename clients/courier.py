@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from kcore import transports
+from kcore.clients import arguments
 from kcore.clients.dispatch import STRIKES_MAX, Dispatch
 from kcore.clients.log import Log
 from kcore.errors import ConcurrentUseError, ForkedError, KafkaError
@@ -247,6 +248,8 @@ class Courier(Dispatch):
         each turn of the courier, if `may_help()` says so there: to wake another thread costs more
         than most turns. From a callback, which is inside the courier, its turns go on.
         """
+        if timeout_s is not None:
+            timeout_s = arguments.seconds(timeout_s)  # as a user has given it, perhaps
         if self.inside:
             return self._wait_inside(done, timeout_s)
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000

@@ -29,6 +29,10 @@ def open_transport(
 ) -> transports.Transport:
     """The transport that is wanted, by name or itself. KafkaConfigurationError."""
     sockets = socket_options(settings) if isinstance(wanted, str) else None
+    if sockets is None and not isinstance(getattr(wanted, "name", None), str):
+        raise KafkaConfigurationError(
+            f"transport must be the name of one, or a Transport, not {wanted!r}", option="transport"
+        )
     try:
         return transports.create(wanted, sockets)
     except UsageError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kcore.clients import arguments
 from kcore.clients.partitioners import chooser
+from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.produce.intake import record_bytes
 from kcore.producer.config import ProducerConfig
 from kcore.records.builder import BatchBuilder
@@ -16,6 +17,9 @@ from kcore.records.builder import BatchBuilder
 Headers = Sequence[tuple[str, bytes | None]]
 # topic, key, value, headers, partition (None: by the key, or drawn), timestamp_ms
 Record = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes | None]], int | None, int]
+
+
+_HEADERS = "headers must be a list of pairs (str, bytes or None)"
 
 
 class Packing:
@@ -53,12 +57,12 @@ class Packing:
         """A record as the core takes it. TypeError; ValueError; InvalidTopicError; and whatever
         serializers and partitioner raise.
         """
-        if topic not in self._legal_topics:
+        if type(topic) is not str or topic not in self._legal_topics:
             self._legal_topics.add(arguments.topic_name(topic))
         timestamp_ms = arguments.record_time(timestamp_ms)
         if partition is not None:
             partition = arguments.partition_number(partition)
-        given = headers if type(headers) is list else list(headers or ())
+        given = headers if type(headers) is list else _listed(headers)
         raw_key, raw_value = key, value
         if self._serialize_key is not None:
             key = self._serialize_key(topic, given, key)
@@ -81,10 +85,30 @@ class Packing:
                 close()
 
 
-def check_headers(headers: Headers) -> None:
-    """Raise what is raised where these are written: TypeError, ValueError."""
-    record_bytes(None, None, headers)
-    BatchBuilder().append(0, None, None, headers)
+def check_headers(headers: Headers | None) -> None:
+    """Raise what is wrong with them, if anything is: TypeError, IllegalArgumentError (a
+    ValueError).
+    """
+    if not headers:
+        return
+    try:
+        record_bytes(None, None, headers)
+        BatchBuilder().append(0, None, None, headers)
+    except TypeError as error:
+        raise TypeError(f"{_HEADERS}, not {headers!r:.200}: {error}") from None
+    except ValueError as error:
+        if isinstance(error, KafkaError):
+            raise
+        raise IllegalArgumentError(f"{_HEADERS}, not {headers!r:.200}: {error}") from None
+
+
+def _listed(headers: Any) -> list[Any]:
+    if headers is None:
+        return []
+    try:
+        return list(headers)
+    except TypeError:
+        raise TypeError(f"{_HEADERS}, not {headers!r:.200}") from None
 
 
 def why_held_up(

@@ -127,7 +127,11 @@ class Producer(Transactions):
             timestamp_ms = time_ns() // 1_000_000
         if self._is_plain:
             # What is not ready to go into a batch comes back as None, untouched.
-            future = self._take(topic, key, value, headers, partition, timestamp_ms)
+            try:
+                future = self._take(topic, key, value, headers, partition, timestamp_ms)
+            except (TypeError, ValueError):
+                check_headers(headers)  # which says what it is about
+                raise
             if future is not None:
                 return future
         return self._prepare(topic, key, value, headers, partition, timestamp_ms)
@@ -143,7 +147,11 @@ class Producer(Transactions):
     ) -> RecordFuture:
         """Check and serialize a record, then take it, at once or when that can be done."""
         record = self._packing.pack(topic, key, value, headers, partition, timestamp_ms)
-        future = self._take(*record)
+        try:
+            future = self._take(*record)
+        except (TypeError, ValueError):
+            check_headers(record[3])  # as above
+            raise
         if future is None:
             _, key, value, given, _, timestamp_ms = record
             future = self._door.ticket(*self._append(record), key, value, given, timestamp_ms)
@@ -203,6 +211,8 @@ class Producer(Transactions):
         Whether it was delivered is told by the futures. KafkaTimeoutError.
         """
         courier, core = self._courier, self._core
+        if timeout is not None:
+            timeout = arguments.seconds(timeout)
         with courier.lock:
             courier.check()
             operation = core.flush(courier.now_ms())
@@ -264,6 +274,7 @@ class Producer(Transactions):
         the process that made the producer delivers them.
         """
         courier = self._courier
+        limit = _CLOSE_S_MAX if timeout is None else arguments.seconds(timeout)
         try:
             courier.check()
         except ForkedError:
@@ -276,7 +287,6 @@ class Producer(Transactions):
             self._farewell.detach()
             courier.check_nothing_lost()
             return
-        limit = _CLOSE_S_MAX if timeout is None else max(0.0, timeout)
         with courier.lock:
             self._core.close(courier.now_ms(), 0 if courier.inside else int(limit * 1000))
             courier.nudge()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kcore.clients import arguments
 from kcore.clients.log import Log
 from kcore.errors import KafkaError, KafkaTimeoutError, TransactionAbortableError
+from kcore.limits import MAX_TIMEOUT_MS
 from kcore.produce.transaction_states import TxnState
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
@@ -148,7 +149,7 @@ class Transactions:
 def limit_of(timeout: float | None, settings: ProducerConfig) -> float:
     """How long a verb may take, ms. TypeError, IllegalArgumentError."""
     given = arguments.timeout(timeout, settings.max_block_ms / 1000, "timeout")
-    return settings.max_block_ms if timeout is None else given * 1000
+    return settings.max_block_ms if timeout is None else min(given * 1000, MAX_TIMEOUT_MS)
 
 
 def timed_out(verb: str, limit_ms: float, hindrance: KafkaError | None) -> KafkaTimeoutError:

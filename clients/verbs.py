@@ -197,10 +197,11 @@ class Verbs:
             self._groupless.tick(now_ms)
         return True
 
-    def _ends_of(self, ends: object) -> dict[TopicPartition, int] | None:
+    def _ends_of(
+        self, wanted: dict[TopicPartition, int] | None
+    ) -> dict[TopicPartition, int] | None:
         """What a read is to end at; None: at what is to be asked, of all that is assigned."""
-        if ends is not None:
-            wanted = arguments.ends_of(ends)
+        if wanted is not None:
             self._need_assigned(wanted)
             return wanted
         if not self.assignment():

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # More nodes in one thread than this are a mistake.
 NODES_MAX: Final = 100
 PORT_MAX: Final = 65_535
+# A hundred years: clocks are int64, and what is never due has to stay so.
+TIME_MAX_MS: Final = 3_155_760_000_000
 
 # Where one can listen, and not connect to from elsewhere.
 EVERY_ADDRESS: Final = frozenset({"", "0", "0.0.0.0", "::"})  # noqa: S104 - refused
@@ -230,6 +232,10 @@ class EmbeddedBroker:
         """Make a topic. settings: texts under Kafka's names (`{"retention.ms": "1000"}`).
         RefusedError.
         """
+        _check("name", name, str, "the name of a topic")
+        _check("partitions", partitions, int, "a number of partitions")
+        _check("replication_factor", replication_factor, int, "a number of replicas")
+        _check("settings", settings, (Mapping, NoneType), "a mapping of names to texts")
         if settings and not all(isinstance(text, str) for text in settings.values()):
             raise UsageError(f"settings are texts, as Kafka's tools take them: {dict(settings)!r}")
         cluster, server = self._running()
@@ -242,6 +248,7 @@ class EmbeddedBroker:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. LookupError if there is none of that name."""
+        _check("name", name, str, "the name of a topic")
         cluster, server = self._running()
 
         def delete(now_ms: int) -> None:
@@ -270,6 +277,10 @@ class EmbeddedBroker:
 
         partition None: they go round. LookupError if there is none, RefusedError, TypeError.
         """
+        _check("topic", topic, str, "the name of a topic")
+        if partition is not None:
+            _check("partition", partition, int, "the number of a partition")
+        _check("records", records, Iterable, "several pairs (key, value)")
         cluster, server = self._running()
         wall_ms = server.call(cluster.wall_ms)
         count = inside.produce(server, cluster, topic, records, partition, wall_ms)
@@ -278,6 +289,7 @@ class EmbeddedBroker:
 
     def end_offsets(self, topic: str) -> list[int]:
         """The end of each partition's log. LookupError if there is no such topic."""
+        _check("topic", topic, str, "the name of a topic")
         cluster, server = self._running()
 
         def ends(_now_ms: int) -> list[int]:
@@ -294,6 +306,8 @@ class EmbeddedBroker:
         """
         if not isinstance(ms, int) or ms < 0:
             raise UsageError(f"time passes in whole ms, and does not go back: {ms} ms")
+        if self._passed_ms + ms > TIME_MAX_MS:
+            raise UsageError(f"ms={ms} is too long: {TIME_MAX_MS} ms at most may pass in all")
         _, server = self._running()
 
         def pass_on(_now_ms: int) -> None:
@@ -308,19 +322,24 @@ class EmbeddedBroker:
         ("NOT_LEADER_OR_FOLLOWER"), wherever its answer has a place for one, and do nothing else.
         node: only those that this node gets.
         """
+        _check("error", error, str, "the name of an error code")
         code = ErrorCode.__members__.get(error)
         if code is None:
             raise UsageError(f"{error!r} is no error code of Kafka")
+        _check("times", times, int, "a number of requests")
         self._add(Mishap(_api(api), Kind.REFUSED, times, node, error=code))
 
     def cut(self, api: str, times: int = 1, *, node: int | None = None) -> None:
         """Close the connections on which the next `times` requests of an API come, instead of
         serving them.
         """
+        _check("times", times, int, "a number of requests")
         self._add(Mishap(_api(api), Kind.CUT, times, node))
 
     def delay(self, api: str, delay_ms: int, times: int = 1, *, node: int | None = None) -> None:
         """Serve the next `times` requests of an API so much later."""
+        _check("times", times, int, "a number of requests")
+        _check("delay_ms", delay_ms, int, "a number of ms")
         self._add(Mishap(_api(api), Kind.DELAYED, times, node, delay_ms=delay_ms))
 
     def drop_link(self, *, node: int | None = None, client: str | None = None) -> None:
@@ -334,6 +353,7 @@ class EmbeddedBroker:
         self, delay_ms: int, *, node: int | None = None, client: str | None = None
     ) -> None:
         """Serve every request that passes between these so much later, until `restore_links`."""
+        _check("delay_ms", delay_ms, int, "a number of ms")
         self._add_link(LinkFault(delay_ms, node, client))
 
     def drop_replication(self, node: int, other: int) -> None:
@@ -351,6 +371,7 @@ class EmbeddedBroker:
         """Let a node's replicas get everything so much later, until `restore_links`. Who produces
         with acks=all waits for them.
         """
+        _check("delay_ms", delay_ms, int, "a number of ms")
         if delay_ms < 0:
             raise UsageError(f"delay_ms={delay_ms}")
         cluster, server = self._running()
@@ -390,6 +411,9 @@ class EmbeddedBroker:
 
     def move_leader(self, topic: str, partition: int, node: int) -> None:
         """Let another node lead a partition. LookupError if there is no such partition or node."""
+        _check("topic", topic, str, "the name of a topic")
+        _check("partition", partition, int, "the number of a partition")
+        _check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def move(now_ms: int) -> None:
@@ -406,6 +430,7 @@ class EmbeddedBroker:
         """Take a node down: its port is closed, its connections end, live replicas lead its
         partitions, its groups go on at others. LookupError if it is not up.
         """
+        _check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def kill(now_ms: int) -> None:
@@ -418,6 +443,7 @@ class EmbeddedBroker:
 
     def revive(self, node: int) -> None:
         """Bring a node back on its port. LookupError if it is not down."""
+        _check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def revive(now_ms: int) -> None:
@@ -433,6 +459,7 @@ class EmbeddedBroker:
         ones are accepted, but nobody answers on them. It still leads what it led, as nobody takes
         that away from it, and gets nothing from other nodes. LookupError if it is not up.
         """
+        _check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def pause(now_ms: int) -> None:
@@ -447,6 +474,7 @@ class EmbeddedBroker:
 
     def resume(self, node: int) -> None:
         """Let it go on, with what has come meanwhile. LookupError if it is not up."""
+        _check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def resume(now_ms: int) -> None:
@@ -468,11 +496,13 @@ class EmbeddedBroker:
 
     def _known(self, node: int) -> int:
         """The node, if it is one: LookupError."""
+        _check("node", node, int, "the number of a node")
         if node not in self._running()[0].nodes:
             raise LookupError(f"there is no node {node}")
         return node
 
     def _add_link(self, fault: LinkFault) -> None:
+        _check("client", fault.client_id, (str, NoneType), "a client_id")
         if fault.node_id is not None:
             self._known(fault.node_id)
         cluster, server = self._running()
@@ -507,6 +537,7 @@ class EmbeddedBroker:
 
 
 def _api(name: str) -> ApiKey:
+    _check("api", name, str, "the name of an API")
     for key in ApiKey:
         if name in {key.stem, key.name}:
             return key

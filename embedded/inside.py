@@ -99,6 +99,8 @@ def produce(
     for total, record in enumerate(records, 1):
         if not isinstance(record, tuple) or len(record) != 2:
             raise TypeError(f"a record is a pair (key, value), not {record!r:.80}")
+        if not all(part is None or isinstance(part, bytes) for part in record):
+            raise TypeError(f"key and value of a record are bytes or None, not {record!r:.80}")
         shares[numbers[(total - 1) % len(numbers)]].append(record)
     for number, share in shares.items():
         for batch in _batches(share, found.config.max_message_bytes):
