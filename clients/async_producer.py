@@ -144,10 +144,11 @@ class AsyncProducer(AsyncTransactions):
             self._place.check()
         limit_ms = self._settings.delivery_timeout_ms
         if timeout is not None:
-            limit_ms = max(0, int(timeout * 1000))
+            limit_ms = int(arguments.seconds(timeout) * 1000)
         try:
             if loop is not None and loop is running() and not courier.stopped:
-                self._core.close(courier.now_ms(), limit_ms)
+                with courier.work:
+                    self._core.close(courier.now_ms(), limit_ms)
                 courier.turn()
                 courier.wake()  # whoever waits for room has nothing to wait for
                 over = partial(courier.until, lambda: courier.over, limit_ms + _GRACE_MS)
@@ -276,7 +277,8 @@ class AsyncProducer(AsyncTransactions):
             nonlocal held_up
             courier.check()
             courier.raise_errors(seen)
-            found = core.append(*record, courier.now_ms(), since_ms)
+            with courier.work:
+                found = core.append(*record, courier.now_ms(), since_ms)
             if found is not None:
                 courier.nudge()
                 taken.append(found)
@@ -345,7 +347,8 @@ class AsyncProducer(AsyncTransactions):
         return rows_future(courier.loop, delivery)
 
     def _pour(self, pour: Pour) -> bool:
-        taken = pour.attempt()
+        with self._courier.work:
+            taken = pour.attempt()
         if not taken:
             self._courier.turn_soon()  # it may have moved a deadline
         return taken
@@ -357,7 +360,8 @@ class AsyncProducer(AsyncTransactions):
         """
         self._enter()
         courier = self._courier
-        operation = self._core.flush(courier.now_ms())
+        with courier.work:
+            operation = self._core.flush(courier.now_ms())
         if await self._ended(operation, float("inf")) is None:
             courier.check()
 
@@ -372,7 +376,8 @@ class AsyncProducer(AsyncTransactions):
         def attempt() -> bool:
             courier.check()
             courier.raise_errors(seen)
-            found[:] = core.partitions_for(name, courier.now_ms()) or ()
+            with courier.work:
+                found[:] = core.partitions_for(name, courier.now_ms()) or ()
             if not found:
                 courier.turn_soon()  # it may have moved a deadline
             return bool(found)

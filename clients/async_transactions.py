@@ -39,7 +39,8 @@ class AsyncTransactions:
         """What is sent from now on is in one transaction, by whichever task."""
         began_at = perf_counter_ns()
         self._enter()
-        self._core.begin_transaction(self._courier.now_ms())
+        with self._courier.work:
+            self._core.begin_transaction(self._courier.now_ms())
         self._core.verb_took("begin_transaction", perf_counter_ns() - began_at)
 
     async def send_offsets_to_transaction(
@@ -110,7 +111,9 @@ class AsyncTransactions:
         """Begin an operation and wait for its end."""
         courier, core, began_at = self._courier, self._core, perf_counter_ns()
         limit_ms = limit_of(timeout, self._settings)
-        ended = await self._ended(begin(courier.now_ms()), limit_ms)
+        with courier.work:
+            operation = begin(courier.now_ms())
+        ended = await self._ended(operation, limit_ms)
         if ended is None:
             courier.check()
             raise timed_out(verb, limit_ms, core.transaction_hindrance)

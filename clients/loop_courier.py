@@ -7,6 +7,7 @@ can be collected.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from kcore.clients.async_deliveries import LoopTicket, RecordMetadata
@@ -14,11 +15,32 @@ from kcore.clients.dispatch import STRIKES_MAX, Dispatch
 from kcore.clients.log import Log
 from kcore.clients.turns import READS_PER_TURN, LoopTurns
 from kcore.errors import KafkaError, ProducerClosed
+from kcore.locks import WorkLock
 from kcore.transports import Pump, Step
 from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.background import make_lock
 from kcore.transports.forking import release_in_child
 
 log = Log("kcore.producer")
+
+
+class LoopWork(WorkLock):
+    """Around what a task has the core do, which waits for nothing: Ctrl-C may strike there, too,
+    and the loop be run again. What comes next has the core begin anew.
+    """
+
+    def __init__(self, begin_anew: Callable[[], object], turn_soon: Callable[[], object]) -> None:
+        super().__init__(make_lock("asyncio"), KafkaError)
+        self._begin_anew = begin_anew
+        self._turn_soon = turn_soon
+
+    def mend(self) -> None:
+        """Have the core begin anew."""
+        self._begin_anew()
+
+    def tell_struck(self) -> None:
+        """The next turn is to see to what was begun."""
+        self._turn_soon()
 
 
 class LoopCourier(LoopTurns, Dispatch):
@@ -31,6 +53,7 @@ class LoopCourier(LoopTurns, Dispatch):
         LoopTurns.__init__(self, pump, transport)
         Dispatch.__init__(self, core, name)
         core.patient = True
+        self.work = LoopWork(self._begin_anew, self.turn_soon)
         self._struck = False  # a turn was broken off in the middle
         self._strikes = 0  # turns in a row that were
         self.told_of: object = None
@@ -60,9 +83,9 @@ class LoopCourier(LoopTurns, Dispatch):
     def _step(self) -> bool:
         core = self.core
         try:
-            if self._struck:
-                core.handle_interrupted(self.now_ms())
-                self._struck = False
+            if self._struck or self.work.struck:
+                self._begin_anew()
+                self._struck = self.work.struck = False
             if core.stirred:
                 core.stirred = False
                 core.handle_deadline(self.now_ms())
@@ -78,6 +101,10 @@ class LoopCourier(LoopTurns, Dispatch):
             return self._judge_strike(error)
         self._strikes = 0
         return fed
+
+    def _begin_anew(self) -> None:
+        if not self.stopped:
+            self.core.handle_interrupted(self.now_ms())
 
     def _judge_strike(self, error: Exception) -> bool:
         """A signal handler has raised, or who reads the log, and the next turn goes on; or turns
