@@ -286,6 +286,7 @@ class TrioLoop:
 
     # Calls ------------------------------------------------------------------------------------
 
+    @enable_ki_protection
     def call_soon(self, callback: Callable[..., object], *args: Any) -> TrioHandle:
         """See Loop."""
         handle = TrioHandle(None, callback, args)
@@ -294,6 +295,7 @@ class TrioLoop:
             self._poke()
         return handle
 
+    @enable_ki_protection
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> TrioHandle:
         """See Loop."""
         handle, due = TrioHandle(self, callback, args), trio.current_time() + delay
@@ -382,11 +384,13 @@ class TrioLoop:
         """See Loop."""
         return self._unwatch(fd, trio.lowlevel.wait_writable)
 
+    @enable_ki_protection
     def _watch(self, watch: _Watch) -> None:
         self._unwatch(watch.fd, watch.wait)
         self._watches[watch.fd, watch.wait] = watch
         trio.lowlevel.spawn_system_task(watch.watch, name="kcore: socket")
 
+    @enable_ki_protection
     def _unwatch(self, fd: int, wait: Callable[[int], Awaitable[None]]) -> bool:
         watch = self._watches.pop((fd, wait), None)
         if watch is not None:

@@ -257,6 +257,14 @@ def a_processor(code, broker):
     assert committed(broker, "copy") == len(RECORDS)
 
 
+def under_trio(code, broker):
+    commit(broker, "g", 0)
+    broker.create_topic("copies", 1)
+    run(code, broker)
+    copies = sorted(read_committed(broker, "copies"))
+    assert copies == sorted(value for _, value in RECORDS)
+
+
 def transaction_on_a_loop(code, broker):
     run(code, broker)
     assert read_committed(broker, "flights")[:2] == [b"first", b"second"]
@@ -345,7 +353,7 @@ RUN = {
     ],
     "docs/ADMIN.md": [admin_topics_and_groups, admin_on_a_loop],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
-    "docs/ASYNC.md": [async_consumer, async_producer, transaction_on_a_loop],
+    "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/SECURITY.md": [tokens_of_ones_own, tokens_of_an_identity_provider],
