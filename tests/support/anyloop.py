@@ -172,6 +172,11 @@ async def sleep(seconds):
         await trio.lowlevel.checkpoint()
 
 
+async def turn():
+    """One turn of the loop."""
+    await (asyncio.sleep(0) if _loop == "asyncio" else trio.lowlevel.checkpoint())
+
+
 async def to_thread(call, *args, **more):
     if _loop == "asyncio":
         return await asyncio.to_thread(call, *args, **more)

@@ -70,7 +70,7 @@ async def ticking():
     async def tick():
         while True:
             turns[0] += 1
-            await anyloop.sleep(0)
+            await anyloop.turn()
 
     task = anyloop.create_task(tick())
     try:
