@@ -23,11 +23,10 @@ Batch = tuple[int, int, list[int]]
 
 class Sheet:
     """place: what it is about. parts: of each parcel what it says. deadline_ms: when it is given
-    up. waiters: called with the sheet and its end: why it failed, or None. tries: how often it was
-    sent.
+    up. waiters: called with the sheet and its end: why it failed, or None.
     """
 
-    __slots__ = ("deadline_ms", "parts", "place", "tries", "waiters")
+    __slots__ = ("deadline_ms", "parts", "place", "waiters")
 
     def __init__(
         self, place: Place, parts: list[tuple[Parcel, list[Stretch]]], deadline_ms: int
@@ -35,7 +34,6 @@ class Sheet:
         self.place = place
         self.parts = parts
         self.deadline_ms = deadline_ms
-        self.tries = 0
         self.waiters: list[Callable[[Sheet, KafkaError | None], None]] = []
 
     @property

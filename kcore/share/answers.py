@@ -91,7 +91,7 @@ class Answers:
             self._stock.lose(node.node_id)
             for sheet in riding:
                 self._end_sheet(sheet, error)
-            node.failed(now_ms + self._ctx.backoff(node.failures))
+            node.failed(now_ms + self._ctx.backoff(node.failures), error)
             return
         node.session.answered()
         if body.acquisition_lock_timeout_ms > 0:
@@ -107,7 +107,8 @@ class Answers:
         self._add(node, parcels)
         early = now_ms - sent_ms < self._ctx.config.fetch_max_wait_ms // 2
         if troubled or (not parcels and early and not riding):
-            node.failed(now_ms + self._ctx.backoff(node.failures))  # must not make us spin
+            why = _error_of(troubled[0][1].error_code, None) if troubled else "an early answer"
+            node.failed(now_ms + self._ctx.backoff(node.failures), why)  # must not make us spin
         else:
             node.works()
 
@@ -209,7 +210,9 @@ class Answers:
                 again.append(sheet)
         if again:
             node.pending[:0] = again
-            node.failed(now_ms + self._ctx.backoff(node.failures))
+            node.failed(
+                now_ms + self._ctx.backoff(node.failures), "acknowledgements are told again"
+            )
         else:
             node.works()
 
@@ -233,7 +236,7 @@ class Answers:
         if code in _SESSION_GONE and not node.failures:
             node.failures = 1
         else:
-            node.failed(now_ms + self._ctx.backoff(node.failures))
+            node.failed(now_ms + self._ctx.backoff(node.failures), error)
         if isinstance(error, AuthorizationError) or not error.retriable:
             self._on_error(error)
 

@@ -113,9 +113,7 @@ class Exchange:
         if node.busy:
             return "records are asked for" if node.fetching else "acknowledgements are on their way"
         if node.failures:
-            return (
-                f"its leader failed {node.failures} times in a row, and is left alone for a while"
-            )
+            return f"its leader failed {node.failures} times in a row: {node.error}"
         if self._stock.waiting:
             return "records wait for a poll"
         return "records are asked for when a poll wants them"
@@ -270,7 +268,7 @@ class Exchange:
                 self._end_sheet(sheet, error)
         else:
             self._lose(node, riding, error)
-        node.failed(now_ms + self._ctx.backoff(node.failures))
+        node.failed(now_ms + self._ctx.backoff(node.failures), error)
         self._ctx.cluster.request_update()
         if isinstance(error, _HOPELESS):
             self._on_error(error)

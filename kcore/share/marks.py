@@ -68,10 +68,6 @@ class Marks:
         for run, start, end in self._slices(first, last):
             run[start:end] = bytes([DONE]) * (end - start)
 
-    def holds(self, mark: int) -> bool:
-        """Whether any offset has this mark."""
-        return any(mark in run for run in self._runs)
-
     def count(self, mark: int) -> int:
         """How many offsets have this mark."""
         return sum(run.count(mark) for run in self._runs)
@@ -80,17 +76,6 @@ class Marks:
     def through(self) -> bool:
         """Whether all are DONE."""
         return all(run.count(DONE) == len(run) for run in self._runs)
-
-    def spans(self, mark: int, first: int = 0) -> list[tuple[int, int]]:
-        """The offsets from `first` on that have this mark, as (first, last)."""
-        pattern = re.compile(b"\\x%02x+" % mark)
-        found: list[tuple[int, int]] = []
-        for start_at, run in zip(self._firsts, self._runs, strict=True):
-            found += [
-                (start_at + match.start(), start_at + match.end() - 1)
-                for match in pattern.finditer(run, max(first - start_at, 0))
-            ]
-        return found
 
     def take(self) -> list[Stretch]:
         """What is acknowledged and not told yet; from here on it counts as told."""

@@ -10,11 +10,12 @@ from kcore.structs import TopicPartition
 class ShareNode:
     """leads: what it is to be asked for. pending: what it is to be told, oldest first; in_flight:
     by the request that is on its way. busy: one is. fetching: it asks for records. retry_at:
-    nothing is sent before (ms).
+    nothing is sent before (ms). failures: in a row, the last of which was `error`.
     """
 
     __slots__ = (
         "busy",
+        "error",
         "failures",
         "fetching",
         "in_flight",
@@ -34,6 +35,7 @@ class ShareNode:
         self.busy = self.fetching = False
         self.retry_at = 0
         self.failures = 0
+        self.error = ""
 
     def choose(self) -> tuple[list[Sheet], list[Sheet]]:
         """What the next request can say, one sheet of each partition, and what has to wait."""
@@ -47,8 +49,6 @@ class ShareNode:
         """A request is on its way."""
         self.busy, self.fetching = True, fetching
         self.in_flight, self.pending = sheets, left
-        for sheet in sheets:
-            sheet.tries += 1
 
     def answered(self) -> list[Sheet]:
         """It was, or failed: what it said."""
@@ -56,9 +56,10 @@ class ShareNode:
         sheets, self.in_flight = self.in_flight, []
         return sheets
 
-    def failed(self, retry_at: int) -> None:
+    def failed(self, retry_at: int, error: object) -> None:
         """Leave it alone until then."""
         self.failures += 1
+        self.error = str(error)
         self.retry_at = retry_at
 
     def works(self) -> None:

@@ -19,7 +19,6 @@ from kcore.share.marks import (
     GAP,
     HELD,
     RENEW,
-    RENEWING,
     WAITING,
     Stretch,
 )
@@ -217,13 +216,6 @@ class Stock:
             for parcel in parcels:
                 if parcel.again and parcel not in self._waiting:
                     self._waiting.appendleft(parcel)
-
-    @property
-    def renewing(self) -> bool:
-        """Whether a broker was asked to renew a lock, and has not answered."""
-        return any(
-            parcel.marks.holds(RENEWING) for parcels in self._parcels.values() for parcel in parcels
-        )
 
     # Ends ------------------------------------------------------------------------------------
 

@@ -98,6 +98,7 @@ def test_a_fetch_that_is_refused_is_tried_again_with_backoff(cluster, world, cod
     client = ShareClient(world, {}).subscribe("t")
     assert client.polled(10_000) == []
     assert 5 <= cluster.count(ApiKey.SHARE_FETCH) <= 25
+    assert errors.for_code(code).name in client.core.health()[TopicPartition("t", 0)]
     kinds = {type(error) for error in raised(client)}
     told = code in (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST)
     told = told or not errors.for_code(code).retriable
