@@ -120,6 +120,8 @@ class Settings:
         self._config = config
         self.nodes: dict[str, dict[str, str]] = {}  # node id as text, or EVERY_NODE
         self.groups: dict[str, dict[str, str]] = {}  # group id
+        self._share_options = config.coordinator.share_options
+        self._group_options: dict[str, tuple[dict[str, str], ShareOptions]] = {}  # as read last
 
     def log_config(self, own: Mapping[str, str]) -> LogConfig:
         """The options of a topic's logs."""
@@ -131,8 +133,14 @@ class Settings:
 
     def share_options(self, group_id: str) -> ShareOptions:
         """What is set for a share group, over what the nodes say."""
-        own = self.groups.get(group_id, {})
-        return group_settings.share_options(own, self._config.coordinator)
+        own = self.groups.get(group_id)
+        if not own:
+            return self._share_options
+        known = self._group_options.get(group_id)
+        if known is None or known[0] != own:
+            options = group_settings.share_options(own, self._config.coordinator)
+            known = self._group_options[group_id] = dict(own), options
+        return known[1]
 
     # Describing ----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from broker_world import WALL_MS, batch
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW, Member, ShareWorld
 
 from kcore.broker import BrokerConfig
+from kcore.broker.share import sessions
 from kcore.records import RecordReader
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode as E
@@ -107,6 +108,30 @@ def test_there_is_room_for_so_many_sessions():
     assert second.fetch(T, epoch=0).error_code == E.SHARE_SESSION_LIMIT_REACHED
     first.client.close()
     assert second.take(T, epoch=0) == {}
+
+
+def test_sessions_remember_so_many_partitions(world, monkeypatch):
+    monkeypatch.setattr(sessions, "PARTS_MAX", 5)
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.fetch(*[("t", number) for number in range(3)])
+    second.fetch(*[("t", number) for number in range(2)])
+    answer = first.fetch(("t", 7))
+    assert answer.error_code == E.SHARE_SESSION_LIMIT_REACHED
+    assert first.fetch().error_code == E.SHARE_SESSION_NOT_FOUND
+    assert first.fetch(*[("t", number) for number in range(3)], epoch=0).error_code == E.NONE
+
+
+def test_a_group_without_sessions_is_forgotten_here(world):
+    world.put("a", "b")
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    second.take(T)
+    assert first.say(0, 0, ACCEPT) == E.NONE
+    second.client.close()
+    assert world.share() is not None
+    first.client.close()
+    assert world.share() is None
+    assert Member(world, "m3").take(T) == {T: [(1, 1, 2)]}
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,12 @@ def _open(call: Call, request: ShareFetchRequest) -> ShareSession:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "nothing can be acknowledged yet")
         return sessions.create(key, call.link.number, parts)
     session = sessions.step(key, epoch)
-    session.parts.update(dict.fromkeys(parts))
-    for topic in request.forgotten_topics_data:
-        for number in topic.partitions:
-            session.parts.pop((topic.topic_id, number), None)
+    forgotten = [
+        (topic.topic_id, number)
+        for topic in request.forgotten_topics_data
+        for number in topic.partitions
+    ]
+    sessions.change(session, parts, forgotten)
     return session
 
 

@@ -12,6 +12,7 @@ import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from kcore.broker.journals import Journal
@@ -157,6 +158,7 @@ def is_coordinator_key(text: str) -> bool:
     return bool(group_id) and _TOPIC_ID.fullmatch(topic) is not None and number.isdecimal()
 
 
+@lru_cache(maxsize=10_000)
 def state_partition(key: ShareKey) -> int:
     """Which journal keeps a share-partition."""
     return partition_for(coordinator_key(key), STATE_PARTITIONS)

@@ -10,6 +10,7 @@ ShareSession and ShareSessionCache of Kafka 4.3.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -20,6 +21,9 @@ from kcore.wire.codes import ErrorCode
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 
+# Partitions that all sessions of a node remember together; Kafka has no such bound.
+PARTS_MAX: Final = 200_000
+
 # Group and member.
 SessionKey = tuple[str, str]
 
@@ -28,14 +32,14 @@ Part = tuple[bytes, int]
 
 
 class ShareSession:
-    """What one member reads. known: of each partition, whether its client has been answered."""
+    """What one member reads, over one connection."""
 
     __slots__ = ("epoch", "key", "link", "parts")
 
-    def __init__(self, key: SessionKey, link: int, parts: Iterable[Part]) -> None:
+    def __init__(self, key: SessionKey, link: int) -> None:
         self.key = key
         self.link = link
-        self.parts: dict[Part, None] = dict.fromkeys(parts)
+        self.parts: dict[Part, None] = {}
         self.epoch = INITIAL_EPOCH + 1  # of the next request
 
 
@@ -46,6 +50,8 @@ class ShareSessions:
         self._limit = limit
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._by_link: dict[int, dict[SessionKey, None]] = {}
+        self._of_group: Counter[str] = Counter()
+        self._parts = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -54,13 +60,25 @@ class ShareSessions:
         """A new one. RefusedError (SHARE_SESSION_LIMIT_REACHED) if there is no room."""
         self.remove(key)
         if len(self._sessions) >= self._limit:
-            raise RefusedError(
-                ErrorCode.SHARE_SESSION_LIMIT_REACHED,
-                "The limit of share sessions has been reached.",
-            )
-        session = self._sessions[key] = ShareSession(key, link, parts)
+            raise _full()
+        session = self._sessions[key] = ShareSession(key, link)
         self._by_link.setdefault(link, {})[key] = None
+        self._of_group[key[0]] += 1
+        self.change(session, parts, ())
         return session
+
+    def change(
+        self, session: ShareSession, added: Iterable[Part], forgotten: Iterable[Part]
+    ) -> None:
+        """It reads other partitions now. RefusedError if that is too much, and it ends."""
+        before = len(session.parts)
+        session.parts.update(dict.fromkeys(added))
+        for part in forgotten:
+            session.parts.pop(part, None)
+        self._parts += len(session.parts) - before
+        if self._parts > PARTS_MAX:
+            self.remove(session.key)
+            raise _full()
 
     def find(self, key: SessionKey) -> ShareSession:
         """RefusedError (SHARE_SESSION_NOT_FOUND)."""
@@ -89,7 +107,15 @@ class ShareSessions:
             del others[key]
             if not others:
                 del self._by_link[session.link]
+            self._of_group[key[0]] -= 1
+            if not self._of_group[key[0]]:
+                del self._of_group[key[0]]
+            self._parts -= len(session.parts)
         return session
+
+    def any_of(self, group_id: str) -> bool:
+        """Whether a member of the group reads here."""
+        return group_id in self._of_group
 
     def of_link(self, link: int) -> list[ShareSession]:
         """Those of a connection."""
@@ -99,3 +125,9 @@ class ShareSessions:
         """The node went down: nothing is remembered."""
         self._sessions.clear()
         self._by_link.clear()
+        self._of_group.clear()
+        self._parts = 0
+
+
+def _full() -> RefusedError:
+    return RefusedError(ErrorCode.SHARE_SESSION_LIMIT_REACHED, "no room for more")

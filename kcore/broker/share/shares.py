@@ -19,7 +19,7 @@ from kcore.broker.share.partition import (
     Demand,
     SharePartition,
 )
-from kcore.broker.share.sessions import SessionKey, ShareSession, ShareSessions
+from kcore.broker.share.sessions import ShareSession, ShareSessions
 from kcore.coordinator.share.options import (
     BY_DURATION,
     EARLIEST,
@@ -184,9 +184,15 @@ class Shares:
         """A member's session is over: what it has acquired here is free again."""
         self.sessions.remove(session.key)
         group_id, member = session.key
-        for key, share in list(self._live.items()):
-            if key[0] == group_id and share.release(member):
+        of_group = [key for key in self._live if key[0] == group_id]
+        for key in of_group:
+            if key in self._live and self._live[key].release(member):
                 self._released(key)
+        if not self.sessions.any_of(group_id):  # what is kept is enough for who comes next
+            for key in of_group:
+                share = self._live.get(key)
+                if share is not None and share.deadline == NEVER:
+                    del self._live[key]
 
     def _find_live(self, key: ShareKey) -> Found:
         """Only what somebody has fetched from can be acknowledged, at the node that leads it. What
@@ -284,11 +290,6 @@ class Shares:
     def look(self, key: ShareKey) -> SharePartition | None:
         """A share-partition as it is now, to look at; None if nobody reads it here."""
         return self._live.get(key)
-
-
-def session_key(group_id: str, member: str) -> SessionKey:
-    """Whose session."""
-    return (group_id, member)
 
 
 def _span(data: bytes) -> tuple[int, int]:
