@@ -232,6 +232,35 @@ def test_what_makes_no_sense_changes_nothing():
     assert share.start_offset == 4
 
 
+def test_many_things_are_said_at_once():
+    share, spans = made(), log(3, 3, 3)
+    for end in (1, 2, 3):
+        take(share, spans[:end])
+    said = [
+        Acknowledgement(1, 1, (ACCEPT,)),
+        Acknowledgement(2, 4, (RELEASE, ACCEPT, RENEW)),
+        Acknowledgement(6, 8, (REJECT,)),
+    ]
+    share.acknowledge("m", said, 1_000)
+    assert shown(share) == [
+        (0, 0, ACQUIRED, 1), (1, 1, ACKED, 1), (2, 2, AVAILABLE, 1), (3, 3, ACKED, 1),
+        (4, 4, ACQUIRED, 1), (5, 5, ACQUIRED, 1), (6, 8, ARCHIVED, 1),
+    ]  # fmt: skip
+    assert [run.until_ms for run in share.runs() if run.state is ACQUIRED] == [
+        LOCK, 1_000 + LOCK, LOCK,
+    ]  # fmt: skip
+
+
+def test_nothing_is_said_twice():
+    share = made()
+    take(share, log(5))
+    twice = [Acknowledgement(0, 2, (ACCEPT,)), Acknowledgement(2, 4, (ACCEPT,))]
+    with pytest.raises(RefusedError) as refused:
+        share.acknowledge("m", twice, 0)
+    assert refused.value.code == E.INVALID_RECORD_STATE
+    assert shown(share) == [(0, 4, ACQUIRED, 1)]
+
+
 def test_renewal_can_be_forbidden():
     share = made(renew_acknowledge_enable=False)
     take(share, log(2))

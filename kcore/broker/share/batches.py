@@ -5,13 +5,16 @@ A batch is one run until somebody treats some of its records another way than th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kcore.broker.share.states import TABLE, TERMINAL, RecordInput, RecordState
 from kcore.errors import IllegalStateError
 
 NOBODY = ""
+
+# First and last offset, and what is said of them.
+Span = tuple[int, int, int]
 
 
 @dataclass(slots=True)
@@ -29,6 +32,10 @@ class Run:
 
     def __len__(self) -> int:
         return self.last - self.first + 1
+
+    def part(self, first: int, last: int) -> Run:
+        """Some of these records."""
+        return Run(first, last, self.state, self.count, self.member, self.until_ms)
 
     def move(self, what: RecordInput) -> None:
         """The one place that changes `state`; IllegalStateError if the table has no such cell."""
@@ -72,18 +79,33 @@ class InFlightBatch:
 
     def carve(self, first: int, last: int) -> list[Run]:
         """The runs from `first` to `last`, cut out of those that reach beyond."""
-        for at in (first, last + 1):
-            self._cut(at)
-        return [run for run in self.runs if first <= run.first and run.last <= last]
+        return [run for run, _ in self.carve_all([(first, last, 0)])]
 
-    def _cut(self, at: int) -> None:
-        for index, run in enumerate(self.runs):
-            if run.first < at <= run.last:
-                rest = Run(at, run.last, run.state, run.count, run.member, run.until_ms)
-                run.last = at - 1
-                self.runs.insert(index + 1, rest)
-                self.split = True
-                return
+    def carve_all(self, spans: Sequence[Span]) -> list[tuple[Run, int]]:
+        """The same for many in one go, each run with the number that its span has."""
+        found: list[tuple[Run, int]] = []
+        runs: list[Run] = []
+        index = 0
+        for run in self.runs:
+            at = run.first
+            while index < len(spans) and spans[index][0] <= run.last:
+                start, end, kind = spans[index]
+                start, until = max(start, at), min(end, run.last)
+                if until >= start:
+                    if start > at:
+                        runs.append(run.part(at, start - 1))
+                    part = run.part(start, until)
+                    runs.append(part)
+                    found.append((part, kind))
+                    at = until + 1
+                if end > run.last:
+                    break
+                index += 1
+            if at <= run.last:
+                runs.append(run.part(at, run.last))
+        self.split = self.split or len(runs) > len(self.runs)
+        self.runs = runs
+        return found
 
     def join(self) -> None:
         """Make one run of neighbours that do not differ (any more)."""

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from kcore.broker.batches import RefusedError
-from kcore.broker.share.batches import InFlightBatch, Run, runs_of
+from kcore.broker.share.batches import InFlightBatch, Run, Span, runs_of
 from kcore.broker.share.keeping import Kept
 from kcore.broker.share.states import TYPES, RecordInput, RecordState
 from kcore.broker.share.throttling import Portion, is_throttled
@@ -153,17 +153,16 @@ class SharePartition:
             return True
         portion = Portion(len(batch), limit, taking.left if exact else None)
         first = max(taking.first, self.start_offset)
-        runs = batch.carve(first, taking.last)
-        taken = []
-        for run in runs:
+        spans: list[Span] = []
+        for run in batch.carve(first, taking.last):
             if run.state is not RecordState.AVAILABLE or portion.full:
                 continue
             count = portion.take(run)
             if count:
-                taken += batch.carve(run.first, run.first + count - 1)
-        taking.take(taken)
+                spans.append((run.first, run.first + count - 1, 0))
+        taking.take(run for run, _ in batch.carve_all(spans))
         batch.join()
-        if throttled and taken:
+        if throttled and spans:
             taking.left = 0
             return False
         return True
@@ -216,35 +215,44 @@ class SharePartition:
     # Acknowledging -------------------------------------------------------------------------------
 
     def acknowledge(self, member: str, said: Sequence[Acknowledgement], now_ms: int) -> None:
-        """All of it, or RefusedError and nothing."""
+        """All of it, or RefusedError and nothing. said: in the order of offsets."""
         for one in said:
-            self._check(member, one)
-        for one in said:
-            first = max(one.first, self.start_offset)
-            for start, end, kind in _by_type(one, first):
-                for batch in self._overlapping(start, end):
-                    for run in batch.carve(start, end):
-                        self._conclude(run, TYPES[kind], now_ms)
-                    batch.join()
+            self._check(one)
+        spans = self._spans(said)
+        if not spans:
+            return
+        batches = self._overlapping(spans[0][0], spans[-1][1])
+        for batch in batches:
+            _check_owner(batch, spans, member)
+        for batch in batches:
+            for run, kind in batch.carve_all(spans):
+                self._conclude(run, TYPES[kind], now_ms)
+            batch.join()
         self._settle()
 
-    def _check(self, member: str, one: Acknowledgement) -> None:
-        """RefusedError, unless the member has what it speaks of, or that is over long since."""
-        renews = RecordInput.RENEW in {TYPES[kind] for kind in one.types}
+    def _check(self, one: Acknowledgement) -> None:
+        """RefusedError if it speaks of what was never acquired, or wants what is not to be had."""
+        renews = RecordInput.RENEW in {TYPES[kind] for kind in set(one.types)}
         if renews and not self.options.renew_acknowledge_enable:
             raise RefusedError(
                 ErrorCode.INVALID_RECORD_STATE,
                 "Renewing acquisition locks is not enabled for the group.",
             )
-        if one.last < self.start_offset:
-            return
-        self._check_known(one)
-        first = max(one.first, self.start_offset)
-        for batch in self._overlapping(first, one.last):
-            whole = not batch.split and first <= batch.first and batch.last <= one.last
-            for run in batch.runs:
-                if run.first <= one.last and run.last >= first:
-                    _check_owner(run, member, whole=whole, split=batch.split)
+        if one.last >= self.start_offset:
+            self._check_known(one)
+
+    def _spans(self, said: Sequence[Acknowledgement]) -> list[Span]:
+        """What is said, from the start on: before, it is over long since, and nobody minds."""
+        spans: list[Span] = []
+        for one in said:
+            for span in _by_type(one, max(one.first, self.start_offset)):
+                if spans and span[0] <= spans[-1][1]:
+                    raise RefusedError(
+                        ErrorCode.INVALID_RECORD_STATE,
+                        "The offset cannot be acknowledged. The offset is not acquired.",
+                    )
+                spans.append(span)
+        return spans
 
     def _check_known(self, one: Acknowledgement) -> None:
         if not self._batches:
@@ -365,25 +373,34 @@ class _Taking:
             self.acquired.append(Acquired(run.first, run.last, run.count))
 
 
-def _check_owner(run: Run, member: str, *, whole: bool, split: bool) -> None:
-    """RefusedError if the records are not the member's. whole: it speaks of all of a batch."""
-    if run.state is not RecordState.ACQUIRED:
-        why = "The batch cannot be acknowledged. The subset batch is not in the acquired state."
-        if whole:
-            why = "The batch cannot be acknowledged. The batch is not in the acquired state."
-        elif split:
-            why = "The offset cannot be acknowledged. The offset is not acquired."
-        raise RefusedError(ErrorCode.INVALID_RECORD_STATE, why)
-    if run.member != member:
-        what = "offset" if split else "batch record"
-        raise RefusedError(ErrorCode.INVALID_RECORD_STATE, f"Member is not the owner of {what}")
+def _check_owner(batch: InFlightBatch, spans: Sequence[Span], member: str) -> None:
+    """RefusedError if what is said is of records of the batch that are not the member's."""
+    index = 0
+    for run in batch.runs:
+        while index < len(spans) and spans[index][1] < run.first:
+            index += 1
+        if index == len(spans):
+            return
+        first, last, _ = spans[index]
+        if first > run.last:
+            continue
+        if run.state is not RecordState.ACQUIRED:
+            why = "The batch cannot be acknowledged. The subset batch is not in the acquired state."
+            if batch.split:
+                why = "The offset cannot be acknowledged. The offset is not acquired."
+            elif first <= batch.first and batch.last <= last:
+                why = "The batch cannot be acknowledged. The batch is not in the acquired state."
+            raise RefusedError(ErrorCode.INVALID_RECORD_STATE, why)
+        if run.member != member:
+            what = "offset" if batch.split else "batch record"
+            raise RefusedError(ErrorCode.INVALID_RECORD_STATE, f"Member is not the owner of {what}")
 
 
-def _by_type(one: Acknowledgement, first: int) -> list[tuple[int, int, int]]:
+def _by_type(one: Acknowledgement, first: int) -> list[Span]:
     """First and last offset of those in a row that are said the same of, from `first` on."""
     if len(one.types) == 1:
         return [(first, one.last, one.types[0])] if first <= one.last else []
-    found: list[tuple[int, int, int]] = []
+    found: list[Span] = []
     for offset, kind in enumerate(one.types, one.first):
         if offset < first:
             continue

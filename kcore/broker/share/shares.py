@@ -150,12 +150,19 @@ class Shares:
         read = log.read(offset, max_bytes, at_least_one=True, up_to=up_to)
         if not read.batches:
             return nothing
-        spans = [_span(data) for data in read.batches]
+        # What is behind that cannot be acquired, however much fits the answer.
+        behind = share.end_offset + demand.records_max
+        spans = []
+        for data in read.batches:
+            spans.append(_span(data))
+            if spans[-1][1] >= behind:
+                break
+        looked_at = read.batches[: len(spans)]
         now_ms = self._now_ms()
         before = share.start_offset
         acquired = share.acquire(demand, spans, now_ms)
         if share.options.isolation_level == READ_COMMITTED and acquired:
-            aborted = _aborted(log, offset, read.batches)
+            aborted = _aborted(log, offset, looked_at)
             acquired = share.drop_aborted(acquired, aborted)
             if aborted:
                 self._keep(found)
@@ -167,7 +174,7 @@ class Shares:
         first, last = acquired[0].first, acquired[-1].last
         batches = [
             data
-            for data, (base, end) in zip(read.batches, spans, strict=True)
+            for data, (base, end) in zip(looked_at, spans, strict=True)
             if base <= last and end >= first
         ]
         return Got(batches, sum(map(len, batches)), acquired)
