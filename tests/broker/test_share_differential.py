@@ -696,11 +696,12 @@ _numbers = itertools.count(1)
         deliveries,
         by_count,
         renewals,
-        offsets,
         options,
-        transactions,
         deleted_records,
-        closed_connections,
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in (offsets, transactions, closed_connections)
+        ),
     ],
 )
 def test_kafka_says_the_same(scenario, kafka):
