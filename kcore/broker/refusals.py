@@ -37,11 +37,22 @@ _ASKED: Final = (
     *("topic_partitions", "group_ids"),
     *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
-_ERRORS: Final = ("error_code", "partition_error_code")
+_ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
 # Lists in an answer that are about something else, such as where the nodes are.
 _OTHER: Final = {"brokers", "node_endpoints", "api_keys", "configs", "record_errors"}
 # The answer is at fault as a whole only if it has nothing that is: these say the error once.
 _INNER_FIRST: Final = {ApiKey.FETCH, ApiKey.METADATA}
+# With these it depends on the error: what is wrong with a session is said of the whole.
+_SHARES: Final = {ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+_OF_PARTITIONS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INVALID_RECORD_STATE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+}
 
 
 def refusal(request: Message, version: int, error: ErrorCode) -> Message:
@@ -50,7 +61,7 @@ def refusal(request: Message, version: int, error: ErrorCode) -> Message:
     root = API_TABLE[key].response
     answer = root()
     inner = _fill(root, answer, request, version, error)
-    if inner and key in _INNER_FIRST:
+    if inner and (key in _INNER_FIRST or (key in _SHARES and error in _OF_PARTITIONS)):
         answer.error_code = ErrorCode.NONE  # type: ignore[attr-defined]
     return answer
 

@@ -4,10 +4,11 @@ import pytest
 from broker_world import WALL_MS, batch
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW, Member, ShareWorld
 
-from kcore.broker import BrokerConfig
+from kcore.broker import BrokerConfig, Kind, Mishap
 from kcore.broker.share import sessions
 from kcore.records import RecordReader
 from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
 T = ("t", 0)
@@ -415,6 +416,35 @@ def test_uncommitted_records_too(world):
     assert member.take(T) == {T: [(0, 0, 1)]}
     end_transaction(world, 1, committed=False)
     assert member.take() == {T: [(1, 1, 1)]}
+
+
+# Mishaps -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "of_the_whole"),
+    [
+        (E.SHARE_SESSION_NOT_FOUND, E.SHARE_SESSION_NOT_FOUND),
+        (E.GROUP_AUTHORIZATION_FAILED, E.GROUP_AUTHORIZATION_FAILED),
+        (E.NOT_LEADER_OR_FOLLOWER, E.NONE),
+        (E.KAFKA_STORAGE_ERROR, E.NONE),
+    ],
+)
+def test_refusals_on_purpose(world, error, of_the_whole):
+    world.put("a")
+    member = Member(world)
+    member.take(T)
+    for api in (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE):
+        world.cluster.mishaps.add(Mishap(api, Kind.REFUSED, error=error))
+    said = {T: [(0, 0, ACCEPT)]}
+    answer = member.fetch(said=said, epoch=1)
+    (one,) = answer.responses[0].partitions
+    assert answer.error_code == of_the_whole
+    assert (one.error_code, one.acknowledge_error_code) == (error, error)
+    answer = member.acknowledge(said, epoch=1)
+    assert answer.error_code == of_the_whole
+    assert answer.responses[0].partitions[0].error_code == error
+    assert member.say(0, 0, ACCEPT) == E.NONE  # nothing was done
 
 
 # Leaders -----------------------------------------------------------------------------------------
