@@ -193,6 +193,11 @@ class Hands:
                 if share.end is not None and share.end != share.committed
             }
 
+    def untouched(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Those of them that nothing was taken of."""
+        with self._lock:
+            return {tp for tp in partitions if tp not in self._shares}
+
     def pass_gaps(
         self,
         consumed: dict[TopicPartition, OffsetAndMetadata],

@@ -111,6 +111,8 @@ class Workers:
         self._over = make_event(self._reins.transport)
         self._polled: Mapping[TopicPartition, list[Any]] = {}  # and not put into hands
         self._held: set[TopicPartition] = set()
+        self._stands: dict[TopicPartition, OffsetAndMetadata] = {}  # what was committed last
+        self._given_up: set[TopicPartition] = set()  # and not had anew
         self._throttled = False
         self._commit_at = 0
         self._committing = False
@@ -240,12 +242,20 @@ class Workers:
         consumed = self._reins.consumed()
         put = {tp: at for tp, at in consumed.items() if tp not in self._polled}
         self._hands.pass_gaps(put, shares)
-        return self._hands.uncommitted(shares)
+        found = self._hands.uncommitted(shares)
+        if shares is None:
+            # Where nothing has come yet, too, as a consumer that commits by itself does: else what
+            # comes between this run and the next is behind the end that "latest" looks for.
+            for tp in self._hands.untouched(put) - self._given_up:
+                if self._stands.get(tp) != put[tp]:
+                    found[tp] = put[tp]
+        return found
 
     def _note_commit(self, offsets: Any, outcome: Any) -> None:
         self._committing = False
         if not isinstance(outcome, KafkaError):
             self._hands.note_committed(offsets)
+            self._stands.update(offsets)
         elif outcome.retriable or isinstance(outcome, RebalanceInProgressError):
             log.debug("a commit failed, the next is in %d ms: %s", self._interval_ms, outcome)
         else:
@@ -345,6 +355,9 @@ class Workers:
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """These are new: called by the consumer."""
+        self._given_up -= assigned
+        for tp in assigned:
+            self._stands.pop(tp, None)
         if self._throttled:
             self._held |= self._reins.hold(assigned)
 
@@ -355,6 +368,7 @@ class Workers:
     def _give_up(self, partitions: Iterable[TopicPartition]) -> list[Share]:
         gone = [*partitions]
         self._held.difference_update(gone)
+        self._given_up.update(gone)
         return self._hands.give_up(gone)
 
     # The workers -----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 from at_work import (
     LIMIT_S,
     T0,
+    T1,
     Handler,
     Running,
     at_work,
@@ -305,3 +306,21 @@ def test_coroutines_are_refused(broker):
 def test_only_a_consumer_will_do():
     with pytest.raises(TypeError, match="not for object"):
         kcore.Workers(object(), print)
+
+
+# Where nothing has come ---------------------------------------------------------------------------
+
+
+def test_what_comes_between_two_runs_is_behind_a_position_that_is_committed(broker):
+    """Also of a partition that nothing was read of: "latest" would look for its end anew."""
+    for expected in ([], [b"between"]):
+        found = []
+        with (
+            consumer(broker) as looks,
+            consumer(broker, auto_offset_reset="latest") as reads,
+            Running(reads, found.append, commit_interval_ms=10),
+        ):
+            until(lambda looks=looks: None not in {looks.committed(tp) for tp in (T0, T1)})
+            until(lambda expected=expected, found=found: len(found) == len(expected))
+        assert [record.value for record in found] == expected
+        broker.produce("t", [(None, b"between")], partition=1)
