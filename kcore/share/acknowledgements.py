@@ -61,8 +61,9 @@ class Sheet:
     def lock_until(self, expires_at: int) -> None:
         """Locks were renewed, and last until then."""
         for parcel, stretches in self.parts:
-            if any(RENEW in marks for _, marks in stretches):
-                parcel.expires_at = expires_at
+            for first, marks in stretches:
+                for match in _RENEWED.finditer(marks):
+                    parcel.lock_until(first + match.start(), first + match.end() - 1, expires_at)
 
     def end(self, error: KafkaError | None) -> None:
         """It was answered, or given up: locks are renewed, or lost."""

@@ -29,7 +29,8 @@ class Place(NamedTuple):
 
 class Parcel:
     """place: where it was acquired. ranges: what was, as (first, last, delivery count), in order.
-    data: record batches, which hold more. expires_at: when the locks have run out for certain (ms).
+    data: record batches, which hold more. expires_at: when the locks have run out for certain (ms),
+    but for those that were renewed.
 
     marks: what has become of each offset. size: bytes held. taken: all that was handed over and may
     be needed again. again: what is to be handed over once more, before all else.
@@ -40,6 +41,7 @@ class Parcel:
         "_data",
         "_ranges",
         "_reader",
+        "_renewed",
         "again",
         "expires_at",
         "marks",
@@ -60,6 +62,7 @@ class Parcel:
         self.expires_at = expires_at
         self.again: list[ConsumerRecord] = []
         self.taken: list[ConsumerRecord] = []
+        self._renewed: dict[int, int] = {}  # offset -> when its lock has run out
         self._ranges = tuple(ranges)
         self.marks = Marks(self._ranges)
         self._config = config
@@ -188,6 +191,24 @@ class Parcel:
         self.again = []
         self.marks.change(WAITING, RELEASE)
         self._close()
+
+    def lock_until(self, first: int, last: int, expires_at: int) -> None:
+        """The locks of these were renewed; others in the parcel end when they did."""
+        self._renewed.update(dict.fromkeys(range(first, last + 1), expires_at))
+
+    def expire(self, now_ms: int) -> None:
+        """Let go of what was not handed over while its lock lasted: others have it by now."""
+        kept, gone = [], []
+        for record in self.again:
+            lasts = self._renewed.get(record.offset, self.expires_at) > now_ms
+            (kept if lasts else gone).append(record)
+        if self.expires_at <= now_ms:
+            self.lose()
+            for record in kept:
+                self.marks.put(record.offset, WAITING)
+        for record in gone:
+            self.marks.put(record.offset, DONE)
+        self.again = kept
 
     def lose(self) -> None:
         """What was not handed over is not ours any more."""

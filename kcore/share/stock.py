@@ -79,9 +79,10 @@ class Stock:
 
     def expire(self, now_ms: int) -> None:
         """Let go of what was not handed over while its lock lasted: others have it by now."""
-        for parcel in [one for one in self._waiting if one.expires_at <= now_ms]:
-            parcel.lose()
-            self._waiting.remove(parcel)
+        for parcel in list(self._waiting):
+            parcel.expire(now_ms)
+            if not parcel.waiting:
+                self._waiting.remove(parcel)
 
     def hand_over(self) -> None:
         """A call begins in which records are taken: see `take_back`."""

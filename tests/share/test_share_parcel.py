@@ -7,7 +7,8 @@ from kcore.records import codecs, encode_batch
 from kcore.share.config import ReadConfig
 from kcore.share.marks import ACCEPT, DONE, GAP, HELD, REJECT, RELEASE, RENEW, WAITING
 from kcore.share.parcel import Parcel, Place
-from kcore.structs import TopicPartition
+from kcore.share.stock import Stock
+from kcore.structs import AcknowledgeType, TopicPartition
 
 PLACE = Place(TopicPartition("t", 0), b"t" * 16, 1)
 
@@ -26,6 +27,10 @@ def taken(one, count=100):
     records, size = one.take(count, 1 << 20)
     assert (size > 0) == bool(records)
     return [record.offset for record in records]
+
+
+def offsets(found):
+    return [record.offset for records in found.values() for record in records]
 
 
 def spoiled(data):
@@ -146,6 +151,37 @@ def test_renewed_records_come_again_and_others_are_lost():
     one.renewed(2, 3, kept=False)
     assert marks(one, range(4)) == [WAITING, WAITING, DONE, DONE]
     assert taken(one) == [0, 1]
+
+
+def test_the_lock_of_a_renewed_record_is_its_own_alone():
+    stock, one = Stock(), parcel(batch(0, 4), [(0, 3, 1)], explicit=True)
+    stock.add(one, [(0, 3, 1)])
+    assert offsets(stock.take(2)) == [0, 1]
+    stock.acknowledge(PLACE.tp, 0, AcknowledgeType.RENEW)
+    stock.acknowledge(PLACE.tp, 1, AcknowledgeType.ACCEPT)
+    (sheet,) = stock.collect(5_000)
+    sheet.lock_until(2_000)
+    sheet.end(None)
+    stock.renewed()
+    stock.expire(1_000)  # when the other locks are over
+    assert marks(one, range(4)) == [WAITING, DONE, DONE, DONE]
+    assert offsets(stock.take(10)) == [0]
+    stock.expire(2_000)
+    assert marks(one, [0]) == [HELD]
+
+
+def test_a_renewed_lock_ends_too():
+    stock, one = Stock(), parcel(batch(0, 1), [(0, 0, 1)], explicit=True)
+    stock.add(one, [(0, 0, 1)])
+    stock.take(1)
+    stock.acknowledge(PLACE.tp, 0, AcknowledgeType.RENEW)
+    (sheet,) = stock.collect(5_000)
+    sheet.lock_until(2_000)
+    sheet.end(None)
+    stock.renewed()
+    stock.expire(2_000)
+    assert not stock.take(10)
+    assert marks(one, [0]) == [DONE]
 
 
 def test_what_nobody_took_can_be_released_or_is_lost():
