@@ -60,6 +60,10 @@ class Fetches:
                     self._finish(waiting)
                     waiting.answer()
 
+    def recheck_all(self) -> None:
+        """Nobody has looked for a while: answer whoever waits for what is there by now."""
+        self.recheck(list(self._by_place))
+
     def forget(self, client: ClientLink) -> None:
         """A connection is gone."""
         waiting = self._by_client.get(client)

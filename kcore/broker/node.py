@@ -170,6 +170,8 @@ class Node:
         """Go on: what has come meanwhile is served, and what has expired meanwhile is expired."""
         if self._paused:
             self._paused = False
+            self.cluster.now_ms = now_ms
+            self.fetches.recheck_all()
             self.release(now_ms)
 
     def release(self, now_ms: int) -> None:

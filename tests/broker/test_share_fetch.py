@@ -216,6 +216,22 @@ def test_a_fetch_waits_for_the_end_of_locks(world):
     assert first.say(0, 0, ACCEPT) == E.INVALID_RECORD_STATE
 
 
+def test_who_waits_at_a_node_that_stands_still_gets_nothing_before_it_goes_on(world):
+    world.put("a")
+    first, second = Member(world, "m1"), Member(world, "m2")
+    first.take(T)
+    second.take(T)
+    second.send(max_wait_ms=60_000)
+    node = world.nodes[1]
+    node.pause()
+    first.client.close()
+    share = node.shares.look(("g", world.id_of("t"), 0))
+    assert (share.next_offset, share.runs()[0].count) == (0, 1)
+    node.resume(world.now_ms)
+    world.drain()
+    assert second.taken(second.client.answer()) == {T: [(0, 0, 2)]}
+
+
 def test_only_one_of_those_who_wait_gets_a_record(world):
     members = [Member(world, f"m{number}") for number in range(5)]
     for member in members:

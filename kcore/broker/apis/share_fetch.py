@@ -132,7 +132,11 @@ class _Fetch:
         ]
 
     def ready(self) -> bool:
-        """Whether there is enough, or an error to tell."""
+        """Whether there is enough, or an error to tell; a node that stands still acquires nothing,
+        whatever others write meanwhile.
+        """
+        if self._call.node.paused:
+            return False
         enough = min(self._request.min_bytes, self._request.max_bytes)
         size = 0
         for part in self._there:
