@@ -13,12 +13,13 @@ from typing import Any, Final
 from kcore.cli.endings import DONE, REFUSED, RefusalError, output
 from kcore.cli.sim_page import page_of
 from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
-from kcore.sim.plan import CONSUMER_SINCE
+from kcore.sim.plan import CONSUMER_SINCE, shared
 
 TAIL_LINES: Final = 40
 
 # What members speak: the share of those that speak the consumer protocol (KIP-848).
-PROTOCOLS: Final = {"classic": 0.0, "consumer": 1.0, "both": 0.5}
+SHARE: Final = "share"  # all are members of share groups (KIP-932)
+PROTOCOLS: Final = {"classic": 0.0, "consumer": 1.0, "both": 0.5, SHARE: 0.0}
 _SAY_EVERY: Final = 500  # runs
 
 
@@ -42,6 +43,8 @@ class SimOptions:
     def plan(self, seed: int) -> Plan:
         """The plan of one seed. ValueError for a fault there is not."""
         drawn = plan_of(random.Random, seed)
+        if self.protocol == SHARE:
+            drawn = shared(drawn, random.Random)
         given: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("members", "brokers", "topics", "partitions", "groups")

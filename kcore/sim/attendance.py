@@ -18,6 +18,7 @@ from kcore.wire.messages import (
     HeartbeatResponse,
     JoinGroupResponse,
     OffsetCommitResponse,
+    ShareGroupHeartbeatResponse,
     SyncGroupResponse,
 )
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.context import AnyGroup
     from kcore.sim.ledger import Asked
-    from kcore.sim.members import Member
+    from kcore.sim.processes import Process
     from kcore.sim.network import Wire
     from kcore.sim.peace import Peace
     from kcore.sim.plan import Plan
@@ -43,6 +44,7 @@ _TELLS: Final = (
     SyncGroupResponse,
     HeartbeatResponse,
     ConsumerGroupHeartbeatResponse,
+    ShareGroupHeartbeatResponse,
 )
 
 # How long it takes to say that one leaves, on a link that works, beside the network's own time.
@@ -78,26 +80,26 @@ class Attendance:
         takes_ms = plan.heartbeat_interval_ms + _POLLS_TO_JOIN * plan.poll_every_ms[1]
         self._hurried = takes_ms + _TRIPS * plan.latency_ms[1] > plan.max_poll_interval_ms
         self._leave_ms = _LEAVE_MS + _TRIPS * plan.latency_ms[1]
-        self._ids: dict[Member, set[str]] = {}  # those that it was given, or has used
-        self._polled_ms: dict[Member, int] = {}  # or joined
-        self._left: dict[Member, int] = {}  # closed, and not looked for any more: when
+        self._ids: dict[Process, set[str]] = {}  # those that it was given, or has used
+        self._polled_ms: dict[Process, int] = {}  # or joined
+        self._left: dict[Process, int] = {}  # closed, and not looked for any more: when
 
-    def at_peace(self, member: Member) -> bool:
+    def at_peace(self, member: Process) -> bool:
         """No fault has touched it, or it has got over all of them."""
         return not member.paused and self._peace.at(member.name, self._now())
 
-    def well(self, member: Member) -> bool:
+    def well(self, member: Process) -> bool:
         """It is there, and is to stay: nothing stands between it and its coordinator."""
         return not member.ended and not member.closing and self.at_peace(member)
 
     # What happens --------------------------------------------------------------------------------
 
-    def started(self, member: Member) -> None:
+    def started(self, member: Process) -> None:
         """A process is there."""
         self._ids[member] = set()
         self._polled_ms[member] = self._now()
 
-    def ended(self, member: Member, *, left: bool) -> None:
+    def ended(self, member: Process, *, left: bool) -> None:
         """It is gone. left: it has closed."""
         if (
             left
@@ -109,19 +111,19 @@ class Attendance:
             del self._ids[member]
         del self._polled_ms[member]
 
-    def polled(self, member: Member) -> None:
+    def polled(self, member: Process) -> None:
         """The application shows that it is alive."""
         self._polled_ms[member] = self._now()
 
-    def lost(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
+    def lost(self, member: Process, partitions: Sequence[TopicPartition]) -> None:
         """Its application is told that it was put out."""
         self._judge_stays(member, f"is told that it has lost {len(partitions)} partitions")
 
-    def stepped_out(self, member: Member) -> None:
+    def stepped_out(self, member: Process) -> None:
         """It gives its membership up by itself."""
         self._judge_stays(member, f"steps out of {member.group_id}")
 
-    def _judge_stays(self, member: Member, why: str) -> None:
+    def _judge_stays(self, member: Process, why: str) -> None:
         hurried = self._hurried and not member.habits.by_epochs
         if not hurried and self._steady(member) and self.well(member):
             raise ViolationError(Rule.STAYS, f"{member.name} {why}")
@@ -142,7 +144,7 @@ class Attendance:
         joins = isinstance(answer, JoinGroupResponse)
         if isinstance(answer, JoinGroupResponse) and answer.member_id and member in self._ids:
             self._ids[member].add(answer.member_id)
-        if isinstance(answer, ConsumerGroupHeartbeatResponse):
+        if isinstance(answer, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse):
             joins = not request.member_epoch
         if joins and member in self._polled_ms:
             self._polled_ms[member] = self._now()
@@ -158,7 +160,7 @@ class Attendance:
 
     # From time to time ---------------------------------------------------------------------------
 
-    def look(self, living: Iterable[Member]) -> None:
+    def look(self, living: Iterable[Process]) -> None:
         """Whoever is to be out of its group by now is."""
         now_ms = self._now()
         for group_id in self._by_epochs:
@@ -173,7 +175,7 @@ class Attendance:
                 self._judge_out(member, f"has closed {now_ms - left_ms} ms ago")
                 del self._left[member], self._ids[member]
 
-    def _says_goodbye(self, member: Member) -> bool:
+    def _says_goodbye(self, member: Process) -> bool:
         """Static members of the classic protocol do not (KIP-345): their sessions end."""
         return self._steady(member) and (
             member.habits.by_epochs or member.habits.instance_id is None
@@ -188,12 +190,12 @@ class Attendance:
                 self._turned_ms[group_id] = self._now()
             self._by_epochs[group_id] = by_epochs
 
-    def _steady(self, member: Member) -> bool:
+    def _steady(self, member: Process) -> bool:
         """Its group has not become a classic one, or is over that."""
         turned_ms = self._turned_ms.get(member.group_id)
         return turned_ms is None or self._now() - turned_ms > self._over_ms
 
-    def _judge_out(self, member: Member, why: str) -> None:
+    def _judge_out(self, member: Process, why: str) -> None:
         group = self._group_of(member.group_id)
         if group is None or not self._peace.at(member.name, self._now(), but_slow=True):
             return

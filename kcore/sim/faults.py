@@ -11,9 +11,9 @@ from typing import Final
 
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.sim.chance import Chance
-from kcore.sim.members import Member
 from kcore.sim.nodes import JOURNALS, NodePeer
 from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault
+from kcore.sim.processes import Process
 from kcore.sim.trace import What
 from kcore.sim.world import World
 from kcore.wire.apis import ApiKey
@@ -64,6 +64,31 @@ _LATE: Final = (
     ApiKey.OFFSET_FETCH,
 )
 _CONSUMER_LATE: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT,) * 3
+_SHARE_REFUSALS: Final = (
+    (ApiKey.METADATA, ErrorCode.LEADER_NOT_AVAILABLE),
+    (ApiKey.FIND_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.UNKNOWN_MEMBER_ID),
+    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.FENCED_MEMBER_EPOCH),
+    (ApiKey.SHARE_FETCH, ErrorCode.SHARE_SESSION_NOT_FOUND),
+    (ApiKey.SHARE_FETCH, ErrorCode.INVALID_SHARE_SESSION_EPOCH),
+    (ApiKey.SHARE_FETCH, ErrorCode.SHARE_SESSION_LIMIT_REACHED),
+    (ApiKey.SHARE_FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ApiKey.SHARE_FETCH, ErrorCode.UNKNOWN_SERVER_ERROR),
+    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.SHARE_SESSION_NOT_FOUND),
+    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.INVALID_SHARE_SESSION_EPOCH),
+    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+)
+_SHARE_LATE: Final = (
+    ApiKey.METADATA,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
+)
 _MEMBERS_MAX: Final = 12  # of a small run, however many come
 _PARTITIONS_MAX: Final = 24
 _TOPICS_MAX: Final = 5
@@ -243,15 +268,19 @@ def _leader_move(world: World, chance: Chance) -> None:
 
 
 def _refusal(world: World, chance: Chance) -> None:
-    more = _CONSUMER_REFUSALS if world.plan.consumer_share else ()
-    api, error = chance.one_of(_REFUSALS + more)
+    if world.plan.share:
+        refusals = _SHARE_REFUSALS
+    else:
+        refusals = _REFUSALS + (_CONSUMER_REFUSALS if world.plan.consumer_share else ())
+    api, error = chance.one_of(refusals)
     times = chance.between(1, 3)
     _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))
 
 
 def _late_answer(world: World, chance: Chance) -> None:
-    api = chance.one_of(_LATE + _CONSUMER_LATE if world.plan.consumer_share else _LATE)
+    late = _LATE + _CONSUMER_LATE if world.plan.consumer_share else _LATE
+    api = chance.one_of(_SHARE_LATE if world.plan.share else late)
     delay_ms = chance.between(50, LATE_ANSWER_MAX_MS)
     _say(world, Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.DELAYED, delay_ms=delay_ms))
@@ -260,7 +289,7 @@ def _late_answer(world: World, chance: Chance) -> None:
 # Members -----------------------------------------------------------------------------------------
 
 
-def _member(world: World, chance: Chance) -> Member | None:
+def _member(world: World, chance: Chance) -> Process | None:
     able = [member for member in world.living() if not member.closing and not member.paused]
     return chance.one_of(able) if able else None
 
@@ -325,7 +354,7 @@ def _restart(world: World, chance: Chance) -> None:
     world.at(world.now_ms + chance.between(0, 4_000), _come_back, world, member)
 
 
-def _come_back(world: World, member: Member) -> None:
+def _come_back(world: World, member: Process) -> None:
     others = [one for one in world.living() if one.name == member.name and one is not member]
     if not others and world.now_ms < world.plan.duration_ms:
         world.start_member(member.habits)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.events import PartitionsAssigned
-from kcore.sim.attendance import Attendance
 from kcore.sim.ledger import Asked, Ledger
-from kcore.sim.offsets import Hands, Logs, Offsets
-from kcore.sim.peace import Peace
+from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.promises import Promises
+from kcore.sim.referee import GroupBook, GroupOf, Referee
 from kcore.sim.revocations import Revocations
 from kcore.sim.shares import Shares
 from kcore.sim.trace import Trace, What
@@ -34,40 +33,19 @@ from kcore.wire.messages import (
 )
 
 if TYPE_CHECKING:
-    from kcore.coordinator.context import AnyGroup
     from kcore.sim.members import Member
     from kcore.sim.network import Wire
     from kcore.sim.plan import Plan
-    from kcore.sim.watch import Watch
+    from kcore.sim.processes import Process
 
 # Generations whose owners are remembered: a zombie is never further behind.
 _GENERATIONS_KEPT: Final = 50
-
-# More than the largest group waits for until its books are looked at.
-_MANY_TOUCHES: Final = 1_000_000
 
 # OffsetCommit names topics by id from this version on.
 _TOPIC_IDS_VERSION: Final = 10
 
 
-# A group where it is kept now; None: it is kept nowhere.
-GroupOf = Callable[[str], "AnyGroup | None"]
-
-
-class GroupBook:
-    """What is known of one group from outside."""
-
-    def __init__(self) -> None:
-        self.generation = -1  # the newest that anybody was told of, by this coordinator
-        self.kept_generation = -1  # the newest whose assignment was given out: it is in the journal
-        self.owners: dict[int, dict[TopicPartition, str]] = {}
-        self.leaders: dict[int, str] = {}
-        self.joined: dict[int, set[Member]] = {}  # generation -> who was told that it is in it
-        self.members: frozenset[str] = frozenset()  # their ids, before this turn
-        self.epochs: dict[str, int] = {}  # member id -> the epoch it was told (KIP-848)
-
-
-class Judge:
+class Judge(Referee):
     """All rules but those about the end (see `settle`).
 
     Where members of the consumer protocol are among them, each member of a group may be in an epoch
@@ -77,20 +55,11 @@ class Judge:
     def __init__(
         self, plan: Plan, ledger: Ledger, trace: Trace, group_of: GroupOf, now: Callable[[], int]
     ) -> None:
+        super().__init__(plan, trace, group_of, now)
         self._ledger = ledger
         self._by_epochs = plan.consumer_share > 0
-        self._trace = trace
-        self.group_of = group_of
-        self.logs = Logs()
         self.offsets = Offsets(self.logs)
-        self.groups: dict[str, GroupBook] = {}
         self.hands: dict[Member, Hands] = {}
-        self._topic_names: dict[bytes, str] = {}
-        self._topic_ids: dict[str, bytes] = {}
-        self.watch: Watch | None = None
-        self.touches = 0  # of groups, since somebody looked at their books
-        self.peace = Peace(plan)
-        self.attendance = Attendance(plan, self.peace, now, group_of)
         self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
         self.revocations = Revocations(
             self.attendance, self.hands, self.offsets, self._topic_names, now, plan.latency_ms[1]
@@ -111,23 +80,24 @@ class Judge:
 
     # Members -------------------------------------------------------------------------------------
 
-    def member_started(self, member: Member) -> None:
+    def member_started(self, process: Process) -> None:
         """A process is there."""
+        member = _member(process)
         self.hands[member] = Hands()
-        self.groups.setdefault(member.group_id, GroupBook())
-        self.attendance.started(member)
+        super().member_started(member)
         self.promises.started(member)
         self.revocations.started(member)
 
-    def member_ended(self, member: Member, *, left: bool) -> None:
+    def member_ended(self, process: Process, *, left: bool) -> None:
         """It is gone; what it has sent may still arrive. left: it has closed."""
-        self.attendance.ended(member, left=left)
+        super().member_ended(process, left=left)
+        member = _member(process)
         self.promises.ended(member)
         self.revocations.ended(member, left=left)
 
-    def look(self, living: Iterable[Member]) -> None:
+    def look(self, living: Iterable[Process]) -> None:
         """From time to time: what should have happened by now has."""
-        self.attendance.look(living)
+        super().look(living)
         self.promises.look()
 
     def polled(self, member: Member) -> None:
@@ -267,10 +237,9 @@ class Judge:
         """An application has handled a step of a rebalance."""
         self.revocations.handled(member)
 
-    def complained(self, member: Member) -> None:
-        """An application was told of an error."""
-        if self.watch is not None:
-            self.watch.got_on(member, None)
+    def counts(self) -> dict[str, int]:
+        """See Referee."""
+        return {"commits": self.offsets.commits}
 
     def lagging(self, member: Member) -> list[TopicPartition]:
         """What a member has and is not at the end of, but for what it has paused."""
@@ -288,22 +257,7 @@ class Judge:
             return max(*self.offsets.of(member.group_id, tp).candidates(), kept_from)
         return max(position, kept_from)
 
-    # Producers -----------------------------------------------------------------------------------
-
-    def written(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
-        """Records are sent."""
-        self.logs.written(tp, values)
-
-    def acknowledged(self, tp: TopicPartition, base_offset: int, values: Sequence[bytes]) -> None:
-        """Records are promised to be kept."""
-        self.logs.acknowledged(tp, base_offset, values)
-
     # Nodes ---------------------------------------------------------------------------------------
-
-    def topic_made(self, name: str, topic_id: bytes) -> None:
-        """Newer requests name topics by id."""
-        self._topic_names[topic_id] = name
-        self._topic_ids[name] = topic_id
 
     def turn_begins(self) -> None:
         """Remember who is a member of what, if a commit may be taken in this turn."""
@@ -314,7 +268,7 @@ class Judge:
 
     def coordinators_moved(self) -> None:
         """Another node keeps the groups: of a generation that was not assigned it knows nothing."""
-        self.touches += _MANY_TOUCHES
+        super().coordinators_moved()
         for book in self.groups.values():
             book.generation = book.kept_generation
             for told in (book.leaders, book.joined):
@@ -369,12 +323,7 @@ class Judge:
                 f"{member_id} of {request.group_id} goes back from epoch {before} to {epoch}",
             )
         book.epochs[member_id] = epoch
-        self._generation_seen(request.group_id, book, epoch)
-
-    def _generation_seen(self, group_id: str, book: GroupBook, generation: int) -> None:
-        if generation > book.generation:
-            book.generation = generation
-            self._trace.event(What.GENERATION, group_id, generation=generation)
+        self.generation_seen(request.group_id, book, epoch)
 
     def _joined(self, wire: Wire, group_id: str, answer: JoinGroupResponse) -> None:
         book = self.groups[group_id]
@@ -392,7 +341,7 @@ class Judge:
                 )
             while len(book.leaders) > _GENERATIONS_KEPT:
                 del book.leaders[next(iter(book.leaders))]
-        self._generation_seen(group_id, book, answer.generation_id)
+        self.generation_seen(group_id, book, answer.generation_id)
         if answer.generation_id < book.generation and not self._by_epochs:
             raise ViolationError(
                 Rule.COHERENT,
@@ -460,3 +409,7 @@ class Judge:
 
 def _name(tp: TopicPartition) -> str:
     return f"{tp.topic}-{tp.partition}"
+
+
+def _member(process: Process) -> Member:
+    return cast("Member", process)  # there are no others in groups of consumers

@@ -39,6 +39,9 @@ _WATCHED: Final = {
     ApiKey.SYNC_GROUP,
     ApiKey.HEARTBEAT,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
 }
 
 _NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
@@ -57,6 +60,7 @@ class Asked:
 
 AskedWatcher = Callable[["Wire", Asked], None]
 AnsweredWatcher = Callable[["Wire", Asked, Message], None]
+DroppedWatcher = Callable[["Wire"], None]
 
 
 class Ledger:
@@ -69,10 +73,12 @@ class Ledger:
             ApiKey.JOIN_GROUP: 2 * waits_ms,
             ApiKey.SYNC_GROUP: 2 * waits_ms,
             ApiKey.FETCH: plan.fetch_max_wait_ms,
+            ApiKey.SHARE_FETCH: plan.fetch_max_wait_ms,
         }
         self._slack_ms = _SLACK_MS + LATE_ANSWER_MAX_MS + 12 * plan.latency_ms[1]
         self.asked_watchers: list[AskedWatcher] = []
         self.answered_watchers: list[AnsweredWatcher] = []
+        self.dropped_watchers: list[DroppedWatcher] = []
         self.counted: Callable[[str], None] = _nobody
         self.requests = 0
         self.answers = 0
@@ -132,6 +138,8 @@ class Ledger:
         """The node's side is gone: nothing is owed any more."""
         self.open.subtract(asked.api for asked in wire.asked if asked.message is not None)
         wire.asked.clear()
+        for watcher in self.dropped_watchers:
+            watcher(wire)
 
     def judge_open(self, wire: Wire, now_ms: int) -> None:
         """A wire that stands, or that its client gives up now: is an answer overdue?"""

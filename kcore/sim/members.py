@@ -6,12 +6,8 @@ stand still (a zombie: nothing is taken in, the kernel keeps what comes) or die.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kcore.actions import Connect, Disconnect, Send
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.core import ConsumerCore
 from kcore.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
@@ -29,87 +25,36 @@ from kcore.events import (
     RebalanceStarted,
 )
 from kcore.sim.chance import Chance
-from kcore.sim.clock import Clock
+from kcore.sim.habits import Commit, Habits
+from kcore.sim.processes import CLOSE_MS, Process
 from kcore.sim.stage import Stage
 from kcore.sim.trace import What
 from kcore.structs import OffsetAndMetadata
-from kcore.timers import NEVER
 
-_CLOSE_MS: Final = 5_000
+if TYPE_CHECKING:
+    from kcore.sim.judge import Judge
 
 # How long a listener may take with one step of a rebalance.
 _LISTENER_MS: Final = 400
 
-# How soon an application that is stuck looks whether it still is.
-_LOOK_AGAIN_MS: Final = 500
-
-# How an application polls that has nothing else to do.
-_QUICK_POLL_MS: Final = 250
-_MANY_RECORDS: Final = 500
-
-
-class Commit(Enum):
-    """When an application commits."""
-
-    AUTO = "auto"  # leaves it to the core
-    EACH = "each"  # everything handed over, before the next poll
-    NAMED = "named"  # the same, with the offsets by name, and retried for a while
-    SOMETIMES = "sometimes"  # every few polls
-
-
 _DUE_EVERY: Final = {Commit.AUTO: 0, Commit.EACH: 1, Commit.NAMED: 1, Commit.SOMETIMES: 4}  # polls
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """How one member is set up, and what its application does."""
-
-    name: str
-    group_id: str
-    topics: tuple[str, ...]
-    bootstrap: tuple[str, ...]
-    assignors: tuple[str, ...]
-    commit: Commit
-    clock: Clock
-    poll_every_ms: int
-    max_records: int
-    awaits: bool = False  # acknowledges each step of a rebalance
-    remote_assignor: str | None = None
-    by_epochs: bool = False  # speaks the consumer protocol (KIP-848)
-    instance_id: str | None = None
-    by_pattern: bool = False
-    by_remote_pattern: bool = False  # that brokers match
-
-
-class Member:
+class Member(Process):
     """One process that is a member of a group."""
 
-    def __init__(self, stage: Stage, habits: Habits, chance: Chance, process: int) -> None:
-        self.stage = stage
-        self.process = process  # of those of the run: two may have one name for a while
-        self.habits = habits
-        self.name = habits.name
-        self.group_id = habits.group_id
-        self.identity = habits.instance_id or habits.name
-        self.topics = habits.topics
-        self.chance = chance
+    core: ConsumerCore
+
+    def __init__(
+        self, stage: Stage, judge: Judge, habits: Habits, chance: Chance, process: int
+    ) -> None:
+        super().__init__(stage, habits, chance, process)
+        self.judge = judge
         self.core = ConsumerCore(self._config(), chance.fork(), self.local_ms)
-        self.ended = False
-        self.closing = False
-        self.paused = False  # its process stands still
-        self.slow_until_ms = 0  # it works on something until then
-        self.poll_every_ms = habits.poll_every_ms
-        self.max_records = habits.max_records
-        self.errors = 0
-        self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        self._wake_ms = NEVER
         self._steps_to_acknowledge = 0
         self._operations: set[int] = set()
         self._polls = 0
-        stage.judge.member_started(self)
-        self._say(What.MEMBER_STARTED, group=self.group_id, instance=habits.instance_id)
-        self.subscribe(habits.topics)
-        stage.at(stage.now() + chance.between(0, habits.poll_every_ms), self._turn)
+        self.begin()
 
     def _config(self) -> ConsumerConfig:
         plan, habits = self.stage.plan, self.habits
@@ -157,97 +102,13 @@ class Member:
         return self.core.group_metadata().member_id
 
     @property
-    def local_ms(self) -> int:
-        """What its own clock says."""
-        return self.habits.clock.read(self.stage.now())
+    def stuck(self) -> bool:
+        """See Process."""
+        return self._steps_to_acknowledge > 0
 
-    # The network ---------------------------------------------------------------------------------
-
-    def wire_opened(self, link: int) -> None:
-        """See ClientSide."""
-        self._input(self.core.handle_connected, link)
-
-    def wire_data(self, link: int, data: bytes) -> None:
-        """See ClientSide."""
-        self._input(self._receive, link, data)
-
-    def wire_closed(self, link: int, why: str) -> None:
-        """See ClientSide."""
-        self._input(self.core.handle_closed, link, why)
-
-    def _receive(self, link: int, data: bytes, now_ms: int) -> None:
-        """Into the room that the core lends, as drivers do; each fill is an input of its own."""
-        rest = memoryview(data)
-        while rest:
-            try:
-                room = self.core.receive_buffer(link)
-            except LookupError:
-                return
-            size = min(len(room), len(rest))
-            room[:size] = rest[:size]
-            rest = rest[size:]
-            self.core.receive_advance(link, size, now_ms)
-            self._drain_actions()
-
-    def _input(self, verb: Callable[..., None], *arguments: Any) -> None:
-        if self.paused:
-            self._backlog.append((verb, arguments))
-        elif not self.ended:
-            verb(*arguments, self.local_ms)
-            self.drain()
-
-    # Turns ---------------------------------------------------------------------------------------
-
-    def drain(self) -> None:
-        """Do what the core wants done, take its news, and come back when it wants."""
-        self._drain_actions()
-        core = self.core
-        event = core.next_event()
-        while event is not None:
-            self._follow(event)
-            event = core.next_event()
-        if not self.ended:
-            at_ms = self.habits.clock.when(core.deadline())
-            if at_ms < self._wake_ms:
-                self._wake_ms = max(at_ms, self.stage.now())
-                self.stage.at(self._wake_ms, self._wake, self._wake_ms)
-
-    def _drain_actions(self) -> None:
-        network = self.stage.network
-        action = self.core.next_action()
-        while action is not None:
-            if isinstance(action, Send):
-                network.client_sends(self, action.link, action.data)
-            elif isinstance(action, Connect):
-                network.connect(self, action.link, self.stage.find(action))
-            elif isinstance(action, Disconnect):
-                network.client_closes(self, action.link)
-            action = self.core.next_action()
-
-    def _wake(self, at_ms: int) -> None:
-        if self.ended or self.paused or self._wake_ms != at_ms:
-            return
-        self._wake_ms = NEVER
-        now_ms = self.local_ms
-        if self.core.deadline() <= now_ms:
-            self.core.handle_deadline(now_ms)
-        self.drain()
-
-    def _turn(self) -> None:
-        """The application's loop comes round."""
-        if self.ended or self.closing:
-            return
-        now_ms = self.stage.now()
-        if self.paused or now_ms < self.slow_until_ms:
-            self.stage.at(now_ms + _LOOK_AGAIN_MS, self._turn)
-            return
-        if not self._steps_to_acknowledge:
-            self._poll()
-        every_ms = self.poll_every_ms
-        self.stage.at(now_ms + self.chance.between(every_ms // 2, every_ms * 3 // 2), self._turn)
-
-    def _poll(self) -> None:
-        core, judge = self.core, self.stage.judge
+    def poll(self) -> None:
+        """Take records, and commit as its habits have it."""
+        core, judge = self.core, self.judge
         judge.polled(self)
         self._polls += 1
         core.poll(self.local_ms)
@@ -257,7 +118,7 @@ class Member:
         try:
             taken = core.take_records(self.max_records, self.local_ms)
         except KafkaError as error:
-            self._complain(error)
+            self.complain(error)
         else:
             if taken:
                 judge.delivered(self, taken)
@@ -268,7 +129,7 @@ class Member:
 
     def commit(self) -> None:
         """Commit what was handed over, if there is something new."""
-        news = self.stage.judge.uncommitted(self)
+        news = self.judge.uncommitted(self)
         if not news:
             return
         offsets = None
@@ -281,10 +142,11 @@ class Member:
 
     # News ----------------------------------------------------------------------------------------
 
-    def _follow(self, event: Event) -> None:
-        trace, judge = self.stage.trace, self.stage.judge
+    def follow(self, event: Event) -> None:
+        """Tell the judge, and do what an application does then."""
+        trace, judge = self.stage.trace, self.judge
         if isinstance(event, GroupJoined):
-            self._say(
+            self.say(
                 What.JOINED,
                 group=self.group_id,
                 generation=event.generation,
@@ -292,12 +154,12 @@ class Member:
             )
         elif isinstance(event, PartitionsAssigned):
             partitions = list(event.partitions)
-            self._say(What.ASSIGNED, generation=event.generation, partitions=partitions)
+            self.say(What.ASSIGNED, generation=event.generation, partitions=partitions)
             judge.assigned(self, event)
             self._step()
         elif isinstance(event, PartitionsRevoked | PartitionsLost):
             lost = isinstance(event, PartitionsLost)
-            self._say(What.LOST if lost else What.REVOKED, partitions=list(event.partitions))
+            self.say(What.LOST if lost else What.REVOKED, partitions=list(event.partitions))
             (judge.lost if lost else judge.revoked)(self, event.partitions)
             self._step()
         elif isinstance(event, OffsetsCommitted | OperationCompleted):
@@ -308,19 +170,16 @@ class Member:
                 done = event.offsets if isinstance(event, OffsetsCommitted) else event.result
                 judge.promises.told(self, done)
         elif isinstance(event, RebalanceStarted):
-            self._say(What.REBALANCING, why=event.reason)
+            self.say(What.REBALANCING, why=event.reason)
         elif isinstance(event, GroupLeft):
-            self._say(What.STEPPED_OUT)
+            self.say(What.STEPPED_OUT)
             judge.attendance.stepped_out(self)
         elif isinstance(event, ErrorRaised):
-            self._complain(event.error)
+            self.complain(event.error)
         elif isinstance(event, Closed):
             self.end("left")
         else:
             trace.note(self.name, type(event).__name__)
-
-    def _say(self, what: What, **detail: Any) -> None:
-        self.stage.trace.event(what, self.name, process=self.process, **detail)
 
     def _step(self) -> None:
         """A step of a rebalance; its listener takes its time, and may commit."""
@@ -338,17 +197,13 @@ class Member:
         self._steps_to_acknowledge -= 1
         if self.habits.commit is not Commit.AUTO and not self.closing:
             self.commit()
-        self.stage.judge.handled(self)
+        self.judge.handled(self)
         self.core.acknowledge_rebalance(self.local_ms)
         self.drain()
 
-    def _complain(self, error: KafkaError) -> None:
-        """The application is told of an error, and goes on; if its name is another's, it ends, and
-        comes again if that one has only not left yet.
-        """
-        self.errors += 1
-        self.stage.judge.complained(self)
-        self._say(What.ERROR, error=f"{type(error).__name__}: {error}")
+    def complain(self, error: KafkaError) -> None:
+        """If its name is another's, it ends, and comes again if that one has only not left yet."""
+        super().complain(error)
         if isinstance(error, FencedInstanceIdError):
             self.end("fenced")
         elif isinstance(error, UnreleasedInstanceIdError):
@@ -360,7 +215,7 @@ class Member:
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Read these topics from now on."""
         self.topics = topics
-        self._say(What.SUBSCRIBED, topics=list(topics))
+        self.say(What.SUBSCRIBED, topics=list(topics))
         if self.habits.by_remote_pattern:
             self.core.subscribe_remote_pattern("|".join(topics), self.local_ms)
         elif self.habits.by_pattern:
@@ -384,50 +239,11 @@ class Member:
             self.core.resume(sorted(self.core.paused()), self.local_ms)
             self.drain()
 
-    def hurry(self) -> None:
-        """Get through what there is: nothing is slow any more."""
-        self.slow_until_ms = 0
-        self.poll_every_ms, self.max_records = _QUICK_POLL_MS, _MANY_RECORDS
-
-    def pause_process(self) -> None:
-        """Stand still."""
-        self.paused = True
-        self._say(What.MEMBER_PAUSED)
-
-    def resume_process(self) -> None:
-        """Go on with what has come meanwhile, data before deadlines; the application may have its
-        turn before both.
-        """
-        if self.ended or not self.paused:
-            return
-        self.paused = False
-        self._say(What.MEMBER_RESUMED)
-        if self.chance.happens(0.5) and not self._steps_to_acknowledge and not self.closing:
-            self._poll()
-        backlog, self._backlog = self._backlog, []
-        for verb, arguments in backlog:
-            self._input(verb, *arguments)
-        if not self.ended:
-            self._wake_ms = NEVER
-            self.drain()
-
     def close(self) -> None:
         """Leave in peace."""
         if not self.ended and not self.closing:
             self.closing = True
-            self.stage.judge.polled(self)  # it is done with everything,
-            self.stage.judge.handled(self)  # whatever it is told of still
-            self.core.close(self.local_ms, _CLOSE_MS)
+            self.judge.polled(self)  # it is done with everything,
+            self.judge.handled(self)  # whatever it is told of still
+            self.core.close(self.local_ms, CLOSE_MS)
             self.drain()
-
-    def crash(self, *, told: bool) -> None:
-        """Be gone without a word; told: the machine is there and resets its connections."""
-        self.end("crashed", told=told)
-
-    def end(self, how: str, *, told: bool = True) -> None:
-        """Its process is over."""
-        if not self.ended:
-            self.ended = True
-            self.stage.network.vanish(self, told=told)
-            self._say(What.MEMBER_ENDED, how=how)
-            self.stage.judge.member_ended(self, left=how == "left")

@@ -8,8 +8,10 @@ from kcore.actions import Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.context import AnyGroup
+from kcore.coordinator.share.options import EARLIEST
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
+from kcore.sim.plan import Plan
 from kcore.sim.stage import Stage
 from kcore.sim.trace import What
 from kcore.sim.violations import Rule, ViolationError
@@ -30,6 +32,7 @@ class NodePeer:
         self.name = f"node{node_id}"
         self.node_id = node_id
         self.up = True
+        self.starts = 0  # how often it has come up again
         self.paused = False  # it stands still
         self.clock = clock
         self._brokers = brokers
@@ -108,9 +111,13 @@ class NodePeer:
         self._brokers.drain()
 
     def group(self, group_id: str) -> AnyGroup | None:
-        """A group that is kept here, of either protocol."""
+        """A group that is kept here, of any protocol."""
         coordinator = self.node.groups.coordinator
-        return coordinator.group(group_id) or coordinator.consumer_group(group_id)
+        return (
+            coordinator.group(group_id)
+            or coordinator.consumer_group(group_id)
+            or coordinator.share_group(group_id)
+        )
 
     def pause(self) -> None:
         """Stand still: connections stay, nothing is said on them."""
@@ -137,6 +144,7 @@ class Brokers:
             group_consumer_session_timeout_ms=plan.session_timeout_ms,
             group_consumer_heartbeat_interval_ms=plan.heartbeat_interval_ms,
             group_consumer_assignment_interval_ms=plan.assignment_interval_ms,
+            **(_share_options(plan) if plan.share else {}),
         )
         config = BrokerConfig(
             release=plan.release, auto_create_topics=False, coordinator=coordinator
@@ -155,6 +163,9 @@ class Brokers:
         self.peers = {
             address.host: NodePeer(self, address.node_id, Clock(1_000)) for address in addresses
         }
+        for number in range(1, plan.groups + 1) if plan.share else ():
+            own = self.cluster.settings.groups.setdefault(f"group{number}", {})
+            own["share.auto.offset.reset"] = EARLIEST
         self._partitions: list[TopicPartition] = []
 
     @property
@@ -232,6 +243,12 @@ class Brokers:
         leader = topic.partitions[tp.partition].leader
         return leader if leader in self.cluster.nodes else None
 
+    def term_of(self, tp: TopicPartition) -> tuple[int, int]:
+        """Who leads it, and since when: the leader's epoch, how often that node has come up."""
+        partition = self.cluster.partition(tp.topic, tp.partition)
+        leader = self.leader_of(tp)
+        return partition.leader_epoch, 0 if leader is None else self.node(leader).starts
+
     def move_leader(self, tp: TopicPartition, peer: NodePeer) -> bool:
         """Let a node lead a partition; False if it does, or cannot without loss."""
         topic = self.cluster.topics.get(tp.topic)
@@ -294,7 +311,23 @@ class Brokers:
     def start(self, peer: NodePeer) -> None:
         """It is back."""
         peer.up = True
+        peer.starts += 1
         self.stage.trace.event(What.NODE_UP, peer.name)
         self.stage.judge.coordinators_moved()
         self.cluster.start_node(peer.node_id, peer.local_ms)
         self.drain()
+
+
+def _share_options(plan: Plan) -> dict[str, int]:
+    """What share groups have, and bounds that let them."""
+    options = {
+        "session_timeout_ms": plan.session_timeout_ms,
+        "heartbeat_interval_ms": plan.heartbeat_interval_ms,
+        "record_lock_duration_ms": plan.lock_ms,
+        "delivery_count_limit": plan.delivery_limit,
+    }
+    return {
+        f"group_share_{bound}{name}": value
+        for name, value in options.items()
+        for bound in ("", "min_")
+    }

@@ -97,6 +97,11 @@ class Logs:
             got.add(record.offset)
         self.delivered += len(records)
 
+    def has(self, tp: TopicPartition, offset: int) -> bool:
+        """Whether there is a record, as a producer was promised or somebody has got it."""
+        log = self.logs.get(tp)
+        return log is not None and (offset in log.values or offset in log.delivered)
+
     def missing(self, group_id: str, tp: TopicPartition) -> list[int]:
         """Promised records that nobody of a group got, and that have not been deleted."""
         log = self.logs.get(tp)
@@ -104,6 +109,11 @@ class Logs:
             return []
         missing = log.values.keys() - log.by_group.get(group_id, set())
         return sorted(offset for offset in missing if offset >= self.kept_from(tp))
+
+    def promised(self, tp: TopicPartition) -> list[int]:
+        """The offsets of all records that producers were promised."""
+        log = self.logs.get(tp)
+        return [] if log is None else sorted(log.values)
 
     def handed_end(self, group_id: str, tp: TopicPartition) -> int:
         """Behind the last record that anybody of a group got; 0: nobody got any."""

@@ -70,6 +70,10 @@ _ASSIGNMENT_INTERVAL_MS: Final = 1_000
 # What comes on top of timeouts: backoffs, looks at metadata, records that are still to be read.
 _SLACK_MS: Final = 12_000
 
+# What share groups do not know: static members, rebalances, partitions that are paused.
+NOT_OF_SHARES: Final = {Fault.RESTART, Fault.REJOIN, Fault.HOLD}
+_SHARE_STREAM: Final = 0x5A4E
+
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
 
@@ -128,6 +132,12 @@ class Plan:
     poll_every_ms: tuple[int, int] = (100, 900)
     rebalance_delay_ms: int = 0
     release: tuple[int, int] = (4, 3)
+    share: bool = False  # share groups (KIP-932), and what is theirs alone:
+    lock_ms: int = 5_000  # how long a record is locked for who was given it
+    delivery_limit: int = 5
+    explicit_share: float = 0.5  # of members that acknowledge record by record
+    one_by_one_share: float = 0.0  # of those that are given no more than they ask for (KIP-1206)
+    renews: bool = True  # who acknowledges record by record renews locks, too (KIP-1222)
 
     @property
     def assignment_interval_ms(self) -> int:
@@ -140,12 +150,14 @@ class Plan:
     @property
     def settle_within_ms(self) -> int:
         """How long it may take until everything is well: members that are gone are found out by
-        their sessions, whoever does not join by the rebalance timeout, dead links by requests.
+        their sessions, whoever does not join by the rebalance timeout, dead links by requests, and
+        what they had by its locks.
         """
         if self.settle_ms is not None:
             return self.settle_ms
+        locks_ms = 3 * self.lock_ms if self.share else 0
         sessions_ms = 2 * self.session_timeout_ms + self.rebalance_delay_ms
-        return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + _SLACK_MS
+        return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + locks_ms + _SLACK_MS
 
     def lines(self) -> list[str]:
         """The plan in words, a few to a line."""
@@ -205,6 +217,30 @@ def draw(chance: Chance, seed: int) -> Plan:
     )
 
 
+def shared(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
+    """The same with share groups. What is theirs alone has a stream of its own."""
+    chance = Chance(source, plan.seed ^ _SHARE_STREAM)
+    one_by_one_share = chance.one_of((0.0, 0.0, 0.5, 1.0))
+    if one_by_one_share:  # who asks one node after the other waits for each that has nothing
+        plan = replace(plan, fetch_min_bytes=1, fetch_max_wait_ms=500)
+    return replace(
+        plan,
+        share=True,
+        release=(4, 3),
+        consumer_share=0.0,
+        static_share=0.0,
+        await_share=0.0,
+        pattern_share=0.0,
+        groups=chance.one_of((1, 1, 1, 2)),
+        faults={kind: ms for kind, ms in plan.faults.items() if kind not in NOT_OF_SHARES},
+        lock_ms=chance.one_of((1_500, 4_000, 10_000)),
+        delivery_limit=chance.one_of((2, 3, 5, 5, 10)),
+        explicit_share=chance.one_of((0.0, 0.5, 1.0)),
+        one_by_one_share=one_by_one_share,
+        renews=chance.happens(0.5),
+    )
+
+
 def _draw_faults(chance: Chance, brokers: int) -> dict[Fault, int]:
     share = chance.one_of((0.0, 0.15, 0.3, 0.3, 0.5, 0.8))
     kinds = chance.some_of(list(Fault), share)
@@ -259,7 +295,7 @@ def faults_of(
     kinds: list[Fault] = []
     for word in words:
         if word == "all":
-            kinds += list(Fault)
+            kinds += [kind for kind in Fault if not (drawn.share and kind in NOT_OF_SHARES)]
         elif word != "none":
             kinds.append(Fault(word))
     return {kind: drawn.faults.get(kind) or chance.one_of(_MEANS_MS) for kind in kinds}

@@ -11,6 +11,8 @@ from kcore.sim import faults
 from kcore.sim.chance import Chance, Source
 from kcore.sim.plan import Plan, draw
 from kcore.sim.settle import settle
+from kcore.sim.share import settle as shares
+from kcore.sim.share.judge import ShareJudge
 from kcore.sim.trace import TraceEvent, What
 from kcore.sim.violations import Rule, ViolationError, escaped
 from kcore.sim.world import World
@@ -107,6 +109,8 @@ def left_behind(world: World) -> list[str]:
                 left.append(f"{group_id} has {[*group.members, *sorted(pending)]}")
         if coordinator.parked:
             left.append(f"{peer.name} has {coordinator.parked} requests to answer")
+    if isinstance(world.judge, ShareJudge):
+        left += shares.left_behind(world, world.judge)
     return left
 
 
@@ -120,6 +124,6 @@ def counts_of(world: World) -> dict[str, int]:
         "connects": world.network.connects,
         "records": world.producer.acknowledged,
         "delivered": judge.logs.delivered,
-        "commits": judge.offsets.commits,
+        **judge.counts(),
         "faults": sum(event.what is What.FAULT for event in world.trace.events),
     }

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kcore.sim.members import Member
+from kcore.sim.share import settle as shares
+from kcore.sim.share.judge import ShareJudge
 from kcore.sim.trace import What
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import MemberState, TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.sim.members import Member
     from kcore.sim.world import World
 
 _LOOK_EVERY_MS: Final = 500
@@ -41,9 +43,12 @@ def settle(world: World) -> int:
 
 def unsettled(world: World) -> list[str]:
     """What is not well yet, in words."""
+    if isinstance(world.judge, ShareJudge):
+        return shares.unsettled(world, world.judge)
     wrong: list[str] = []
     groups: dict[str, list[Member]] = {}
     for member in world.living():
+        assert isinstance(member, Member)
         groups.setdefault(member.group_id, []).append(member)
     for group_id, members in groups.items():
         wrong += _group(world, group_id, members)
@@ -78,14 +83,15 @@ def _group(world: World, group_id: str, members: list[Member]) -> list[str]:
 
 
 def _partition(world: World, group_id: str, owner: Member, tp: TopicPartition) -> list[str]:
-    logs, end = world.judge.logs, world.judge.logs.end_offset(tp)
+    judge = owner.judge
+    logs, end = judge.logs, judge.logs.end_offset(tp)
     missing = logs.missing(group_id, tp)
     if missing:
         return [f"{_name(tp)}: nobody got {missing[:_SHOWN]}"]
     position = owner.core.position(tp)
     if position is None or position < end:
         return [f"{owner.name} is at {position} of {end} in {_name(tp)}"]
-    committed = world.judge.offsets.of(group_id, tp).sure
+    committed = judge.offsets.of(group_id, tp).sure
     handed = logs.handed_end(group_id, tp)
     deleted = handed <= logs.kept_from(tp)  # whoever begins there has nothing to commit
     if not deleted and (committed is None or committed < handed):

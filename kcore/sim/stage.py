@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from kcore.actions import Connect
-    from kcore.sim.judge import Judge
-    from kcore.sim.members import Habits
+    from kcore.sim.habits import Habits
     from kcore.sim.network import Network, NodeSide
     from kcore.sim.plan import Plan
+    from kcore.sim.referee import Referee
     from kcore.sim.trace import Trace
 
 
@@ -32,7 +32,7 @@ class Stage:
     now: Callable[[], int]
     at: Schedule
     network: Network
-    judge: Judge
+    judge: Referee
     trace: Trace
     find: Callable[[Connect], NodeSide]
     start_again: Callable[[Habits], None]

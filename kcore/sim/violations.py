@@ -29,6 +29,11 @@ class Rule(Enum):
     HANDLED = "nothing is given on before its owner's application has handled that it goes"
     STICKY = "sticky assignors take nothing away that balance leaves"
     ROUNDS = "a rebalance waits for everybody it knows of, and no longer than it may"
+    HELD_ONCE = "a record is acquired for one member at a time"
+    DONE_ONCE = "what is accepted or rejected is never given out again"
+    COUNTED = "deliveries are counted one by one, and end at the limit"
+    HANDED = "an application is handed what was acquired for it, once, while it is locked"
+    SAID = "a member acknowledges what its application has said, of what it was handed"
     COHERENT = "the coordinator's books agree with each other"
 
 

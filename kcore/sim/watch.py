@@ -9,12 +9,15 @@ from kcore.coordinator import GroupState
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.member import ConsumerMember, TopicIdPartition
 from kcore.coordinator.group import Group
+from kcore.coordinator.share.group import ShareGroup
+from kcore.sim.members import Member
 from kcore.sim.rounds import Rounds
+from kcore.sim.share.judge import judge_share_group
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.sim.members import Member
+    from kcore.sim.processes import Process
     from kcore.sim.world import World
 
 _EVERY_MS: Final = 1_000
@@ -41,7 +44,7 @@ class Watch:
         self._world = world
         self._rounds = Rounds(world.plan)
         self._calm_since_ms: int | None = None if world.plan.faults else 0
-        self._lagging: dict[Member, dict[TopicPartition, int]] = {}  # since when
+        self._lagging: dict[Process, dict[TopicPartition, int]] = {}  # since when
         self._requests: Counter[str] = Counter()
         self._connects: Counter[str] = Counter()
         world.ledger.counted = self.asked
@@ -61,7 +64,7 @@ class Watch:
         """A client has tried to connect."""
         self._connects[name] += 1
 
-    def got_on(self, member: Member, tp: TopicPartition | None) -> None:
+    def got_on(self, member: Process, tp: TopicPartition | None) -> None:
         """A member got records of a partition; None: an error."""
         since = self._lagging.get(member)
         if since:
@@ -81,7 +84,8 @@ class Watch:
         self.look_at_rounds()
         if self._calm_since_ms is not None:
             for member in world.living():
-                self._judge_progress(member)
+                if isinstance(member, Member):
+                    self._judge_progress(member)
 
     def look_at_rounds(self) -> None:
         """Look at all groups, wherever they are kept."""
@@ -89,7 +93,8 @@ class Watch:
         for peer in world.brokers.peers.values():
             for group_id in world.judge.groups:
                 group = peer.group(group_id)
-                self._rounds.look(peer.name, group_id, group, world.now_ms, still=peer.paused)
+                if not isinstance(group, ShareGroup):
+                    self._rounds.look(peer.name, group_id, group, world.now_ms, still=peer.paused)
 
     def _judge_rates(self) -> None:
         for counts, most, what in (
@@ -129,7 +134,7 @@ class Watch:
         if member.closing or member.paused:
             since.clear()
             return
-        lagging = world.judge.lagging(member)
+        lagging = member.judge.lagging(member)
         for tp in [tp for tp in since if tp not in lagging]:
             del since[tp]
         for tp in lagging:
@@ -153,6 +158,8 @@ def judge_groups(world: World) -> None:
                 raise ViolationError(Rule.COHERENT, f"{peer.name} is down and has {group_id}")
             if isinstance(group, ConsumerGroup):
                 _judge_consumer_group(group)
+            elif isinstance(group, ShareGroup):
+                judge_share_group(group)
             elif isinstance(group, Group):
                 _judge_group(group)
                 waiting += sum(

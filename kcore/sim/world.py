@@ -14,13 +14,18 @@ from kcore.actions import Connect
 from kcore.coordinator.context import AnyGroup
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
+from kcore.sim.habits import Commit, Habits
 from kcore.sim.judge import Judge
 from kcore.sim.ledger import Ledger
-from kcore.sim.members import Commit, Habits, Member
+from kcore.sim.members import Member
 from kcore.sim.network import Network, NodeSide
 from kcore.sim.nodes import Brokers
 from kcore.sim.plan import CLOCKS_BEGIN_MS, Plan
+from kcore.sim.processes import Process
 from kcore.sim.producers import Producer
+from kcore.sim.referee import Referee
+from kcore.sim.share.judge import ShareJudge
+from kcore.sim.share.members import ShareMember
 from kcore.sim.stage import Stage
 from kcore.sim.trace import Trace
 from kcore.sim.violations import Rule, ViolationError, escaped
@@ -48,7 +53,7 @@ class World:
         self._chance = chance
         ledger = Ledger(plan, self.trace)
         self.ledger = ledger
-        self.judge = Judge(plan, ledger, self.trace, self._group_of, self.now)
+        self._recruit, self.judge = self._draw_up()
         self.network = Network(
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )
@@ -67,7 +72,7 @@ class World:
         self.brokers = Brokers(self.stage, chance)
         self.watch = self.judge.watch = Watch(self)
         self.topics: list[str] = []
-        self.members: list[Member] = []  # those that have not ended
+        self.members: list[Process] = []  # those that have not ended
         self.started = 0
         for _ in range(plan.topics):
             self.add_topic(plan.partitions)
@@ -79,6 +84,15 @@ class World:
             chance.fork(),
             plan.duration_ms if until_ms is None else until_ms,
         )
+
+    def _draw_up(self) -> tuple[Callable[[Habits, Chance, int], Process], Referee]:
+        """Who starts members, and who judges them."""
+        plan, about = self.plan, (self.ledger, self.trace, self._group_of, self.now)
+        if plan.share:
+            shares = ShareJudge(plan, *about, lambda tp: self.brokers.term_of(tp))
+            return lambda *of: ShareMember(self.stage, shares, *of), shares
+        judge = Judge(plan, *about)
+        return lambda *of: Member(self.stage, judge, *of), judge
 
     def now(self) -> int:
         """The time."""
@@ -145,9 +159,11 @@ class World:
             awaits=chance.happens(plan.await_share),
             instance_id=f"i{number + 1}" if chance.happens(plan.static_share) else None,
             by_pattern=(by_pattern := chance.happens(plan.pattern_share)),
-            by_epochs=(by_epochs := chance.happens(plan.consumer_share)),
+            by_epochs=(by_epochs := chance.happens(plan.consumer_share) or plan.share),
             remote_assignor=chance.one_of(plan.remote_assignors) if by_epochs else None,
             by_remote_pattern=by_epochs and by_pattern and chance.happens(0.5),
+            explicit=plan.share and chance.happens(plan.explicit_share),
+            one_by_one=plan.share and chance.happens(plan.one_by_one_share),
         )
 
     def _draw_topics(self, number: int) -> tuple[str, ...]:
@@ -169,10 +185,10 @@ class World:
         self._slots.append(slot)
         return slot
 
-    def start_member(self, slot: Habits) -> Member:
+    def start_member(self, slot: Habits) -> Process:
         """A new process in a place."""
         self.started += 1
-        member = Member(self.stage, slot, self._chance.fork(), self.started)
+        member = self._recruit(slot, self._chance.fork(), self.started)
         self.members.append(member)
         if self.healed:
             member.hurry()
@@ -186,7 +202,7 @@ class World:
         if not self.ending and slot.name not in {member.name for member in self.living()}:
             self.start_member(slot)
 
-    def living(self) -> list[Member]:
+    def living(self) -> list[Process]:
         """Members whose process is there."""
         self.members = [member for member in self.members if not member.ended]
         return self.members

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
-from kcore.sim.plan import CONSUMER_SINCE, NodeTime
+from kcore.sim.plan import CONSUMER_SINCE, NodeTime, shared
 
 # Where most bugs have their chance.
 BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
@@ -39,6 +39,28 @@ def drawn_of(seed: int, consumer_share: float) -> Outcome:
     plan = plan_of(random.Random, seed)
     release = max(plan.release, CONSUMER_SINCE)
     return run(replace(plan, release=release, consumer_share=consumer_share))
+
+
+def drawn_share(seed: int) -> Outcome:
+    """As drawn, with share groups."""
+    return run(shared(plan_of(random.Random, seed), random.Random))
+
+
+def sharing(seed: int, *kinds: Fault, **more: Any) -> Outcome:
+    """Four members of a share group read two partitions; kinds: what goes wrong, every other second."""
+    plan = Plan(
+        seed=seed,
+        share=True,
+        members=4,
+        brokers=2,
+        partitions=2,
+        duration_ms=10_000,
+        faults=dict.fromkeys(kinds, 2_000),
+        lock_ms=2_000,
+        append_every_ms=150,
+        fetch_max_wait_ms=500,
+    )
+    return run(replace(plan, **more))
 
 
 def busy(seed: int, **more: Any) -> Outcome:

@@ -1,0 +1,268 @@
+"""Who has which record of a share group, and what has become of it: as the wire has it.
+
+A record is acquired for a member (ShareFetch), until that one says what became of it, its lock is
+over, its session ends, it is no member any more, or another leader goes on from what was kept:
+acquisitions are not (Kafka's rule). An acknowledgement whose answer nobody saw may count or not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kcore.sim.violations import Rule, ViolationError
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.sim.plan import Plan
+    from kcore.sim.processes import Process
+
+GAP: Final = 0
+ACCEPT: Final = 1
+RELEASE: Final = 2
+REJECT: Final = 3
+RENEW: Final = 4
+
+# Behind these a record is nobody's any more.
+_LAST_WORDS: Final = {GAP, ACCEPT, REJECT}
+
+_MILLION: Final = 1_000_000
+
+# Timers are as coarse as clocks.
+_GRAIN_MS: Final = 2
+
+# Who leads, and since when: the leader's epoch, and how often its node has come up.
+Term = tuple[int, int]
+
+
+class Place(NamedTuple):
+    """A group's way through a partition."""
+
+    group_id: str
+    tp: TopicPartition
+
+    def __str__(self) -> str:
+        return f"{self.tp.topic}-{self.tp.partition} of {self.group_id}"
+
+
+class Hold:
+    """A record that is acquired for a member. Times are the world's, but `received_until_ms`.
+
+    until_ms: its lock is not over before. session: how many of its member's with this node had
+    ended. leaving: words that free it, of which nobody knows yet whether they count. over: it has
+    ended for certain. handed: its application has it, or had it; word: what that has said last.
+    received_until_ms: by the member's own clock; None: it has not come.
+    """
+
+    __slots__ = (
+        "count",
+        "handed",
+        "leaving",
+        "member",
+        "member_id",
+        "node",
+        "over",
+        "received_until_ms",
+        "session",
+        "term",
+        "until_ms",
+        "word",
+    )
+
+    def __init__(
+        self, member: Process, node: str, count: int, until_ms: int, term: Term, session: int
+    ) -> None:
+        self.member = member
+        self.member_id = member.member_id
+        self.node = node
+        self.count = count
+        self.until_ms = until_ms
+        self.term = term
+        self.session = session
+        self.leaving = 0
+        self.over = False
+        self.handed = False
+        self.word: int | None = None
+        self.received_until_ms: int | None = None
+
+
+class Record:
+    """One offset. done: accepted, rejected or a gap, for certain. maybes: last words of which nobody
+    knows yet whether they count. kept_count: deliveries that any leader knows of.
+    """
+
+    __slots__ = ("done", "hold", "kept_count", "maybes")
+
+    def __init__(self) -> None:
+        self.hold: Hold | None = None
+        self.done = False
+        self.maybes = 0
+        self.kept_count = 0
+
+
+class Word(NamedTuple):
+    """What a request says of one record, and which acquisition it speaks of, for all we know."""
+
+    place: Place
+    offset: int
+    kind: int
+    hold: Hold
+
+
+class Custody:
+    """All records of all share groups.
+
+    term_of(tp): who leads now. is_member(group, member id): as the coordinator has it.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        now: Callable[[], int],
+        term_of: Callable[[TopicPartition], Term],
+        is_member: Callable[[str, str], bool],
+        kept_from: Callable[[TopicPartition], int],
+    ) -> None:
+        self._now = now
+        self._term_of = term_of
+        self._is_member = is_member
+        self._kept_from = kept_from
+        self._limit = plan.delivery_limit
+        self._lock_ms = plan.lock_ms
+        drift_ppm = max((time.drift_ppm for time in plan.node_times), default=0)
+        gain_ppm = max(drift_ppm, 0)
+        self._least_lock_ms = plan.lock_ms * _MILLION // (_MILLION + gain_ppm) - _GRAIN_MS
+        self.records: dict[Place, dict[int, Record]] = defaultdict(dict)
+        self._ended: Counter[tuple[str, str]] = Counter()  # sessions, by member id and node
+        self.acquired_ms: dict[Place, int] = {}  # when anything was, last
+        self.acquisitions = 0
+        self.done = 0
+
+    # Acquiring -----------------------------------------------------------------------------------
+
+    def acquire(
+        self, place: Place, member: Process, node: str, first: int, last: int, count: int
+    ) -> Iterator[tuple[int, Hold]]:
+        """A node says that these are a member's now."""
+        term = self._term_of(place.tp)
+        records = self.records[place]
+        self.acquired_ms[place] = self._now()
+        for offset in range(first, last + 1):
+            record = records.setdefault(offset, Record())
+            self._judge(place, offset, record, member, count, term)
+            held = record.hold
+            if held is not None and held.term == term:
+                record.kept_count = max(record.kept_count, held.count)
+            hold = record.hold = Hold(
+                member,
+                node,
+                count,
+                self._now() + self._least_lock_ms,
+                term,
+                self._ended[member.member_id, node],
+            )
+            self.acquisitions += 1
+            yield offset, hold
+
+    def _judge(
+        self, place: Place, offset: int, record: Record, member: Process, count: int, term: Term
+    ) -> None:
+        what, hold = f"{offset} of {place}", record.hold
+        if record.done:
+            raise ViolationError(
+                Rule.DONE_ONCE, f"{member.name} is given {what}, which was done with"
+            )
+        if hold is not None and not self.free(place, hold):
+            raise ViolationError(
+                Rule.HELD_ONCE,
+                f"{member.name} is given {what}, which is {hold.member.name}'s for another"
+                f" {hold.until_ms - self._now()} ms",
+            )
+        lowest, highest = record.kept_count + 1, 1 if hold is None else hold.count + 1
+        if hold is not None and hold.term == term:
+            lowest = highest
+        if not lowest <= count <= min(highest, self._limit):
+            raise ViolationError(
+                Rule.COUNTED,
+                f"{member.name} is given {what} for the {count}. time, after"
+                f" {0 if hold is None else hold.count} (at least {record.kept_count}), and"
+                f" {self._limit} are the most",
+            )
+
+    def free(self, place: Place, hold: Hold) -> bool:
+        """Whether others may have the record by now."""
+        return (
+            hold.over
+            or hold.leaving > 0
+            or self._now() >= hold.until_ms
+            or self._ended[hold.member_id, hold.node] != hold.session
+            or self._term_of(place.tp) != hold.term
+            or not self._is_member(place.group_id, hold.member_id)
+        )
+
+    # Words ---------------------------------------------------------------------------------------
+
+    def said(self, word: Word) -> None:
+        """A member sends this."""
+        if word.kind != RENEW:
+            word.hold.leaving += 1
+        if word.kind in _LAST_WORDS:
+            self.records[word.place][word.offset].maybes += 1
+
+    def refused(self, word: Word) -> None:
+        """A node has not taken it."""
+        if word.kind != RENEW:
+            word.hold.leaving -= 1
+        if word.kind in _LAST_WORDS:
+            self.records[word.place][word.offset].maybes -= 1
+
+    def taken(self, word: Word) -> None:
+        """A node has taken it."""
+        record = self.records[word.place][word.offset]
+        hold = word.hold
+        if word.kind == RENEW:
+            hold.until_ms = self._now() + self._least_lock_ms
+            return
+        hold.over = True
+        if word.kind == RELEASE:
+            record.kept_count = max(record.kept_count, hold.count)
+            return
+        held = record.hold
+        assert held is not None
+        others = held.member is not hold.member and not record.done
+        if others and not self.free(word.place, held) and not self.gone(word.place, word.offset):
+            raise ViolationError(
+                Rule.HELD_ONCE,
+                f"{word.offset} of {word.place} is {held.member.name}'s, and the word of"
+                f" {hold.member.name} counts",
+            )
+        record.maybes -= 1
+        if not record.done:
+            record.done = True
+            self.done += 1
+
+    def session_ended(self, member_id: str, node: str) -> None:
+        """What the member has of this node is free, or will be."""
+        self._ended[member_id, node] += 1
+
+    # At the end ----------------------------------------------------------------------------------
+
+    def gone(self, place: Place, offset: int) -> bool:
+        """Whether the log has it no more, perhaps."""
+        return offset < self._kept_from(place.tp)
+
+    def state_of(self, place: Place, offset: int) -> str:
+        """What is to become of a record still, in words; empty: nothing."""
+        record = self.records[place].get(offset)
+        if self.gone(place, offset):
+            return ""
+        if record is None or record.hold is None:
+            return "nobody has got it"
+        if record.done or record.maybes:
+            return ""
+        hold = record.hold
+        free = self.free(place, hold)
+        if free and hold.count >= self._limit:
+            return ""
+        return "nobody has got it again" if free else f"{hold.member.name} has it"

@@ -1,0 +1,247 @@
+"""What applications of share groups are handed, what they say of it, and what they are told.
+
+A member's own side of the custody: it hands over what was acquired for it, once an acquisition and
+while it may, acknowledges what its application has said, and tells what brokers have said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kcore.sim.share.custody import ACCEPT, GAP, RELEASE, RENEW, Hold
+from kcore.sim.violations import Rule, ViolationError
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.errors import KafkaError
+    from kcore.sim.offsets import Logs
+    from kcore.sim.share.members import ShareMember
+
+At = tuple[TopicPartition, int]
+
+# Acquisitions of one record for one member that are remembered: words of older ones are long over.
+_KEPT: Final = 4
+
+
+class _Hand:
+    """One member's. holds: what was acquired for it. in_hand: what its application can say
+    something of. unreceived: what has not come yet, for all we know. confirmed: words that a broker
+    has taken and nobody was told of. untold: what the application has said and was told nothing of.
+    commits: the words that each is about, and what was told of them (None: nothing yet).
+    """
+
+    def __init__(self) -> None:
+        self.holds: dict[At, list[Hold]] = defaultdict(list)
+        self.in_hand: dict[At, Hold] = {}
+        self.unreceived: list[tuple[At, Hold]] = []
+        self.confirmed: Counter[At] = Counter()
+        self.untold: dict[At, Hold] = {}
+        self.commits: dict[int, dict[At, bool | None]] = {}
+
+
+class Hands:
+    """Those of all members."""
+
+    def __init__(self, logs: Logs, lock_ms: int) -> None:
+        self._logs = logs
+        self._lock_ms = lock_ms
+        self._hands: dict[ShareMember, _Hand] = {}
+
+    def started(self, member: ShareMember) -> None:
+        """A process is there."""
+        self._hands[member] = _Hand()
+
+    # Coming --------------------------------------------------------------------------------------
+
+    def acquired(self, member: ShareMember, at: At, hold: Hold) -> None:
+        """A node has sent that this is the member's."""
+        hand = self._hands[member]
+        holds = hand.holds[at]
+        holds.append(hold)
+        del holds[:-_KEPT]
+        hand.unreceived.append((at, hold))
+
+    def fetched(self, member: ShareMember, node: str, tps: Iterable[TopicPartition]) -> None:
+        """An answer with records has come: what was acquired by it is there from now on."""
+        hand, wanted = self._hands[member], set(tps)
+        left = []
+        for at, hold in hand.unreceived:
+            if hold.node == node and at[0] in wanted:
+                hold.received_until_ms = member.local_ms + self._lock_ms
+                if at in hand.in_hand:  # it is to be handed over anew: words before do not count
+                    hand.untold.pop(at, None)
+            else:
+                left.append((at, hold))
+        hand.unreceived = left
+
+    def handed(
+        self, member: ShareMember, taken: Mapping[TopicPartition, Sequence[Any]]
+    ) -> None:
+        """The application gets records."""
+        hand = self._hands[member]
+        for tp, records in taken.items():
+            for record in records:
+                at = (tp, record.offset)
+                hold = self._hold_of(member, at)
+                self._judge_handed(member, at, hold, record.delivery_count)
+                hold.handed, hold.word = True, None
+                hand.in_hand[at] = hold
+
+    def _hold_of(self, member: ShareMember, at: At) -> Hold:
+        for hold in reversed(self._hands[member].holds.get(at, ())):
+            if hold.received_until_ms is not None:
+                return hold
+        raise ViolationError(
+            Rule.HANDED, f"{member.name} is handed {_name(at)}, which was not acquired for it"
+        )
+
+    def _judge_handed(self, member: ShareMember, at: At, hold: Hold, count: int | None) -> None:
+        assert hold.received_until_ms is not None
+        wrong = ""
+        if hold.handed:
+            wrong = "for the second time"
+        elif hold.word is not None:
+            wrong = "which it has given away"
+        elif member.local_ms >= hold.received_until_ms:
+            wrong = f"{member.local_ms - hold.received_until_ms} ms after its lock was over"
+        elif count != hold.count:
+            wrong = f"as delivered {count} times, it is {hold.count}"
+        if wrong:
+            raise ViolationError(Rule.HANDED, f"{member.name} is handed {_name(at)} {wrong}")
+
+    def left_out(self, member: ShareMember) -> list[At]:
+        """What has come for a member, is locked for it, and was not handed over."""
+        return [
+            at
+            for at, holds in self._hands[member].holds.items()
+            for hold in holds[-1:]
+            if hold.received_until_ms is not None
+            and member.local_ms < hold.received_until_ms
+            and not (hold.handed or hold.over or hold.leaving or hold.word is not None)
+        ]
+
+    # Saying --------------------------------------------------------------------------------------
+
+    def in_hand(self, member: ShareMember) -> list[At]:
+        """What the application has to say something of."""
+        return list(self._hands[member].in_hand)
+
+    def says(self, member: ShareMember, at: At, kind: int) -> None:
+        """Its last word on a record, for now."""
+        hand = self._hands[member]
+        hand.in_hand[at].word = kind
+        hand.untold[at] = hand.in_hand[at]
+
+    def cannot_say(self, member: ShareMember, at: At) -> None:
+        """It was refused: the record must have been given to it anew meanwhile."""
+        hand = self._hands[member]
+        hold = hand.in_hand.pop(at)
+        hand.untold.pop(at, None)
+        newer = [one for one in hand.holds[at] if one.received_until_ms is not None]
+        if newer[-1] is hold:
+            raise ViolationError(
+                Rule.NO_FAULT, f"{member.name} cannot acknowledge {_name(at)}, which it has"
+            )
+
+    def says_of_all(self, member: ShareMember, kind: int = ACCEPT) -> None:
+        """What it has said nothing of is accepted, as that is implicit."""
+        for at, hold in self._hands[member].in_hand.items():
+            if hold.word is None:
+                self.says(member, at, kind)
+
+    def collected(self, member: ShareMember) -> None:
+        """What was said is on its way: there are no other words on it from now on."""
+        hand = self._hands[member]
+        for at in [at for at, hold in hand.in_hand.items() if hold.word is not None]:
+            del hand.in_hand[at]
+
+    def spoken_of(self, member: ShareMember, at: At, kind: int) -> Hold:
+        """A member sends this word: which acquisition it speaks of."""
+        holds = self._hands[member].holds.get(at, [])
+        for hold in reversed(holds):
+            if kind in {GAP, RELEASE}:
+                if not hold.handed or (kind == RELEASE and hold.word == kind):
+                    break
+            elif hold.handed and hold.word == kind:
+                break
+        else:
+            had = [f"{'handed' if one.handed else 'not handed'}, {one.word}" for one in holds]
+            raise ViolationError(
+                Rule.SAID,
+                f"{member.name} says {kind} of {_name(at)}, its application has not"
+                f" ({'; '.join(had) or 'it was never acquired'})",
+            )
+        if kind == GAP and self._logs.has(*at):
+            raise ViolationError(
+                Rule.SAID, f"{member.name} says that there is no record at {_name(at)}"
+            )
+        return hold
+
+    def taken(self, member: ShareMember, at: At, kind: int) -> None:
+        """A broker has taken a word."""
+        if kind != GAP:
+            self._hands[member].confirmed[at] += 1
+
+    # Telling -------------------------------------------------------------------------------------
+
+    def told(
+        self,
+        member: ShareMember,
+        tp: TopicPartition,
+        ranges: Iterable[tuple[int, int]],
+        error: KafkaError | None,
+    ) -> None:
+        """The application hears what became of its words."""
+        hand = self._hands[member]
+        for first, last in ranges:
+            for offset in range(first, last + 1):
+                at = (tp, offset)
+                hand.untold.pop(at, None)
+                for outcome in hand.commits.values():
+                    if at in outcome:
+                        outcome[at] = error is None
+                if error is not None:
+                    continue
+                if not hand.confirmed[at]:
+                    raise ViolationError(
+                        Rule.TOLD,
+                        f"{member.name} is told that its word on {_name(at)} was taken, which no"
+                        " broker has said",
+                    )
+                hand.confirmed[at] -= 1
+                for hold in hand.holds[at]:
+                    if hold.handed and hold.word == RENEW:  # it is handed over once more
+                        hold.handed, hold.word = False, None
+                        hold.received_until_ms = member.local_ms + self._lock_ms
+
+    def commits(self, member: ShareMember, operation: int) -> None:
+        """The application wants to know what becomes of all it has said."""
+        hand = self._hands[member]
+        hand.commits[operation] = dict.fromkeys(hand.untold)
+
+    def committed(
+        self,
+        member: ShareMember,
+        operation: int,
+        results: Mapping[TopicPartition, KafkaError | None],
+    ) -> None:
+        """It is told: of all, and what others were told."""
+        hand = self._hands[member]
+        for at, well in hand.commits.pop(operation, {}).items():
+            if at[0] not in results:
+                raise ViolationError(
+                    Rule.TOLD, f"{member.name} has committed, without its word on {_name(at)}"
+                )
+            if results[at[0]] is None and not (hand.confirmed[at] if well is None else well):
+                raise ViolationError(
+                    Rule.TOLD,
+                    f"{member.name} is told that it has committed {_name(at)}, which no broker has"
+                    " said",
+                )
+
+
+def _name(at: At) -> str:
+    tp, offset = at
+    return f"{offset} of {tp.topic}-{tp.partition}"

@@ -1,0 +1,111 @@
+"""What must be true of share groups when the faults are over, and when everybody has left.
+
+Everybody has partitions, every partition is somebody's, and every record is done with: accepted,
+rejected, or given up after as many deliveries as there may be; so that the start has come to the
+end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kcore.broker.share.states import RecordState
+from kcore.coordinator.share.group import ShareGroup
+from kcore.sim.share.custody import Place
+from kcore.sim.share.members import ShareMember
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.broker.share.keeping import ShareKey
+    from kcore.broker.share.partition import SharePartition
+    from kcore.sim.share.judge import ShareJudge
+    from kcore.sim.world import World
+
+_SHOWN: Final = 8
+
+
+def unsettled(world: World, judge: ShareJudge) -> list[str]:
+    """What is not well yet, in words."""
+    wrong: list[str] = []
+    groups: dict[str, list[ShareMember]] = {}
+    for member in world.living():
+        assert isinstance(member, ShareMember)
+        groups.setdefault(member.group_id, []).append(member)
+    for group_id, members in groups.items():
+        wrong += _group(world, judge, group_id, members)
+    return wrong
+
+
+def _group(
+    world: World, judge: ShareJudge, group_id: str, members: list[ShareMember]
+) -> list[str]:
+    group = judge.group_of(group_id)
+    if not isinstance(group, ShareGroup):
+        return [f"{group_id} is kept nowhere"]
+    there = {member.member_id for member in members}
+    if group.members.keys() != there:
+        return [f"{group_id} has {len(group.members.keys() - there)} members that are gone"]
+    wrong = []
+    topics: set[str] = set()
+    covered: set[TopicPartition] = set()
+    for member in members:
+        topics.update(member.topics)
+        assignment = member.core.assignment()
+        covered |= assignment
+        if not assignment:
+            wrong.append(f"{member.name} has no partition")
+        strange = {tp.topic for tp in assignment} - set(member.topics)
+        if strange:
+            wrong.append(f"{member.name} has partitions of {sorted(strange)}")
+    for tp in world.brokers.partitions():
+        if tp.topic not in topics:
+            continue
+        if tp not in covered:
+            wrong.append(f"nobody has {tp.topic}-{tp.partition}")
+        wrong += _partition(world, judge, Place(group_id, tp))
+    return wrong
+
+
+def _partition(world: World, judge: ShareJudge, place: Place) -> list[str]:
+    promised = judge.logs.promised(place.tp)
+    states = ((offset, judge.custody.state_of(place, offset)) for offset in promised)
+    left = [f"{offset} of {place}: {state}" for offset, state in states if state]
+    if left:
+        return left[:_SHOWN]
+    share = share_partition(world, place)
+    end = judge.logs.end_offset(place.tp)
+    if share is None:
+        return [f"nobody reads {place}"] if end else []
+    if share.start_offset < end:
+        return [f"{place} starts at {share.start_offset}, and its end is {end}"]
+    return []
+
+
+def share_partition(world: World, place: Place) -> SharePartition | None:
+    """A share-partition where it is led."""
+    leader = world.brokers.leader_of(place.tp)
+    if leader is None:
+        return None
+    return world.brokers.node(leader).node.shares.look(_key(world, place))
+
+
+def _key(world: World, place: Place) -> ShareKey:
+    topic = world.brokers.cluster.topics.get(place.tp.topic)
+    assert topic is not None
+    return (place.group_id, topic.topic_id, place.tp.partition)
+
+
+def left_behind(world: World, judge: ShareJudge) -> list[str]:
+    """Sessions and locks that are there when all members are gone, in words."""
+    left = []
+    for peer in world.brokers.peers.values():
+        sessions = len(peer.node.shares.sessions)
+        if sessions:
+            left.append(f"{peer.name} has {sessions} share sessions")
+    for place in judge.custody.records:
+        share = share_partition(world, place)
+        runs = [] if share is None else share.runs()
+        locked = sum(len(run) for run in runs if run.state is RecordState.ACQUIRED)
+        if locked:
+            left.append(f"{locked} records of {place} are locked")
+    return left
