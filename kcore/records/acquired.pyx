@@ -48,7 +48,9 @@ cdef class Acquired:
 
     cdef Origin counted(self, Origin origin):
         """The origin of a record that is wanted, with its delivery count."""
-        if origin is not self.base or self.made.delivery_count is not self.delivery_count:
+        if self.made is None or self.made.delivery_count is not self.delivery_count or (
+            origin is not self.base and origin is not self.made
+        ):
             self.base = origin
             self.made = new_origin(
                 origin.topic,

@@ -310,7 +310,8 @@ cdef class RecordReader:
     cdef Origin origin_of_message(self):
         """The open batch's origin, with the checksum of the next message."""
         checksum = self.checksums[len(self.checksums) - self.remaining]
-        return new_origin(self.topic, self.partition, self.epoch, self.timestamp_type, checksum)
+        origin = new_origin(self.topic, self.partition, self.epoch, self.timestamp_type, checksum)
+        return origin if self.acquired is None else self.acquired.counted(origin)
 
     cdef int close_batch(self) except -1:
         """Everything of the batch at `pos` is handed out or passed over."""
@@ -514,7 +515,7 @@ cdef class RecordReader:
         cdef ConsumerRecord record
         cdef int64_t offset
         cdef Py_ssize_t room = max_records - PyList_GET_SIZE(out)
-        cdef Acquired acquired = self.acquired
+        cdef bint plain = self.plain, picky = self.acquired is not None
         cdef int32_t epoch = self.epoch
         while room and self.remaining and bytes_left[0] > 0:
             fetch_ahead(self.at)
@@ -526,17 +527,18 @@ cdef class RecordReader:
                 self.fail(f"offset delta {view.offset_delta} after {self.prior_delta}")
                 return False
             offset = self.base_offset + view.offset_delta
-            if offset >= self.next_offset and (acquired is None or acquired.wants(offset)):
+            if offset >= self.next_offset and (not picky or self.acquired.wants(offset)):
+                if picky:
+                    self.origin = self.acquired.counted(self.origin)
                 record = self.make(&view, offset)
-                if not self.plain:
+                if not plain:
                     record = deserialized(record, self.key_deserializer, self.value_deserializer)
                 out.append(record)
                 room -= 1
                 bytes_left[0] -= view.end - self.at
-                self.next_offset = offset + 1
-                self.next_epoch = epoch
-                if acquired is not None:
-                    acquired.first = offset + 1
+                self.next_offset, self.next_epoch = offset + 1, epoch
+                if picky:
+                    self.acquired.first = offset + 1
             self.prior_delta = view.offset_delta
             self.at = view.end
             self.remaining -= 1
@@ -591,10 +593,8 @@ cdef class RecordReader:
         cdef int64_t timestamp_ms = self.base_timestamp
         if not self.append_time:  # may wrap around, as in Java, and must not be undefined
             timestamp_ms = <int64_t> (<uint64_t> timestamp_ms + <uint64_t> view.timestamp_delta)
-        origin = self.origin if self.checksums is None else self.origin_of_message()
-        if self.acquired is not None:
-            origin = self.acquired.counted(origin)
         return make_record(
-            origin, offset, timestamp_ms, view.key, view.key_size, view.value, view.value_size,
+            self.origin if self.checksums is None else self.origin_of_message(),
+            offset, timestamp_ms, view.key, view.key_size, view.value, view.value_size,
             view.headers, view.end - view.headers if view.header_count else -1,
         )
