@@ -3,7 +3,8 @@
 Each section is written to `<out>/<section>.json` as soon as it is done. From those, the plots of
 docs/plots, the tables of docs/PERFORMANCE.md and docs/spark.md and the lists of goals are made
 (`report.py`, which can be run alone). Sections: decode compare codecs matrix partitions single
-memory startup idle spark. The last one takes ten minutes (`spark.py`), and so do all the others.
+memory startup idle sharing spark. The last one takes ten minutes (`spark.py`), and so do all the
+others.
 
     python bench/all.py --only compare,codecs     # some of it
     python bench/all.py --resume                  # what has no results yet
@@ -27,7 +28,7 @@ import spark
 import spark_tables
 import startup
 from compare import CODECS
-from contenders import CONTENDERS
+from contenders import ALONE, READERS, SHARERS
 from decode import decode
 from machine import RESULTS, load, save
 from plan import QUICK, Plan
@@ -36,7 +37,6 @@ from tables import TABLES
 from topics import Shape
 
 Section = Callable[[str, Plan], dict[str, Any]]
-READERS = [name for name, contender in CONTENDERS.items() if contender.reads]
 
 
 def compare(bootstrap: str, plan: Plan) -> dict[str, Any]:
@@ -46,16 +46,24 @@ def compare(bootstrap: str, plan: Plan) -> dict[str, Any]:
     return {"cells": [{"shape": shape._asdict(), "max_poll_records": 500, "runs": runs}]}
 
 
+def sharing(bootstrap: str, plan: Plan) -> dict[str, Any]:
+    """One topic, a share group of one member each."""
+    shape = Shape(plan.shared_records, 100, 4)
+    runs = measure(bootstrap, side_by_side(SHARERS, shape), plan.rounds)
+    return {"cells": [{"shape": shape._asdict(), "max_poll_records": 500, "runs": runs}]}
+
+
 SECTIONS: dict[str, Section] = {
     "decode": decode,
     "compare": compare,
-    "codecs": partial(scaling.codecs, names=list(CONTENDERS), kinds=CODECS[1:]),
+    "codecs": partial(scaling.codecs, names=ALONE, kinds=CODECS[1:]),
     "matrix": scaling.matrix,
     "partitions": scaling.partitions,
     "single": scaling.single,
     "memory": memory.memory,
     "startup": startup.startup,
     "idle": startup.idle,
+    "sharing": sharing,
     "spark": spark.spark,  # last: its many partitions stay with the broker
 }
 SHOWN = {**TABLES, "spark": spark_tables.summary}

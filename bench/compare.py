@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import tables
-from contenders import CONTENDERS
+from contenders import ALONE, CONTENDERS
 from machine import about, save
 from rounds import kafka, measure, side_by_side
 from topics import Shape
@@ -51,7 +51,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", help="comma-separated contenders: " + ", ".join(CONTENDERS))
     parser.add_argument("--json", type=Path, help="write every figure there, too")
     args = parser.parse_args()
-    args.names = args.only.split(",") if args.only else list(CONTENDERS)
+    args.names = args.only.split(",") if args.only else ALONE
     unknown = set(args.names) - set(CONTENDERS)
     if unknown:
         parser.error(f"unknown contenders: {', '.join(sorted(unknown))}")

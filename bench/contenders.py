@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,33 +31,35 @@ class Contender:
     """command: makes what to run, building it if need be; UnavailableError.
 
     codecs: what it can read, None for all. share: it reads one record in so many, because a full
-    run of it would be most of the time. reads: whether it hands over records at all.
+    run of it would be most of the time. reads: whether it hands over records at all. shares:
+    whether it is a member of a share group.
     """
 
     command: Callable[[], list[str]]
     codecs: frozenset[str] | None = None
     share: int = 1
     reads: bool = True
+    shares: bool = False
 
 
 def _python(script: str, *options: str) -> Callable[[], list[str]]:
     return lambda: [sys.executable, str(HERE / script), *options]
 
 
-def _java() -> list[str]:
+def _java(program: str) -> list[str]:
     from kcore.cli.demo.java import KafkaUnavailableError, find_installation
 
     try:
         found = find_installation()
     except KafkaUnavailableError as error:
         raise UnavailableError(str(error)) from error
-    source = HERE / "java" / "Reader.java"
-    if _stale(CACHE / "java" / "Reader.class", [source]):
+    source = HERE / "java" / f"{program}.java"
+    if _stale(CACHE / "java" / f"{program}.class", [source]):
         target = str(CACHE / "java")
         _build(["javac", "-cp", f"{found.jars}/*", "-d", target, str(source)], HERE)
     path = f"{CACHE / 'java'}:{found.jars}/*"
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-    return [found.java, "-Xms256m", "-Xmx1g", quiet, "-cp", path, "Reader"]
+    return [found.java, "-Xms256m", "-Xmx1g", quiet, "-cp", path, program]
 
 
 def _go() -> list[str]:
@@ -103,8 +106,15 @@ CONTENDERS = {
     "confluent": Contender(_python("readers/confluent_tuned.py")),
     "aiokafka": Contender(_python("readers/aiokafka_getmany.py"), share=4),
     "kafka-python": Contender(_python("readers/kafka_python.py"), share=16),
-    "java": Contender(_java),
+    "java": Contender(partial(_java, "Reader")),
     "franz-go": Contender(_go),
     "codec-library": Contender(_python("probe_codec.py"), PACKED, reads=False),
     "codec-kcore": Contender(_python("probe_codec.py", "--by", "kcore"), PACKED, reads=False),
+    "share-kcore": Contender(_python("readers/share_kcore.py"), shares=True),
+    "share-confluent": Contender(_python("readers/share_confluent.py"), shares=True),
+    "share-java": Contender(partial(_java, "ShareReader"), shares=True),
 }
+# Those of the comparison, those that only unpack beside them, and those of share groups.
+READERS = [name for name, one in CONTENDERS.items() if one.reads and not one.shares]
+ALONE = [name for name, one in CONTENDERS.items() if not one.shares]
+SHARERS = [name for name, one in CONTENDERS.items() if one.shares]

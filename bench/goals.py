@@ -40,6 +40,7 @@ def goals(results: dict[str, Result]) -> Lines:
         "memory": memory,
         "startup": startup,
         "idle": idle,
+        "sharing": sharing,
     }
     found = [
         goal for name, check in checks.items() if name in results for goal in check(results[name])
@@ -153,3 +154,11 @@ def idle(result: Result) -> Iterator[Goal]:
     ours = result["clients"]["kcore"]["cpu_ms_per_s"]
     what = f"idle with {result['partitions']} partitions, CPU a second"
     yield what, "<= 1 ms", f"{ours:.2f} ms", ours <= 1
+
+
+def sharing(result: Result) -> Iterator[Goal]:
+    runs = result["cells"][0]["runs"]
+    for base in ("confluent", "java"):
+        for what, word in (("wall_s", "wall"), ("cpu_s", "CPU")):
+            if (part := share(runs, "share-kcore", f"share-{base}", what)) is not None:
+                yield f"a share group against {base}, {word}", ">= 1x", f"{part:.1f}x", part >= 1

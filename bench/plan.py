@@ -31,9 +31,10 @@ class SparkPlan:
 class Plan:
     """records: of the topics that speed is measured with; codec_records: of those of a codec;
     many_records: where what is wanted is the pace and not the start, and the fastest would be done
-    in a fifth of a second. cell_bytes: the most that one cell of the matrix reads. rounds: of what
-    the goals are about; few_rounds: of the large tables; growth_rounds: of the same records in more
-    partitions, whose difference of a fifth is as large as one round's from the next.
+    in a fifth of a second; shared_records: where share groups read. cell_bytes: the most that one
+    cell of the matrix reads. rounds: of what the goals are about; few_rounds: of the large tables;
+    growth_rounds: of the same records in more partitions, whose difference of a fifth is as large
+    as one round's from the next.
 
     partitions: of the benches with many. partition_bytes: in each of them, for memory. seconds: how
     long a slow reader reads. idle: how long idling is watched (settle: how long before), a multiple
@@ -44,6 +45,7 @@ class Plan:
     records: int = 2_000_000
     codec_records: int = 4_000_000
     many_records: int = 6_000_000
+    shared_records: int = 1_000_000
     cell_bytes: int = 512 * 1024 * 1024
     rounds: int = 5
     few_rounds: int = 2
@@ -61,6 +63,7 @@ QUICK = Plan(
     records=3_000,
     codec_records=3_000,
     many_records=4_000,
+    shared_records=3_000,
     cell_bytes=1_000_000,
     rounds=1,
     few_rounds=1,

@@ -33,6 +33,9 @@ NAMES = {
     "franz-go": "franz-go",
     "codec-library": "the codec's library alone",
     "codec-kcore": "the same as kcore calls it",
+    "share-kcore": "kcore `ShareConsumer.poll()`",
+    "share-confluent": "confluent-kafka's `ShareConsumer`",
+    "share-java": "Java share consumer (2nd pass)",
 }
 Lines = list[str]
 
@@ -121,6 +124,24 @@ def compare(result: Result) -> Lines:
         lines += [f"{title(cell)}:", ""]
         lines += table((*head, "of its ceiling: CPU (rounds)", "peak RSS MB"), rows)
     return lines
+
+
+def sharing(result: Result) -> Lines:
+    """Members of share groups, each alone in one."""
+    (cell,) = result["cells"]
+    runs: Runs = cell["runs"]
+    head = ("member", "M records/s", "kcore's, times its: wall", "CPU us a record")
+    rows = [
+        (
+            NAMES[name],
+            speed(rounds),
+            f"{share(runs, 'share-kcore', name, 'wall_s') or 1:.1f}x",
+            f"{median(rounds, 'cpu_s'):.3f}",
+            f"{share(runs, 'share-kcore', name, 'cpu_s') or 1:.1f}x",
+        )
+        for name, rounds in runs.items()
+    ]
+    return [f"{title(cell)}:", "", *table((*head, "kcore's, times its: CPU"), rows)]
 
 
 def title(cell: dict[str, Any]) -> str:
@@ -300,4 +321,5 @@ TABLES: dict[str, Callable[[Result], Lines]] = {
     "memory": memory,
     "startup": startup,
     "idle": idle,
+    "sharing": sharing,
 }

@@ -14,7 +14,8 @@ import json
 import re
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,38 @@ def touch(batches: Iterable[Iterable[Any]]) -> tuple[int, int]:
     return size, offsets
 
 
-def polled(consumer: Any, wanted: int) -> Found:
-    """Poll a consumer with kafka-python's face until there were so many records; touch them."""
+def earliest_group(bootstrap: str) -> str:
+    """The name of a share group that nobody has used, which begins at the first record."""
+    from confluent_kafka.admin import (
+        AdminClient,
+        AlterConfigOpType,
+        ConfigEntry,
+        ConfigResource,
+        ResourceType,
+    )
+
+    name = f"bench-{uuid.uuid4().hex}"
+    earliest = ConfigEntry(
+        "share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET
+    )
+    resource = ConfigResource(ResourceType.GROUP, name, incremental_configs=[earliest])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result()
+    return name
+
+
+def polled(consumer: Any, wanted: int, first: Mapping[Any, Sequence[Any]] | None = None) -> Found:
+    """Poll a consumer with kafka-python's face until there were so many records; touch them.
+
+    first: what a poll has given already.
+    """
     count = 0
 
     def batches() -> Iterator[Sequence[Any]]:
         nonlocal count
+        for records in (first or {}).values():
+            count += len(records)
+            yield records
         while count < wanted:
             for records in consumer.poll(timeout_ms=1000).values():
                 count += len(records)
