@@ -178,6 +178,7 @@ class Cluster:
 
     def move_leader_of(self, partition: Partition, node_id: int, now_ms: int) -> None:
         """The same."""
+        self.now_ms = now_ms
         old = partition.leader
         if node_id in partition.logs:
             partition.lead(node_id, now_ms)
@@ -192,6 +193,7 @@ class Cluster:
         """A node is gone: its connections end, replicas in sync lead its partitions, other nodes
         keep its groups from what their journals say. Its logs stay as they are.
         """
+        self.now_ms = now_ms
         self.live.remove(node_id)
         self.nodes[node_id].stop(now_ms)
         for partition in self._partitions_of(node_id):
@@ -208,6 +210,7 @@ class Cluster:
         """It is back: it cuts off what the leaders do not have and follows them, leads what nobody
         else could, and keeps its groups again.
         """
+        self.now_ms = now_ms
         self.live.append(node_id)
         self.live.sort()
         for partition in self._partitions_of(node_id):

@@ -143,6 +143,7 @@ class Replication:
         self._settle({one, other}, now_ms)
 
     def _settle(self, nodes: set[int], now_ms: int) -> None:
+        self._cluster.now_ms = now_ms
         for topic in self._cluster.topics.topics():
             for partition in topic.partitions:
                 if len(partition.replicas) > 1 and not nodes.isdisjoint(partition.replicas):

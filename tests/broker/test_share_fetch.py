@@ -1,7 +1,7 @@
 """ShareFetch and ShareAcknowledge at the nodes: sessions, long polls, errors, locks, leaders."""
 
 import pytest
-from broker_world import WALL_MS, batch
+from broker_world import WALL_MS, batch, produce
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW, Member, ShareWorld
 
 from kcore.broker import BrokerConfig, Kind, Mishap
@@ -230,6 +230,29 @@ def test_who_waits_at_a_node_that_stands_still_gets_nothing_before_it_goes_on(wo
     node.resume(world.now_ms)
     world.drain()
     assert second.taken(second.client.answer()) == {T: [(0, 0, 2)]}
+
+
+def go_down(world):
+    world.cluster.stop_node(2, world.now_ms)
+
+
+def be_reached(world):
+    world.cluster.replication.heal(1, 2, world.now_ms)
+
+
+@pytest.mark.parametrize("happens", [go_down, be_reached])
+def test_a_lock_lasts_from_when_its_record_was_acquired(happens):
+    world = ShareWorld(nodes=2, replication_factor=2)
+    member = Member(world)
+    world.cluster.replication.cut(1, 2, world.now_ms)
+    world.client().send(produce(batch(b"a"), acks=1), 9)
+    member.send(T, max_wait_ms=60_000)
+    world.now_ms += 5_000  # in which nobody says anything
+    happens(world)
+    world.drain()
+    assert member.taken(member.client.answer()) == {T: [(0, 0, 1)]}
+    share = world.nodes[1].shares.look(("g", world.id_of("t"), 0))
+    assert share.deadline == world.now_ms + LOCK
 
 
 def test_only_one_of_those_who_wait_gets_a_record(world):
