@@ -198,7 +198,8 @@ class Parcel:
 
     def expire(self, now_ms: int) -> None:
         """Let go of what was not handed over while its lock lasted: others have it by now."""
-        kept, gone = [], []
+        kept: list[ConsumerRecord] = []
+        gone: list[ConsumerRecord] = []
         for record in self.again:
             lasts = self._renewed.get(record.offset, self.expires_at) > now_ms
             (kept if lasts else gone).append(record)
