@@ -503,8 +503,9 @@ def _faults(
 @click.option("--partitions", type=click.IntRange(1, 10_000), help="Of each topic.")
 @click.option("--groups", type=click.IntRange(1, 1_000), help="That share the members.")
 @click.option(
-    "--protocol", type=click.Choice(["classic", "consumer", "both", "share"]), help="That members speak."
-)
+    "--protocol", type=click.Choice(["classic", "consumer", "both", "share"]),
+    help="That members speak.",
+)  # fmt: skip
 @click.option(
     "--duration", type=click.FloatRange(0, 1e6), callback=_number, metavar="SECONDS",
     help="Of the faults.",

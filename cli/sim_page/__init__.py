@@ -121,7 +121,7 @@ def _figures(outcome: Outcome, story: Story) -> str:
         *((f"{counts[name]:,}", name) for name in ("members", "generations", "faults")),
         (f"{counts['records']:,}", "records promised"),
         (f"{counts['delivered']:,}", "delivered"),
-        (f"{sum(story.committed):,}", f"committed, by {count(counts['commits'], 'commit')}"),
+        *_done(outcome, story),
         *((f"{counts[name]:,}", name) for name in ("requests", "connects")),
         (f"{outcome.steps:,}", "turns"),
         (seconds(outcome.ended_ms), "of the world"),
@@ -130,6 +130,15 @@ def _figures(outcome: Outcome, story: Story) -> str:
     return "\n".join(
         f"<div><b>{escape(figure)}</b><span>{name}</span></div>" for figure, name in shown
     )
+
+
+def _done(outcome: Outcome, story: Story) -> list[tuple[str, str]]:
+    """What members have said of records."""
+    counts = outcome.counts
+    if outcome.plan.share:
+        return [(f"{counts[name]:,}", name) for name in ("acquired", "done with")]
+    commits = count(counts["commits"], "commit")
+    return [(f"{sum(story.committed):,}", f"committed, by {commits}")]
 
 
 def _rates(outcome: Outcome) -> str:

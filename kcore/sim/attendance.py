@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from kcore.coordinator.context import AnyGroup
     from kcore.sim.ledger import Asked
-    from kcore.sim.processes import Process
     from kcore.sim.network import Wire
     from kcore.sim.peace import Peace
     from kcore.sim.plan import Plan
+    from kcore.sim.processes import Process
     from kcore.wire.message import Message
 
 # What a coordinator tells who is no member any more.

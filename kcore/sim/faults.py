@@ -268,11 +268,8 @@ def _leader_move(world: World, chance: Chance) -> None:
 
 
 def _refusal(world: World, chance: Chance) -> None:
-    if world.plan.share:
-        refusals = _SHARE_REFUSALS
-    else:
-        refusals = _REFUSALS + (_CONSUMER_REFUSALS if world.plan.consumer_share else ())
-    api, error = chance.one_of(refusals)
+    more = _CONSUMER_REFUSALS if world.plan.consumer_share else ()
+    api, error = chance.one_of(_SHARE_REFUSALS if world.plan.share else _REFUSALS + more)
     times = chance.between(1, 3)
     _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))

@@ -15,7 +15,7 @@ from kcore.events import PartitionsAssigned
 from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.promises import Promises
-from kcore.sim.referee import GroupBook, GroupOf, Referee
+from kcore.sim.referee import GroupOf, Referee
 from kcore.sim.revocations import Revocations
 from kcore.sim.shares import Shares
 from kcore.sim.trace import Trace, What

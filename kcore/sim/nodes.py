@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from kcore.actions import Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
@@ -138,13 +139,14 @@ class Brokers:
     def __init__(self, stage: Stage, chance: Chance) -> None:
         self.stage = stage
         plan = stage.plan
+        share: dict[str, Any] = _share_options(plan) if plan.share else {}
         coordinator = CoordinatorConfig(
             group_initial_rebalance_delay_ms=plan.rebalance_delay_ms,
             offsets_topic_num_partitions=JOURNALS,
             group_consumer_session_timeout_ms=plan.session_timeout_ms,
             group_consumer_heartbeat_interval_ms=plan.heartbeat_interval_ms,
             group_consumer_assignment_interval_ms=plan.assignment_interval_ms,
-            **(_share_options(plan) if plan.share else {}),
+            **share,
         )
         config = BrokerConfig(
             release=plan.release, auto_create_topics=False, coordinator=coordinator

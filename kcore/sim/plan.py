@@ -155,9 +155,10 @@ class Plan:
         """
         if self.settle_ms is not None:
             return self.settle_ms
-        locks_ms = 3 * self.lock_ms if self.share else 0
         sessions_ms = 2 * self.session_timeout_ms + self.rebalance_delay_ms
-        return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + locks_ms + _SLACK_MS
+        if self.share:
+            sessions_ms += 3 * self.lock_ms
+        return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + _SLACK_MS
 
     def lines(self) -> list[str]:
         """The plan in words, a few to a line."""
@@ -222,7 +223,9 @@ def shared(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
     chance = Chance(source, plan.seed ^ _SHARE_STREAM)
     one_by_one_share = chance.one_of((0.0, 0.0, 0.5, 1.0))
     if one_by_one_share:  # who asks one node after the other waits for each that has nothing
-        plan = replace(plan, fetch_min_bytes=1, fetch_max_wait_ms=500)
+        plan = replace(
+            plan, fetch_min_bytes=1, fetch_max_wait_ms=500, partition_fetch_bytes=1_048_576
+        )
     return replace(
         plan,
         share=True,

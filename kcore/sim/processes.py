@@ -32,7 +32,7 @@ _MANY_RECORDS: Final = 500
 
 
 class Process:
-    """One process that is a member of a group. Whoever inherits makes `core`, then calls `begin`."""
+    """A process that is a member of a group. Whoever inherits makes `core`, then calls `begin`."""
 
     core: ClientCore
 

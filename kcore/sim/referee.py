@@ -41,9 +41,7 @@ class GroupBook:
 class Referee:
     """See the module's text."""
 
-    def __init__(
-        self, plan: Plan, trace: Trace, group_of: GroupOf, now: Callable[[], int]
-    ) -> None:
+    def __init__(self, plan: Plan, trace: Trace, group_of: GroupOf, now: Callable[[], int]) -> None:
         self._trace = trace
         self.group_of = group_of
         self.logs = Logs()

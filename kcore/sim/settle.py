@@ -78,11 +78,11 @@ def _group(world: World, group_id: str, members: list[Member]) -> list[str]:
         if owner is None:
             wrong.append(f"nobody has {_name(tp)}")
         else:
-            wrong += _partition(world, group_id, owner, tp)
+            wrong += _partition(group_id, owner, tp)
     return wrong
 
 
-def _partition(world: World, group_id: str, owner: Member, tp: TopicPartition) -> list[str]:
+def _partition(group_id: str, owner: Member, tp: TopicPartition) -> list[str]:
     judge = owner.judge
     logs, end = judge.logs, judge.logs.end_offset(tp)
     missing = logs.missing(group_id, tp)

@@ -12,7 +12,8 @@ from kcore.coordinator.group import Group
 from kcore.coordinator.share.group import ShareGroup
 from kcore.sim.members import Member
 from kcore.sim.rounds import Rounds
-from kcore.sim.share.judge import judge_share_group
+from kcore.sim.share.books import judge_progress, judge_share_group, judge_shares
+from kcore.sim.share.judge import ShareJudge
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 
@@ -82,7 +83,11 @@ class Watch:
         self._judge_links()
         world.judge.look(world.living())
         self.look_at_rounds()
-        if self._calm_since_ms is not None:
+        if isinstance(world.judge, ShareJudge):
+            judge_shares(world, world.judge)
+            if self._calm_since_ms is not None:
+                judge_progress(world, world.judge, self._calm_since_ms)
+        elif self._calm_since_ms is not None:
             for member in world.living():
                 if isinstance(member, Member):
                     self._judge_progress(member)

@@ -53,8 +53,31 @@ class Verdict(Enum):
 _JUDGED_LAST: Final = {Rule.SETTLES, Rule.DELIVERED}
 
 
+# Rules of one kind of groups only.
+_OF_SHARES: Final = {
+    Rule.HELD_ONCE,
+    Rule.DONE_ONCE,
+    Rule.COUNTED,
+    Rule.HANDED,
+    Rule.SAID,
+}
+_OF_CONSUMERS: Final = {
+    Rule.OWNED_ONCE,
+    Rule.COMMIT_BEHIND,
+    Rule.COMMIT_FENCED,
+    Rule.COMMIT_OWN,
+    Rule.COMMIT_FORWARD,
+    Rule.HANDED_ON,
+    Rule.GIVES_UP,
+    Rule.HANDLED,
+    Rule.STICKY,
+    Rule.ROUNDS,
+}
+
+
 def verdicts(outcome: Outcome) -> list[tuple[Rule, Verdict]]:
-    """What came of each rule."""
+    """What came of each rule that the run is judged by."""
+    others = _OF_CONSUMERS if outcome.plan.share else _OF_SHARES
     broken = outcome.violation.rule if outcome.violation is not None else None
     return [
         (
@@ -66,6 +89,7 @@ def verdicts(outcome: Outcome) -> list[tuple[Rule, Verdict]]:
             else Verdict.HELD,
         )
         for rule in Rule
+        if rule not in others
     ]
 
 
@@ -102,6 +126,8 @@ def _network(plan: Plan) -> str:
 
 
 def _members(plan: Plan) -> str:
+    if plan.share:
+        return _sharing(plan)
     lists = [", ".join(names) for names in plan.assignors] if plan.consumer_share < 1 else []
     if plan.consumer_share:
         lists += [name or "as the broker likes" for name in plan.remote_assignors]
@@ -116,6 +142,21 @@ def _members(plan: Plan) -> str:
         rest.append(f"{share(plan.await_share)} acknowledge each step of a rebalance")
     habits = f" {', '.join(rest)}.".capitalize() if rest else ""
     return f"Assignors: {' or '.join(lists)}.{habits}"
+
+
+def _sharing(plan: Plan) -> str:
+    explicit = (
+        f"{share(plan.explicit_share)} of members acknowledge record by record"
+        + (", and renew locks." if plan.renews else ".")
+        if plan.explicit_share
+        else "Members accept records by asking for more."
+    )
+    few = plan.one_by_one_share
+    exact = f" {share(few)} are given no more than they ask for." if few else ""
+    return (
+        f"They share records, each of which is locked for {seconds(plan.lock_ms)} and delivered"
+        f" {plan.delivery_limit} times at most. {explicit}{exact}"
+    )
 
 
 def _timeouts(plan: Plan) -> str:

@@ -24,12 +24,14 @@ from kcore.sim.plan import CLOCKS_BEGIN_MS, Plan
 from kcore.sim.processes import Process
 from kcore.sim.producers import Producer
 from kcore.sim.referee import Referee
+from kcore.sim.share.custody import Term
 from kcore.sim.share.judge import ShareJudge
 from kcore.sim.share.members import ShareMember
 from kcore.sim.stage import Stage
 from kcore.sim.trace import Trace
 from kcore.sim.violations import Rule, ViolationError, escaped
 from kcore.sim.watch import Watch, judge_groups
+from kcore.structs import TopicPartition
 
 # Turns of one millisecond, for each peer: more and something goes round in circles.
 _TURNS_PER_PEER: Final = 300
@@ -89,7 +91,7 @@ class World:
         """Who starts members, and who judges them."""
         plan, about = self.plan, (self.ledger, self.trace, self._group_of, self.now)
         if plan.share:
-            shares = ShareJudge(plan, *about, lambda tp: self.brokers.term_of(tp))
+            shares = ShareJudge(plan, *about, self._term_of)
             return lambda *of: ShareMember(self.stage, shares, *of), shares
         judge = Judge(plan, *about)
         return lambda *of: Member(self.stage, judge, *of), judge
@@ -138,6 +140,9 @@ class World:
 
     def _group_of(self, group_id: str) -> AnyGroup | None:
         return self.brokers.group_of(group_id)
+
+    def _term_of(self, tp: TopicPartition) -> Term:
+        return self.brokers.term_of(tp)
 
     def _draw_slot(self, number: int) -> Habits:
         """One place in a group; processes come and go in it."""

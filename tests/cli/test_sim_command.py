@@ -99,6 +99,19 @@ def test_the_protocol_of_members_is_part_of_the_command(tmp_path):
     assert "consumer_share=0.0" in sim(*arguments[:-1], "classic").output
 
 
+def test_share_groups_are_a_protocol_of_their_own(tmp_path):
+    page = tmp_path / "run.html"
+    arguments = ("--seed", "2", "--faults", "none", "--duration", "4", "--protocol", "share")
+    done = sim(*arguments, "--html", str(page))
+    assert done.exit_code == 0, done.output
+    assert " acquired, " in done.output
+    text = page.read_text("utf-8")
+    assert "kcore sim --seed 2 --duration 4 --protocol share --faults none" in text
+    assert "<span>acquired</span>" in text
+    assert "a record is acquired for one member at a time" in text
+    assert "no partition is owned twice in a generation" not in text
+
+
 def test_brokers_are_as_new_as_the_protocol_needs():
     old = next(seed for seed in range(1, 50) if "release=(2, 1)" in sim_quietly(seed))
     assert "release=(4, 0)" in sim_quietly(old, "--protocol", "both")

@@ -47,7 +47,7 @@ def drawn_share(seed: int) -> Outcome:
 
 
 def sharing(seed: int, *kinds: Fault, **more: Any) -> Outcome:
-    """Four members of a share group read two partitions; kinds: what goes wrong, every other second."""
+    """Four members of a share group read two partitions; kinds: what goes wrong."""
     plan = Plan(
         seed=seed,
         share=True,

@@ -8,7 +8,7 @@ acquisitions are not (Kafka's rule). An acknowledgement whose answer nobody saw 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kcore.sim.violations import Rule, ViolationError
@@ -88,8 +88,8 @@ class Hold:
 
 
 class Record:
-    """One offset. done: accepted, rejected or a gap, for certain. maybes: last words of which nobody
-    knows yet whether they count. kept_count: deliveries that any leader knows of.
+    """One offset. done: accepted, rejected or a gap, for certain. maybes: last words of which
+    nobody knows yet whether they count. kept_count: deliveries that any leader knows of.
     """
 
     __slots__ = ("done", "hold", "kept_count", "maybes")
@@ -135,7 +135,7 @@ class Custody:
         self._least_lock_ms = plan.lock_ms * _MILLION // (_MILLION + gain_ppm) - _GRAIN_MS
         self.records: dict[Place, dict[int, Record]] = defaultdict(dict)
         self._ended: Counter[tuple[str, str]] = Counter()  # sessions, by member id and node
-        self.acquired_ms: dict[Place, int] = {}  # when anything was, last
+        self.acquired_ms: dict[str, int] = {}  # by groups: when anything was, last
         self.acquisitions = 0
         self.done = 0
 
@@ -147,7 +147,7 @@ class Custody:
         """A node says that these are a member's now."""
         term = self._term_of(place.tp)
         records = self.records[place]
-        self.acquired_ms[place] = self._now()
+        self.acquired_ms[place.group_id] = self._now()
         for offset in range(first, last + 1):
             record = records.setdefault(offset, Record())
             self._judge(place, offset, record, member, count, term)
@@ -251,6 +251,15 @@ class Custody:
     def gone(self, place: Place, offset: int) -> bool:
         """Whether the log has it no more, perhaps."""
         return offset < self._kept_from(place.tp)
+
+    def waits(self, place: Place, promised: Iterable[int]) -> bool:
+        """Whether there is a record that a member could be given."""
+        for offset in promised:
+            record = self.records[place].get(offset)
+            hold = None if record is None else record.hold
+            if self.state_of(place, offset) and (hold is None or self.free(place, hold)):
+                return True
+        return False
 
     def state_of(self, place: Place, offset: int) -> str:
         """What is to become of a record still, in words; empty: nothing."""

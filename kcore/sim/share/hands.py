@@ -6,8 +6,8 @@ while it may, acknowledges what its application has said, and tells what brokers
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore.sim.share.custody import ACCEPT, GAP, RELEASE, RENEW, Hold
@@ -16,10 +16,16 @@ from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kcore.errors import KafkaError
+    from kcore.sim.attendance import Attendance
     from kcore.sim.offsets import Logs
+    from kcore.sim.plan import Plan
     from kcore.sim.share.members import ShareMember
 
 At = tuple[TopicPartition, int]
+
+# How soon a member that is at peace tells of an answer, beside the network's time.
+_TELL_MS: Final = 2_000
+_TRIPS: Final = 12
 
 # Acquisitions of one record for one member that are remembered: words of older ones are long over.
 _KEPT: Final = 4
@@ -44,10 +50,16 @@ class _Hand:
 class Hands:
     """Those of all members."""
 
-    def __init__(self, logs: Logs, lock_ms: int) -> None:
+    def __init__(
+        self, plan: Plan, attendance: Attendance, logs: Logs, now: Callable[[], int]
+    ) -> None:
+        self._attendance = attendance
         self._logs = logs
-        self._lock_ms = lock_ms
+        self._now = now
+        self._lock_ms = plan.lock_ms
+        self._tell_ms = _TELL_MS + _TRIPS * plan.latency_ms[1]
         self._hands: dict[ShareMember, _Hand] = {}
+        self._due: deque[tuple[int, ShareMember, At]] = deque()  # to be told of by then
 
     def started(self, member: ShareMember) -> None:
         """A process is there."""
@@ -76,9 +88,7 @@ class Hands:
                 left.append((at, hold))
         hand.unreceived = left
 
-    def handed(
-        self, member: ShareMember, taken: Mapping[TopicPartition, Sequence[Any]]
-    ) -> None:
+    def handed(self, member: ShareMember, taken: Mapping[TopicPartition, Sequence[Any]]) -> None:
         """The application gets records."""
         hand = self._hands[member]
         for tp, records in taken.items():
@@ -183,6 +193,8 @@ class Hands:
         """A broker has taken a word."""
         if kind != GAP:
             self._hands[member].confirmed[at] += 1
+            if self._attendance.well(member):
+                self._due.append((self._now() + self._tell_ms, member, at))
 
     # Telling -------------------------------------------------------------------------------------
 
@@ -215,6 +227,16 @@ class Hands:
                     if hold.handed and hold.word == RENEW:  # it is handed over once more
                         hold.handed, hold.word = False, None
                         hold.received_until_ms = member.local_ms + self._lock_ms
+
+    def look(self) -> None:
+        """Whatever should have been told by now was."""
+        while self._due and self._due[0][0] < self._now():
+            _, member, at = self._due.popleft()
+            if self._hands[member].confirmed[at] and self._attendance.well(member):
+                raise ViolationError(
+                    Rule.TOLD,
+                    f"{member.name} is not told that its word on {_name(at)} was taken",
+                )
 
     def commits(self, member: ShareMember, operation: int) -> None:
         """The application wants to know what becomes of all it has said."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kcore.coordinator.share.group import ShareGroup
 from kcore.sim.referee import GroupOf, Referee
 from kcore.sim.share.custody import Custody, Place, Term, Word
 from kcore.sim.share.hands import Hands
@@ -45,7 +44,8 @@ class ShareJudge(Referee):
     ) -> None:
         super().__init__(plan, trace, group_of, now)
         self.custody = Custody(plan, now, term_of, self._is_member, self.logs.kept_from)
-        self.hands = Hands(self.logs, plan.lock_ms)
+        self.hands = Hands(plan, self.attendance, self.logs, now)
+        self.idle_ms: dict[str, int] = {}  # when there was nothing to give last
         self._words: dict[tuple[int, int], list[Word]] = {}  # asked, by wire and request
         self._sessions: dict[int, set[tuple[str, str]]] = {}  # opened on a wire
         ledger.asked_watchers.append(self._asked)
@@ -63,6 +63,11 @@ class ShareJudge(Referee):
         super().member_started(process)
         self.hands.started(cast("ShareMember", process))
 
+    def look(self, living: Iterable[Process]) -> None:
+        """From time to time: what should have happened by now has."""
+        super().look(living)
+        self.hands.look()
+
     def polled(self, member: ShareMember) -> None:
         """The application shows that it is alive."""
         self.attendance.polled(member)
@@ -71,9 +76,7 @@ class ShareJudge(Referee):
         """The core has taken the application's words."""
         self.hands.collected(member)
 
-    def delivered(
-        self, member: ShareMember, taken: Mapping[TopicPartition, Sequence[Any]]
-    ) -> None:
+    def delivered(self, member: ShareMember, taken: Mapping[TopicPartition, Sequence[Any]]) -> None:
         """The application gets records; none means that there are none."""
         if not taken:
             self._judge_nothing(member)
@@ -196,24 +199,6 @@ class ShareJudge(Referee):
             )
         book.epochs[request.member_id] = epoch
         self.generation_seen(request.group_id, book, epoch)
-
-
-def judge_share_group(group: ShareGroup) -> None:
-    """Its books agree with each other."""
-    members = group.members.values()
-    wrong = {
-        "somebody is to get something who is no member": not group.target.keys()
-        <= group.members.keys(),
-        "the target is newer than the group": group.target_epoch > group.epoch,
-        "a member is newer than the target": any(m.epoch > group.target_epoch for m in members),
-        "a member is behind its target in the same epoch": any(
-            m.epoch == group.target_epoch and m.assigned != group.target_of(m.member_id)
-            for m in members
-        ),
-    }
-    for text, broken in wrong.items():
-        if broken:
-            raise ViolationError(Rule.COHERENT, f"{group.group_id}, {group.state.name}: {text}")
 
 
 def _member(wire: Wire) -> ShareMember:

@@ -1,8 +1,8 @@
 """Members of share groups: a `ShareConsumerCore` each, and an application that acknowledges.
 
-It polls, works, and polls again, which accepts what it has, or it says of each record what became of
-it: mostly that it is done, sometimes that somebody else is to have it, that nobody is, or that it
-needs more time.
+It polls, works, and polls again, which accepts what it has, or it says of each record what became
+of it: mostly that it is done, sometimes that somebody else is to have it, that nobody is, or that
+it needs more time.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kcore.events import (
     RecordsAcknowledged,
     RecordsFetched,
 )
+from kcore.records import ConsumerRecord
 from kcore.share.config import ShareConsumerConfig
 from kcore.share.core import ShareConsumerCore
 from kcore.sim.chance import Chance
@@ -28,7 +29,7 @@ from kcore.sim.habits import Commit, Habits
 from kcore.sim.processes import CLOSE_MS, Process
 from kcore.sim.stage import Stage
 from kcore.sim.trace import What
-from kcore.structs import AcknowledgeType
+from kcore.structs import AcknowledgeType, TopicPartition
 
 if TYPE_CHECKING:
     from kcore.sim.share.judge import ShareJudge
@@ -47,6 +48,10 @@ _REJECTED: Final = 0.05
 _RELEASED: Final = 0.15
 _RENEWED: Final = 0.22
 _SAID_TWICE: Final = 0.05
+
+# How often a call does not return what it has taken, up to which draw, or a loop not go through it.
+_INTERRUPTED: Final = 0.03
+_ENDED_EARLY: Final = 0.06
 
 _DUE_EVERY: Final = {Commit.AUTO: 0, Commit.EACH: 1, Commit.NAMED: 1, Commit.SOMETIMES: 4}  # polls
 
@@ -105,20 +110,39 @@ class ShareMember(Process):
         self.drain()
         if self.ended:
             return
+        few = self.max_records < _FEW_RECORDS and self.chance.happens(0.5)
+        core.hand_over()
         try:
-            few = self.max_records < _FEW_RECORDS and self.chance.happens(0.5)
             taken = core.take_records(self.max_records if few else None, self.local_ms)
         except KafkaError as error:
             self.complain(error)
         else:
-            judge.delivered(self, taken)
+            self._take(taken)
         self.drain()
         due = _DUE_EVERY[self.habits.commit]
         if due and self._polls % due == 0 and not self._commits and not self.ended:
             self._commit()
 
+    def _take(self, taken: dict[TopicPartition, list[ConsumerRecord]]) -> None:
+        """Mostly all of it; but some calls are interrupted (Ctrl-C), and some loops ended early."""
+        draw = 1.0 if self._hurried or not taken else self.chance.random()
+        if draw < _INTERRUPTED:
+            self.core.take_back(self.local_ms)
+            return
+        if draw < _ENDED_EARLY:
+            for tp, records in list(taken.items()):
+                half = len(records) // 2
+                self.core.give_back(records[half:])
+                if half:
+                    taken[tp] = records[:half]
+                else:
+                    del taken[tp]
+            if not taken:
+                return
+        self.judge.delivered(self, taken)
+
     def _conclude(self, left: float) -> None:
-        """Say what became of the records of the last poll, of a share `left` of them nothing yet."""
+        """Say what became of the last poll's records, of a share `left` of them nothing yet."""
         if not self.habits.explicit:
             self.judge.hands.says_of_all(self)
             return

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.broker.share.states import RecordState
 from kcore.coordinator.share.group import ShareGroup
+from kcore.sim.share.books import share_partition
 from kcore.sim.share.custody import Place
 from kcore.sim.share.members import ShareMember
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.broker.share.keeping import ShareKey
-    from kcore.broker.share.partition import SharePartition
     from kcore.sim.share.judge import ShareJudge
     from kcore.sim.world import World
 
@@ -36,9 +35,7 @@ def unsettled(world: World, judge: ShareJudge) -> list[str]:
     return wrong
 
 
-def _group(
-    world: World, judge: ShareJudge, group_id: str, members: list[ShareMember]
-) -> list[str]:
+def _group(world: World, judge: ShareJudge, group_id: str, members: list[ShareMember]) -> list[str]:
     group = judge.group_of(group_id)
     if not isinstance(group, ShareGroup):
         return [f"{group_id} is kept nowhere"]
@@ -79,20 +76,6 @@ def _partition(world: World, judge: ShareJudge, place: Place) -> list[str]:
     if share.start_offset < end:
         return [f"{place} starts at {share.start_offset}, and its end is {end}"]
     return []
-
-
-def share_partition(world: World, place: Place) -> SharePartition | None:
-    """A share-partition where it is led."""
-    leader = world.brokers.leader_of(place.tp)
-    if leader is None:
-        return None
-    return world.brokers.node(leader).node.shares.look(_key(world, place))
-
-
-def _key(world: World, place: Place) -> ShareKey:
-    topic = world.brokers.cluster.topics.get(place.tp.topic)
-    assert topic is not None
-    return (place.group_id, topic.topic_id, place.tp.partition)
 
 
 def left_behind(world: World, judge: ShareJudge) -> list[str]:
