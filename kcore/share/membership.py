@@ -256,8 +256,11 @@ class ShareMembership:
         elif body.member_epoch == self.epoch:
             self._rejoins = 0
         self._machine.move(ShareInput.ANSWERED)
+        # An assignment is told once, with its epoch, perhaps on a connection that is gone: to a
+        # heartbeat that lingered there. Whoever says all is told all.
+        missed = body.assignment is None and body.member_epoch != self.epoch
         self.epoch = body.member_epoch
-        self._told = topics
+        self._told = None if missed else topics
         self._interval_ms = body.heartbeat_interval_ms
         self._failures = 0
         self.coordinator.works()

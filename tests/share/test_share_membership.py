@@ -51,6 +51,20 @@ def test_heartbeats_say_what_is_new(cluster, world):
     assert client.core.assignment() == {T0, TopicPartition("u", 0)}
 
 
+def test_who_hears_of_an_epoch_without_an_assignment_asks_for_all(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    # Told to a heartbeat that had lingered on a connection that is gone.
+    cluster.topics["t"] = 2
+    cluster.epoch += 1
+    world.run(6_000, polls_ms=500)
+    assert client.core.assignment() == {T0}
+    world.run(5_000, polls_ms=500)
+    assert client.core.assignment() == {T0, TopicPartition("t", 1)}
+    said = [one.subscribed_topic_names for one in asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)]
+    assert said == [["t"], None, ["t"]]
+
+
 @pytest.mark.parametrize(
     "code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH], ids=lambda one: one.name
 )

@@ -37,6 +37,7 @@ def test_seeds_go_well(seed):
         250,  # a record was handed over whose lock was not renewed as the others' were
         207,  # a node that stood still gave records away
         679,
+        3189,  # an assignment was told to a connection that was gone
     ],
 )
 def test_seeds_that_found_something_go_well(seed):

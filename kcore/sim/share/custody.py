@@ -51,7 +51,8 @@ class Hold:
 
     until_ms: its lock is not over before. session: how many of its member's with this node had
     ended. leaving: words that free it, of which nobody knows yet whether they count. over: it has
-    ended for certain. handed: its application has it, or had it; word: what that has said last.
+    ended for certain. renewed: its lock was, and its member was not told yet. handed: its
+    application has it, or had it; word: what that has said last.
     received_until_ms: by the member's own clock; None: it has not come.
     """
 
@@ -64,6 +65,7 @@ class Hold:
         "node",
         "over",
         "received_until_ms",
+        "renewed",
         "session",
         "term",
         "until_ms",
@@ -81,6 +83,7 @@ class Hold:
         self.term = term
         self.session = session
         self.leaving = 0
+        self.renewed = False
         self.over = False
         self.handed = False
         self.word: int | None = None

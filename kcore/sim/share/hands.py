@@ -189,8 +189,9 @@ class Hands:
             )
         return hold
 
-    def taken(self, member: ShareMember, at: At, kind: int) -> None:
+    def taken(self, member: ShareMember, at: At, kind: int, hold: Hold) -> None:
         """A broker has taken a word."""
+        hold.renewed = kind == RENEW
         if kind != GAP:
             self._hands[member].confirmed[at] += 1
             if self._attendance.well(member):
@@ -224,8 +225,8 @@ class Hands:
                     )
                 hand.confirmed[at] -= 1
                 for hold in hand.holds[at]:
-                    if hold.handed and hold.word == RENEW:  # it is handed over once more
-                        hold.handed, hold.word = False, None
+                    if hold.renewed:  # it is handed over once more
+                        hold.handed, hold.word, hold.renewed = False, None, False
                         hold.received_until_ms = member.local_ms + self._lock_ms
 
     def look(self) -> None:

@@ -153,7 +153,7 @@ class ShareJudge(Referee):
             else:
                 self.custody.taken(word)
                 at = (word.place.tp, word.offset)
-                self.hands.taken(_member(wire), at, word.kind)
+                self.hands.taken(_member(wire), at, word.kind, word.hold)
         if isinstance(answer, ShareFetchResponse) and not answer.error_code:
             self._acquired(wire, answer)
 
