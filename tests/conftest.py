@@ -39,6 +39,25 @@ def on_each_loop(each_loop):
         yield
 
 
+# Both loops drive the same clients: what `make test` asks of trio's is their life, and what is its
+# own (transports/test_trio_loop.py). The rest is asked of it by `make test-long`.
+UNDER_TRIO_TOO = ("test_async_life.py",)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    loops = [(item, item.callspec.params.get("each_loop")) for item in items if _has_loop(item)]
+    both = {(item.path, item.originalname) for item, loop in loops if loop == "asyncio"}
+    for item, loop in loops:
+        also = (item.path, item.originalname) in both and item.path.name not in UNDER_TRIO_TOO
+        if loop == "trio" and also:
+            item.add_marker(pytest.mark.slow)
+
+
+def _has_loop(item):
+    return hasattr(item, "callspec") and "each_loop" in item.callspec.params
+
+
 def pytest_collection_finish():
     """Ten thousand tests are a million objects, all of which would be looked at by each collection
     from here on: 0.3 s for those that tests ask for.

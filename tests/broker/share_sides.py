@@ -8,6 +8,8 @@ import uuid
 from broker_world import batch, produce
 from share_world import Member, ShareWorld
 
+from kcore.broker import BrokerConfig
+from kcore.coordinator import CoordinatorConfig
 from kcore.wire import frames
 from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
@@ -156,11 +158,19 @@ class RealWorld:
             link.close()
 
 
+# As the Kafka of the tests (kcore.cli.demo.kafka_cluster).
+QUICK = CoordinatorConfig(
+    group_share_min_session_timeout_ms=1_000,
+    group_share_min_heartbeat_interval_ms=100,
+    group_share_min_record_lock_duration_ms=1_000,
+)
+
+
 class OurWorld(ShareWorld):
     """Ours, with what the real one needs."""
 
     def __init__(self, group):
-        super().__init__()
+        super().__init__(config=BrokerConfig(coordinator=QUICK))
         self.topic_name, self.group = "t", group
         configure(self.client(), group, "earliest")
 

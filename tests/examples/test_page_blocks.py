@@ -351,7 +351,12 @@ RUN = {
         readme_fixture,
         None,  # needs Spark
     ],
-    "docs/ADMIN.md": [admin_topics_and_groups, admin_on_a_loop],
+    "docs/ADMIN.md": [
+        admin_topics_and_groups,
+        admin_on_a_loop,
+        None,  # of access and of quotas: not of embedded brokers (tests/interop/test_admin_*.py)
+        None,
+    ],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],

@@ -32,13 +32,14 @@ CALCULATING = {
     "produce",
     "producer",
     "records",
+    "share",
     "sim",
     "tidy",
     "values",
     "wire",
 }
-# The exception: it would start a second Kafka.
-MEETS_KAFKA = "test_coordinator_differential.py"
+# The exceptions: they would start a second Kafka.
+MEETS_KAFKA = ("test_coordinator_differential.py", "test_share_differential.py")
 # Of other rooms: those whose brokers are in the test's own process, and whose clocks are generous
 # enough to wait for a core. The first process would take a minute longer with them.
 PATIENT = (
