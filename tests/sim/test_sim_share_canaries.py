@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 from sim_runs import sharing
 
+from kcore.broker.share import partition
 from kcore.broker.share.batches import Run
 from kcore.broker.share.keeping import ShareStates
 from kcore.broker.share.partition import SharePartition, _Taking
@@ -57,15 +58,12 @@ def give_to_a_second_member(patch):
 def anybody_may_speak(patch):
     """Whose a record is is not looked at; what is over is over."""
 
-    def check(*_):
-        return None
-
     def conclude(self, run, what, now_ms):
         if run.state is RecordState.ACQUIRED:
             original(self, run, what, now_ms)
 
     original = SharePartition._conclude
-    patch.setattr(SharePartition, "_check", check)
+    patch.setattr(partition, "_check_owner", lambda *_: None)
     patch.setattr(SharePartition, "_conclude", conclude)
 
 

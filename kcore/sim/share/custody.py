@@ -225,7 +225,9 @@ class Custody:
         record = self.records[word.place][word.offset]
         hold = word.hold
         if word.kind == RENEW:
-            hold.until_ms = self._now() + self._least_lock_ms
+            # One that is given up by now, and before the start, is "renewed" as well.
+            if not self.free(word.place, hold):
+                hold.until_ms = self._now() + self._least_lock_ms
             return
         hold.over = True
         if word.kind == RELEASE:

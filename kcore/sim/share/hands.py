@@ -213,7 +213,7 @@ class Hands:
                 at = (tp, offset)
                 hand.untold.pop(at, None)
                 for outcome in hand.commits.values():
-                    if at in outcome:
+                    if at in outcome and outcome[at] is None:  # later ones are of later words
                         outcome[at] = error is None
                 if error is not None:
                     continue
