@@ -46,16 +46,18 @@ UNDER_TRIO_TOO = ("test_async_life.py",)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    loops = [(item, item.callspec.params.get("each_loop")) for item in items if _has_loop(item)]
+    loops = [(item, _loop_of(item)) for item in items]
     both = {(item.path, item.originalname) for item, loop in loops if loop == "asyncio"}
     for item, loop in loops:
-        also = (item.path, item.originalname) in both and item.path.name not in UNDER_TRIO_TOO
-        if loop == "trio" and also:
+        if loop != "trio" or item.path.name in UNDER_TRIO_TOO:
+            continue
+        if (item.path, item.originalname) in both:
             item.add_marker(pytest.mark.slow)
 
 
-def _has_loop(item):
-    return hasattr(item, "callspec") and "each_loop" in item.callspec.params
+def _loop_of(item):
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return next((one for one in given if one in ("asyncio", "trio")), None)
 
 
 def pytest_collection_finish():

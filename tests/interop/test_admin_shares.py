@@ -14,7 +14,6 @@ from real_kafka import missing
 from kcore import errors
 from kcore.admin import ConfigResource, OffsetShift, SharePartitionOffset
 from kcore.cli.commands import kcore
-from kcore.cli.demo.kafka_cluster import KafkaCluster
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 LIMIT_S = 30.0
@@ -23,13 +22,6 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
 ]
-
-
-@pytest.fixture(scope="module")
-def kafka():
-    """One whose share groups may be quick to see who comes and goes."""
-    with KafkaCluster(1, settings={"group.share.min.heartbeat.interval.ms": "100"}) as cluster:
-        yield cluster
 
 
 @pytest.fixture(params=list(ADMINS))

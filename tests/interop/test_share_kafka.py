@@ -101,6 +101,7 @@ def test_explicitly_a_poll_wants_all_of_the_last_one_acknowledged(topic, share):
         consumer.acknowledge(records[0])
 
 
+@pytest.mark.slow
 def test_a_renewed_record_is_given_again_and_its_lock_lasts(topic, share):
     topic(1, record_lock_duration_ms=2_000)
     consumer = share(share_acknowledgement_mode="explicit")

@@ -75,6 +75,7 @@ def test_compressed_batches(kafka, share_topic, share, names, codec):
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+@pytest.mark.slow
 def test_transactions_are_the_groups_business(kafka, share_topic, share, names, isolation):
     share_topic(kafka, 0, isolation_level=isolation)
     transactions = [(range(5), True), (range(5, 10), False), (range(10, 15), True)]
@@ -93,6 +94,7 @@ def test_transactions_are_the_groups_business(kafka, share_topic, share, names, 
     assert read_until(share(kafka), bool, 2) == []  # neither records nor markers are left
 
 
+@pytest.mark.slow
 def test_no_more_records_are_acquired_than_are_asked_for(kafka, share_topic, share):
     share_topic(kafka, 300)
     few = share(kafka, share_acquire_mode="record_limit", max_poll_records=10)
@@ -102,6 +104,7 @@ def test_no_more_records_are_acquired_than_are_asked_for(kafka, share_topic, sha
     assert sorted(number for number, _ in first + rest) == list(range(300))
 
 
+@pytest.mark.slow
 def test_a_loop_that_ends_accepts_what_it_has_gone_past(kafka, share_topic, share):
     share_topic(kafka, 20)
     consumer = share(kafka)
@@ -113,6 +116,7 @@ def test_a_loop_that_ends_accepts_what_it_has_gone_past(kafka, share_topic, shar
     assert again == [(number, 2) for number in range(7, 20)]
 
 
+@pytest.mark.slow
 def test_a_poll_behind_a_loop_goes_on_where_that_stopped(kafka, share_topic, share):
     share_topic(kafka, 20)
     consumer = share(kafka)
@@ -126,6 +130,7 @@ def test_a_poll_behind_a_loop_goes_on_where_that_stopped(kafka, share_topic, sha
     assert read_until(share(kafka), bool, 2) == []
 
 
+@pytest.mark.slow
 def test_a_handler_may_take_longer_than_a_session(kafka, share_topic, share):
     share_topic(kafka, 5, session_timeout_ms=2_000, heartbeat_interval_ms=300)
     consumer = share(kafka)
@@ -135,6 +140,7 @@ def test_a_handler_may_take_longer_than_a_session(kafka, share_topic, share):
     assert consumer.assignment()
 
 
+@pytest.mark.slow
 def test_wakeup_ends_a_poll(kafka, share_topic, share):
     share_topic(kafka, 0)
     consumer = share(kafka)
@@ -144,6 +150,7 @@ def test_wakeup_ends_a_poll(kafka, share_topic, share):
         consumer.poll(20_000)
 
 
+@pytest.mark.slow
 def test_one_thread_at_a_time(kafka, share_topic, share):
     share_topic(kafka, 0)
     consumer = share(kafka)
@@ -155,6 +162,7 @@ def test_one_thread_at_a_time(kafka, share_topic, share):
     thread.join()
 
 
+@pytest.mark.slow
 def test_what_ctrl_c_took_from_a_poll_comes_again(kafka, share_topic, share, names):
     """Struck at many places: every record is handed over, and none is accepted unseen."""
     share_topic(kafka, 1)

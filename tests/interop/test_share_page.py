@@ -26,6 +26,7 @@ def test_there_are_three():
     assert len(pages.python("docs/SHARE.md")) == 3
 
 
+@pytest.mark.slow
 def test_the_examples(kafka, names, run):
     kafka.create_topic(names.topic)
     run(BEGINNING)
