@@ -134,6 +134,8 @@ class Engine:
         now = self.pump.now_ms()
         self.core.handle_interrupted(now)
         self.collect()
+        for operation in self._results.keys() - self._expected:
+            del self._results[operation]  # whose call was struck on its way out
         telling = bool(self.rebalances) if self.telling is None else self.telling()
         acknowledge = getattr(self.core, "acknowledge_rebalance", None)  # not all are of a group
         if acknowledge is not None and not telling:

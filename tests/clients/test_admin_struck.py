@@ -95,3 +95,11 @@ def test_an_end_that_is_struck_can_be_repeated(broker):
         assert not admin.bootstrap_connected(), at
         with pytest.raises(errors.IllegalStateError, match="closed"):
             admin.list_topics()
+
+
+def test_an_answer_whose_call_was_struck_on_its_way_out_goes(admin):
+    engine = admin._engine
+    engine._results[7] = object()  # as between the two last lines of `Engine.run`
+    engine.guard.struck = True
+    admin.list_topics()
+    assert not engine._results
