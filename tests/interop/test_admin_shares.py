@@ -192,16 +192,17 @@ def test_lag(kafka, admin, group, names, parts):
         parts, (10, 20, 10)
     )
     assert {one.members for one in found.values()} == {()}
-    with member(kafka, names, "one") as one, member(kafka, names, "two"):
-        read(one, 20)
+    with member(kafka, names, "one") as one:
+        read(one, 20)  # all of it, while no other member has a share
+        with member(kafka, names, "two"):
 
-        def known():
-            members = {name for row in admin.lag(group).values() for name in row.members}
-            told = admin.describe_groups([group])[group]["members"]
-            return len(told), members == {row["member_id"] for row in told}
+            def known():
+                members = {name for row in admin.lag(group).values() for name in row.members}
+                told = admin.describe_groups([group])[group]["members"]
+                return len(told), members == {row["member_id"] for row in told}
 
-        until(known, (2, True))
-        until(lambda: {row.lag for row in admin.lag(group).values()}, {0})
+            until(known, (2, True))
+            until(lambda: {row.lag for row in admin.lag(group).values()}, {0})
 
 
 def run(kafka, *line):
