@@ -119,6 +119,7 @@ def test_producers(kafka):
     anyloop.run(main())
 
 
+@pytest.mark.slow
 def test_sessions_end_with_their_tokens_and_are_renewed(kafka):
     provider = Provider(2.5)
     seen = []

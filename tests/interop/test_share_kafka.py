@@ -135,6 +135,7 @@ def test_a_lock_that_ran_out_gives_the_record_to_somebody_else(topic, share):
     assert other.commit() == {_tp(record): None}
 
 
+@pytest.mark.slow
 def test_members_share_one_partition_and_each_record_comes_once(topic, share):
     topic(3_000)
     consumers = [share(max_poll_records=50) for _ in range(3)]

@@ -45,12 +45,15 @@ MEETS_KAFKA = ("test_coordinator_differential.py", "test_share_differential.py")
 PATIENT = (
     "clients/test_admin_",
     "clients/test_async_transactions",
+    "clients/test_producer_chaos",
     "clients/test_share",
+    "clients/test_struck",
     "clients/test_transactions",
     "clients/test_wrong_arguments",
     "embedded/test_embedded_directory",
     "embedded/test_embedded_docs",
     "embedded/test_embedded_java",
+    "embedded/test_embedded_mishaps",
     "embedded/test_embedded_share_groups",
     "embedded/test_gone_at_any_moment",
 )
