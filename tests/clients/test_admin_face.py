@@ -333,10 +333,10 @@ def test_groups_are_deleted(admin, broker, member):
 
 
 def test_members_are_removed(admin, broker):
-    options = {"group_id": "g", "bootstrap_servers": broker.bootstrap}
+    options = {"bootstrap_servers": broker.bootstrap, "heartbeat_interval_ms": 100}
     with (
-        kcore.Consumer("t", **options) as dynamic,
-        kcore.Consumer("t", group_instance_id="i", **options) as static,
+        kcore.Consumer("t", group_id="g", **options) as dynamic,
+        kcore.Consumer("t", group_id="g", group_instance_id="i", **options) as static,
     ):
         while not (dynamic.assignment() and static.assignment()):
             dynamic.poll(50)

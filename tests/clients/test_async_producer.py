@@ -121,7 +121,7 @@ def test_the_time_of_the_append(broker):
 )
 def test_what_cannot_be_sent_is_refused_and_leaves_nothing(broker, given, kind, why):
     async def main():
-        options = {"max_request_size": 1_000, "max_block_ms": 3_000}
+        options = {"max_request_size": 1_000, "max_block_ms": 1_000}
         before = broker.end_offsets("t"), broker.end_offsets("many")
         async with make(broker, allow_auto_create_topics=False, **options) as producer:
             with pytest.raises(kind, match=why):
