@@ -5,6 +5,7 @@ Every option of Kafka 4.3 is known, checked and shown; those with a field in `Lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -166,6 +167,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
 SYNONYMS: Final = {option.synonym: name for name, option in OPTIONS.items() if option.synonym}
 
 _ACTING: Final = {field.name for field in fields(LogConfig)}
+# Python's int() takes more than Java does: underscores, and digits of other scripts.
+_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,19}")
 _RANGES: Final = {Kind.INT: (-MAX_INT32 - 1, MAX_INT32), Kind.LONG: (_INT64_MIN, INT64_MAX)}
 
 
@@ -178,11 +181,11 @@ def read_value(name: str, option: Option, text: str) -> Value:
         try:
             value = float(text)
         except ValueError:
-            raise _invalid(name, text, "Not a number of type DOUBLE") from None
+            raise invalid(name, text, "Not a number of type DOUBLE") from None
     elif option.kind is Kind.BOOLEAN:
         lowered = text.strip().lower()
         if lowered not in {"true", "false"}:
-            raise _invalid(name, text, "Expected value to be either true or false")
+            raise invalid(name, text, "Expected value to be either true or false")
         return lowered == "true"
     elif option.kind is Kind.LIST:
         value = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
@@ -193,29 +196,29 @@ def read_value(name: str, option: Option, text: str) -> Value:
         _check_choice(name, text, option)
         return text
     if option.lowest is not None and not value >= option.lowest:
-        raise _invalid(name, text, f"Value must be at least {option.lowest}")
+        raise invalid(name, text, f"Value must be at least {option.lowest}")
     if option.highest is not None and not value <= option.highest:
-        raise _invalid(name, text, f"Value must be no more than {option.highest}")
+        raise invalid(name, text, f"Value must be no more than {option.highest}")
     return value
 
 
 def _number(name: str, kind: Kind, text: str) -> int:
     lowest, highest = _RANGES[kind]
     stripped = text.strip()
-    # Python takes more than Java does: underscores, and digits of other scripts.
-    if stripped.isascii() and stripped.lstrip("+-").isdigit() and len(stripped) <= len("-") + 19:
+    if _NUMBER.fullmatch(stripped):
         value = int(stripped)
         if lowest <= value <= highest:
             return value
-    raise _invalid(name, text, f"Not a number of type {kind.name}")
+    raise invalid(name, text, f"Not a number of type {kind.name}")
 
 
 def _check_choice(name: str, text: str, option: Option) -> None:
     if option.choices and text not in option.choices:
-        raise _invalid(name, text, f"String must be one of: {', '.join(option.choices)}")
+        raise invalid(name, text, f"String must be one of: {', '.join(option.choices)}")
 
 
-def _invalid(name: str, text: str, why: str) -> RefusedError:
+def invalid(name: str, text: str, why: str) -> RefusedError:
+    """INVALID_CONFIG for one option, in Kafka's words."""
     return RefusedError(
         ErrorCode.INVALID_CONFIG, f"Invalid value {text[:1_000]} for configuration {name}: {why}"
     )

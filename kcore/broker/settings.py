@@ -213,17 +213,14 @@ class Settings:
         """The options of a group, whether it exists or not."""
         described = []
         own = self.groups.get(group_id, {})
-        nodes, kafkas = self._config.coordinator.share_options, ShareOptions()
         for name, option in group_settings.OPTIONS.items():
             layers = []
             if name in own:
                 layers.append(Synonym(name, own[name], Source.GROUP))
-            text = group_settings.shown(getattr(nodes, option.field))
-            default = group_settings.shown(getattr(kafkas, option.field))
-            synonym = group_settings.synonym(name)
-            if synonym is not None and text != default:
-                layers.append(Synonym(synonym, text, Source.FILE))
-            layers.append(Synonym(synonym or name, default, Source.DEFAULT))
+            file = shown(getattr(self._share_options, group_settings.field_of(name)))
+            if option.synonym is not None and file != option.default:
+                layers.append(Synonym(option.synonym, file, Source.FILE))
+            layers.append(Synonym(option.synonym or name, option.default, Source.DEFAULT))
             value, source = layers[0].value, layers[0].source
             described.append(
                 Described(name, value, source, option.kind, read_only=False, layers=layers)

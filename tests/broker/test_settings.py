@@ -53,6 +53,8 @@ def shown(client, kind, name, key):
          "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
         (("retention.ms", SET, "1_0"), ErrorCode.INVALID_CONFIG,
          "Invalid value 1_0 for configuration retention.ms: Not a number of type LONG"),
+        (("retention.ms", SET, "+-5"), ErrorCode.INVALID_CONFIG,
+         "Invalid value +-5 for configuration retention.ms: Not a number of type LONG"),
         (("retention.ms", SET, "9" * 19), ErrorCode.INVALID_CONFIG,
          f"Invalid value {'9' * 19} for configuration retention.ms: Not a number of type LONG"),
         (("retention.ms", SET, "-2"), ErrorCode.INVALID_CONFIG,
