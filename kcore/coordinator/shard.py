@@ -121,10 +121,11 @@ class Shard(BaseShard):
         elif isinstance(key, GroupMetadataKey):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._replay_group(key.group, value, now_ms)
-        elif isinstance(key, share_records.KEYS):
-            share_records.replay(self.context.shares, key, value)
         else:
-            made = records.replay(self.context.consumers, key, value)
+            if isinstance(key, share_records.KEYS):
+                made = share_records.replay(self.context.shares, key, value)
+            else:
+                made = records.replay(self.context.consumers, key, value)
             if made is not None:
                 self.groups.pop(made, None)  # so far only somebody who commits
 

@@ -5,6 +5,7 @@ from coordinator_world import of_journal
 from kafka_reading import as_kafka_reads
 from share_groups_world import ShareWorld
 
+from kcore.coordinator import Entry
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.member import ShareMember
 from kcore.coordinator.share.states import FOREIGN, REFUSED, ShareGroupState
@@ -319,7 +320,7 @@ def test_the_tables_are_whole():
     assert set(REFUSED) == set(ShareGroupState)
 
 
-@pytest.mark.parametrize("api", [ApiKey.DELETE_GROUPS, ApiKey.ALTER_SHARE_GROUP_OFFSETS])
+@pytest.mark.parametrize("api", REFUSED[ShareGroupState.STABLE], ids=lambda api: api.stem)
 def test_the_state_follows_from_the_members(api):
     group = ShareGroup("g")
     assert group.state is ShareGroupState.EMPTY
@@ -353,6 +354,18 @@ def test_a_group_goes_on_elsewhere():
     assert other.beat("m1", 2) == (2, None)
     other.until(SESSION)
     assert not other.share.members
+
+
+def test_a_group_under_the_name_of_one_that_only_committed():
+    """Its offsets are gone, and nothing else says that there was another group."""
+    committed = ShareWorld()
+    committed.ask(_commit(), 9)
+    (commit,) = committed.journal
+    gone = Entry(commit.key, None)
+    w = ShareWorld(loaded=[commit, gone, *lives().journal])
+    assert w.described().group_state == "Stable"
+    assert w.beat("m1", 2) == (2, None)
+    assert not w.groups()
 
 
 def test_nothing_holds_before_it_is_written():
