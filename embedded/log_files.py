@@ -60,7 +60,7 @@ class LogFiles:
             self._files.append((first, 0))
         self._disk.append(self._path(first), data)
         self._files[-1] = (first, size + len(data))
-        self._end_offset = batch.base_offset + batch.last_offset_delta + 1
+        self._end_offset = batch.last_offset + 1
 
     def truncated(self, end_offset: int) -> None:
         """Every batch that reached `end_offset` is gone."""
@@ -182,7 +182,7 @@ def _places(data: bytes) -> Iterator[_Place]:
         size = batch.length + _PREFIX_SIZE
         if size < HEADER_SIZE or position + size > len(data):
             return
-        last_offset = batch.base_offset + batch.last_offset_delta
+        last_offset = batch.last_offset
         yield _Place(position, size, batch.base_offset, last_offset)
         position += size
 

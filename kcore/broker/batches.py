@@ -62,6 +62,11 @@ class Batch(NamedTuple):
     record_count: int
 
     @property
+    def last_offset(self) -> int:
+        """The offset of the last record that was there at first."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
     def last_sequence(self) -> int:
         """The sequence number of the last record; sequences go round after int32 (KIP-98)."""
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF

@@ -106,7 +106,7 @@ def _put(cleaned: list[Segment], data: bytes, old: Segment, max_bytes: int) -> N
     if not cleaned or cleaned[-1].size_bytes + len(data) > max_bytes:
         base_offset = header.base_offset if cleaned else old.base_offset
         cleaned.append(Segment(base_offset, old.created_ms))
-    last_offset = header.base_offset + header.last_offset_delta
+    last_offset = header.last_offset
     cleaned[-1].add(data, last_offset, header.max_timestamp)
 
 
@@ -136,7 +136,7 @@ class _Run:
         for segment in self._segments:
             for data in segment.batches:
                 header = read_header(data)
-                if header.base_offset + header.last_offset_delta < self._log.dirty_offset:
+                if header.last_offset < self._log.dirty_offset:
                     continue
                 if len(self._latest) >= KEYS_MAX:
                     self._end_offset = min(self._end_offset, header.base_offset)
@@ -214,7 +214,7 @@ class _Run:
         empty = encode_batch(
             [],
             base_offset=header.base_offset,
-            last_offset=header.base_offset + header.last_offset_delta,
+            last_offset=header.last_offset,
             leader_epoch=header.leader_epoch,
             producer_id=header.producer_id,
             producer_epoch=header.producer_epoch,
@@ -237,7 +237,7 @@ def _marked(header: Batch, markers: list[ControlRecord], horizon_ms: int) -> byt
         [(one.timestamp, one.key, one.value) for one in markers],
         offsets=[one.offset for one in markers],
         base_offset=header.base_offset,
-        last_offset=header.base_offset + header.last_offset_delta,
+        last_offset=header.last_offset,
         leader_epoch=header.leader_epoch,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,

@@ -147,7 +147,7 @@ class PartitionLog:
 
     def follow(self, data: bytes, batch: Batch, wall_ms: int) -> None:
         """Keep a batch as a leader does; its offsets are at the end of this log, or behind it."""
-        last_offset = batch.base_offset + batch.last_offset_delta
+        last_offset = batch.last_offset
         config = self.config
         segment = self.segments[-1]
         if segment.should_roll(

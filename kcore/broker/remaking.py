@@ -60,7 +60,7 @@ def remade(
         [(one.timestamp, one.key, one.value, one.headers) for one in records],
         offsets=[one.offset for one in records],
         base_offset=header.base_offset,
-        last_offset=header.base_offset + header.last_offset_delta,
+        last_offset=header.last_offset,
         codec=codec_of(header) if codec is None else codec,
         level=level,
         leader_epoch=header.leader_epoch,

@@ -275,6 +275,37 @@ def test_how_much_is_taken(world):
     assert member.take(batch_size=2) == {T: [(8, 9, 1), (10, 11, 1), (12, 13, 1), (14, 15, 1)]}
 
 
+def sizes(answer):
+    """{(topic, partition): bytes} of what an answer has records of."""
+    return {
+        ("t", one.partition_index): len(bytes(one.records))
+        for topic in answer.responses
+        for one in topic.partitions
+        if one.records
+    }
+
+
+@pytest.mark.parametrize("bound_by", ["the request", "the node"])
+def test_an_answer_is_no_larger_than_it_may_be(bound_by):
+    """But for its first record batch: the other partitions get their turns later."""
+    node = {"fetch_max_bytes": 3_000} if bound_by == "the node" else {}
+    world = ShareWorld(config=BrokerConfig(**node), partitions=4)
+    parts = [("t", number) for number in range(4)]
+    for number in range(4):
+        for _ in range(2):
+            world.put("x" * 2_000, partition=number)
+    member = Member(world)
+    more = {} if node else {"max_bytes": 3_000}
+    seen = []
+    for _ in range(8):
+        answer = member.fetch(*(parts if not seen else ()), **more)
+        ((part, size),) = sizes(answer).items()
+        assert 2_000 < size < 3_000
+        seen.append(part)
+    assert sorted(seen) == sorted(parts * 2)
+    assert sizes(member.fetch(**more)) == {}
+
+
 def test_only_the_bytes_around_what_was_acquired_are_sent(world):
     for text in "abcdef":
         world.put(text)

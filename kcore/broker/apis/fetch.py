@@ -221,7 +221,7 @@ class _Fetch:
 def _aborted(log: PartitionLog, offset: int, read: Read) -> list[FetchResponse.AbortedTransaction]:
     """The aborted transactions that have records in what was read."""
     last = read_header(read.batches[-1])
-    end_offset = last.base_offset + last.last_offset_delta + 1
+    end_offset = last.last_offset + 1
     return [
         FetchResponse.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
         for one in log.transactions.aborted(offset, end_offset)

@@ -107,6 +107,7 @@ class _Fetch:
         self._call = call
         self._request = request
         self._shares = call.node.shares
+        self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
         self._group = session.key[0]
         self._member = session.key[1]
         # Whom a fetch begins with changes, so that all get their turn.
@@ -137,7 +138,7 @@ class _Fetch:
         """
         if self._call.node.paused:
             return False
-        enough = min(self._request.min_bytes, self._request.max_bytes)
+        enough = min(self._request.min_bytes, self._max_bytes)
         size = 0
         for part in self._there:
             try:
@@ -176,14 +177,18 @@ class _Fetch:
         return response
 
     def _acquire(self, results: dict[Part, Result], hints: Hints) -> None:
+        """The first record batch of all is given whatever its size, so that everybody gets on."""
         request = self._request
-        records, size = request.max_records, request.max_bytes
+        records, size = request.max_records, self._max_bytes
         exact = self._call.version >= _RENEW_VERSION and request.share_acquire_mode == _EXACT
-        share = max(size // max(len(self._there), 1), 1)
+        share = size // max(len(self._there), 1)
+        empty = True
         for part in self._parts:
             demand = Demand(self._member, records, max(request.batch_size, 1), exact)
             try:
-                got = self._shares.acquire(self._key(part), demand, min(share, max(size, 1)))
+                got = self._shares.acquire(
+                    self._key(part), demand, min(share, size), at_least_one=empty
+                )
             except RefusedError as refused:
                 result = results.setdefault(part, Result(partition_index=part[1]))
                 result.error_code = refused.code
@@ -192,6 +197,7 @@ class _Fetch:
             if not got.acquired:
                 continue
             size -= got.size
+            empty = False
             result = results.setdefault(part, Result(partition_index=part[1]))
             result.records = cast("bytes", Pieces(got.batches))
             for one in got.acquired:

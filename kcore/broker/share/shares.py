@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from kcore.broker.batches import CONTROL, TRANSACTIONAL, RefusedError, read_header
+from kcore.broker.batches import CONTROL, TRANSACTIONAL, Batch, RefusedError, read_header
 from kcore.broker.lookup import offset_for_time
 from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareKey
 from kcore.broker.share.partition import (
@@ -136,8 +136,13 @@ class Shares:
             found.share.next_offset, enough, self.readable_to(found)
         )
 
-    def acquire(self, key: ShareKey, demand: Demand, max_bytes: int) -> Got:
-        """Take records for a member. RefusedError."""
+    def acquire(
+        self, key: ShareKey, demand: Demand, max_bytes: int, *, at_least_one: bool
+    ) -> Got:
+        """Take records for a member. RefusedError.
+
+        at_least_one: the first record batch is looked at whatever its size.
+        """
         found = self.find(key)
         share, log = found.share, found.partition.log
         nothing = Got([], 0, [])
@@ -147,26 +152,24 @@ class Shares:
         offset = share.next_offset
         if offset > log.end_offset:
             return nothing
-        read = log.read(offset, max_bytes, at_least_one=True, up_to=up_to)
+        read = log.read(offset, max_bytes, at_least_one=at_least_one, up_to=up_to)
         if not read.batches:
             return nothing
         # What is behind that cannot be acquired, however much fits the answer.
         behind = share.end_offset + demand.records_max
-        spans = []
+        headers = []
         for data in read.batches:
-            spans.append(_span(data))
-            if spans[-1][1] >= behind:
+            headers.append(read_header(data))
+            if headers[-1].last_offset >= behind:
                 break
-        looked_at = read.batches[: len(spans)]
-        now_ms = self._now_ms()
         before = share.start_offset
-        acquired = share.acquire(demand, spans, now_ms)
+        spans = [(batch.base_offset, batch.last_offset) for batch in headers]
+        acquired = share.acquire(demand, spans, self._now_ms())
+        aborted = []
         if share.options.isolation_level == READ_COMMITTED and acquired:
-            aborted = _aborted(log, offset, looked_at)
+            aborted = _aborted(log, offset, headers)
             acquired = share.drop_aborted(acquired, aborted)
-            if aborted:
-                self._keep(found)
-        elif share.start_offset != before:
+        if aborted or share.start_offset != before:
             self._keep(found)
         self._watch(found)
         if not acquired:
@@ -174,7 +177,7 @@ class Shares:
         first, last = acquired[0].first, acquired[-1].last
         batches = [
             data
-            for data, (base, end) in zip(looked_at, spans, strict=True)
+            for data, (base, end) in zip(read.batches, spans, strict=False)
             if base <= last and end >= first
         ]
         return Got(batches, sum(map(len, batches)), acquired)
@@ -299,23 +302,16 @@ class Shares:
         return self._live.get(key)
 
 
-def _span(data: bytes) -> tuple[int, int]:
-    batch = read_header(data)
-    return batch.base_offset, batch.base_offset + batch.last_offset_delta
-
-
-def _aborted(log: PartitionLog, offset: int, batches: Sequence[bytes]) -> list[tuple[int, int]]:
+def _aborted(log: PartitionLog, offset: int, batches: Sequence[Batch]) -> list[tuple[int, int]]:
     """The record batches, by first and last offset, that belong to aborted transactions."""
-    spans = [(read_header(data), _span(data)) for data in batches]
-    end = spans[-1][1][1] + 1
-    gone = log.transactions.aborted(offset, end)
+    gone = log.transactions.aborted(offset, batches[-1].last_offset + 1)
     return [
-        span
-        for batch, span in spans
-        if any(
+        (batch.base_offset, batch.last_offset)
+        for batch in batches
+        if batch.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
+        and any(
             one.producer_id == batch.producer_id
-            and batch.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
-            and one.first_offset <= span[0] <= one.last_offset
+            and one.first_offset <= batch.base_offset <= one.last_offset
             for one in gone
         )
     ]
