@@ -125,6 +125,7 @@ class Cluster:
 
     def delete(self, topic: Topic, now_ms: int) -> None:
         """Delete a topic: whoever waits for its records is told, offsets committed in it go."""
+        self.now_ms = now_ms
         self.topics.delete(topic)
         self.share_states.forget_topic(topic.topic_id)
         for node in self.nodes.values():

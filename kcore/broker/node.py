@@ -176,6 +176,7 @@ class Node:
 
     def release(self, now_ms: int) -> None:
         """Links have been mended: what did not pass passes now, unless it is blocked still."""
+        self.cluster.now_ms = now_ms
         blocked, self._blocked = self._blocked, []
         for call, message in blocked:
             self.answer(call, message)

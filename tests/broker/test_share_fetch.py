@@ -5,6 +5,7 @@ from broker_world import WALL_MS, batch, produce
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW, Member, ShareWorld
 
 from kcore.broker import BrokerConfig, Kind, Mishap
+from kcore.broker.mishaps import LinkFault
 from kcore.broker.share import sessions
 from kcore.records import RecordReader
 from kcore.wire import messages as m
@@ -253,6 +254,33 @@ def test_a_lock_lasts_from_when_its_record_was_acquired(happens):
     assert member.taken(member.client.answer()) == {T: [(0, 0, 1)]}
     share = world.nodes[1].shares.look(("g", world.id_of("t"), 0))
     assert share.deadline == world.now_ms + LOCK
+
+
+def test_a_lock_lasts_from_when_its_request_came_through(world):
+    world.put("a")
+    member = Member(world)
+    world.cluster.mishaps.add_link(LinkFault())
+    member.send(T)
+    world.now_ms += 5_000
+    world.cluster.mishaps.mend_links()
+    world.nodes[1].release(world.now_ms)
+    world.drain()
+    assert member.taken(member.client.answer()) == {T: [(0, 0, 1)]}
+    assert world.share().deadline == world.now_ms + LOCK
+
+
+def test_a_lock_lasts_from_when_another_topic_was_deleted(world):
+    """Which is what its member is answered for."""
+    world.topic("u")
+    world.put("a")
+    member = Member(world)
+    member.send(T, ("u", 0), max_wait_ms=60_000, min_bytes=10_000)
+    world.now_ms += 5_000
+    world.cluster.delete(world.cluster.topics.get("u"), world.now_ms)
+    world.drain()
+    errors = {p.error_code for t in member.client.answer().responses for p in t.partitions}
+    assert errors == {E.NONE, E.UNKNOWN_TOPIC_ID}
+    assert world.share().deadline == world.now_ms + LOCK
 
 
 def test_only_one_of_those_who_wait_gets_a_record(world):
