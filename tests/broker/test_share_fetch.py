@@ -136,6 +136,17 @@ def test_a_group_without_sessions_is_forgotten_here(world):
     assert Member(world, "m3").take(T) == {T: [(1, 1, 2)]}
 
 
+def test_so_is_one_whose_last_session_found_no_room_when_its_locks_end(world, monkeypatch):
+    world.put("a")
+    member = Member(world)
+    member.take(T)
+    monkeypatch.setattr(sessions, "PARTS_MAX", 1)
+    assert member.fetch(("t", 7)).error_code == E.SHARE_SESSION_LIMIT_REACHED
+    assert world.share() is not None  # it may acknowledge yet, by another session
+    world.run(LOCK)
+    assert world.share() is None
+
+
 @pytest.mark.parametrize(
     "fields",
     [

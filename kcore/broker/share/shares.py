@@ -198,11 +198,14 @@ class Shares:
         for key in of_group:
             if key in self._live and self._live[key].release(member):
                 self._released(key)
-        if not self.sessions.any_of(group_id):  # what is kept is enough for who comes next
-            for key in of_group:
-                share = self._live.get(key)
-                if share is not None and share.deadline == NEVER:
-                    del self._live[key]
+        for key in of_group:
+            self._forget_unread(key)
+
+    def _forget_unread(self, key: ShareKey) -> None:
+        """Where nobody reads and nothing is acquired, what is kept is enough for who comes next."""
+        share = self._live.get(key)
+        if share is not None and share.deadline == NEVER and not self.sessions.any_of(key[0]):
+            del self._live[key]
 
     def _find_live(self, key: ShareKey) -> Found:
         """Only what somebody has fetched from can be acknowledged, at the node that leads it. What
@@ -259,6 +262,7 @@ class Shares:
                 continue
             if share.expire(local_ms):
                 self._released(key)
+                self._forget_unread(key)
             share = self._live.get(key)
             if share is not None and share.deadline != NEVER:
                 self._alarms[key] = share.deadline
