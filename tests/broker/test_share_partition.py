@@ -156,6 +156,19 @@ def test_locks_bound_what_is_in_flight():
     assert take(share, spans, member="n") == [(5, 7, 2)]
 
 
+def test_what_is_done_behind_one_that_is_not_counts_still():
+    """Otherwise there would be no end to what is remembered behind a record that takes long."""
+    share, spans = made(partition_max_record_locks=8), log(4, 4, 4)
+    take(share, spans[:2])
+    assert say(share, 1, 7, ACCEPT) == E.NONE
+    assert not share.can_acquire
+    assert take(share, spans) == []
+    assert say(share, 0, 0, RENEW) == E.NONE
+    assert not share.can_acquire
+    assert say(share, 0, 0, ACCEPT) == E.NONE
+    assert take(share, spans) == [(8, 11, 1)]
+
+
 def test_offsets_that_the_log_does_not_have():
     share = made()
     assert take(share, [(4, 6), (9, 10)]) == [(4, 10, 1)]

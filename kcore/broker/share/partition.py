@@ -87,8 +87,10 @@ class SharePartition:
 
     @property
     def in_flight(self) -> int:
-        """How many records are not over, of those that have been acquired once."""
-        return sum(len(run) for run in runs_of(self._batches) if not run.over)
+        """How many offsets there are from the first that is not over to the last acquired. What is
+        over in between counts, too: it has to be remembered.
+        """
+        return self.end_offset - self.start_offset
 
     @property
     def can_acquire(self) -> bool:
