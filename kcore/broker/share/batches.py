@@ -82,7 +82,9 @@ class InFlightBatch:
         return [run for run, _ in self.carve_all([(first, last, 0)])]
 
     def carve_all(self, spans: Sequence[Span]) -> list[tuple[Run, int]]:
-        """The same for many in one go, each run with the number that its span has."""
+        """The same for many in one go, each run with the number that its span has. spans: in order;
+        the outer ones may go beyond the batch.
+        """
         found: list[tuple[Run, int]] = []
         runs: list[Run] = []
         index = 0

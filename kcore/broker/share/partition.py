@@ -9,9 +9,9 @@ are not. Source of the rules: Java's SharePartition of Kafka 4.3.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from kcore.broker.batches import RefusedError
@@ -24,6 +24,7 @@ from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
 _first = attrgetter("first")
+_begin, _end = itemgetter(0), itemgetter(1)  # of a span
 
 
 class Acquired(NamedTuple):
@@ -223,11 +224,14 @@ class SharePartition:
         spans = self._spans(said)
         if not spans:
             return
-        batches = self._overlapping(spans[0][0], spans[-1][1])
-        for batch in batches:
-            _check_owner(batch, spans, member)
-        for batch in batches:
-            for run, kind in batch.carve_all(spans):
+        found = [
+            (batch, _within(batch, spans))
+            for batch in self._overlapping(spans[0][0], spans[-1][1])
+        ]
+        for batch, own in found:
+            _check_owner(batch, own, member)
+        for batch, own in found:
+            for run, kind in batch.carve_all(own):
                 self._conclude(run, TYPES[kind], now_ms)
             batch.join()
         self._settle()
@@ -373,6 +377,13 @@ class _Taking:
             run.member, run.until_ms = self.demand.member, self._until_ms
             self.left -= len(run)
             self.acquired.append(Acquired(run.first, run.last, run.count))
+
+
+def _within(batch: InFlightBatch, spans: Sequence[Span]) -> Sequence[Span]:
+    """Those that are of records of the batch; the outer ones may go beyond."""
+    return spans[
+        bisect_left(spans, batch.first, key=_end) : bisect_right(spans, batch.last, key=_begin)
+    ]
 
 
 def _check_owner(batch: InFlightBatch, spans: Sequence[Span], member: str) -> None:
