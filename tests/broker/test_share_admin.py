@@ -278,14 +278,27 @@ def test_what_is_kept_is_read_again():
     assert ShareStates(world.cluster.share_journal).get(key) is None
 
 
-def test_what_cannot_be_read_is_said():
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda value: value[:-1],
+        lambda value: value.replace(bytes([RecordState.ACKNOWLEDGED, 0, 1]), bytes([3, 0, 1])),
+    ],
+    ids=["cut", "no state"],
+)
+def test_what_cannot_be_read_is_said(spoil):
     world = World()
     key = ("g", b"7" * 16, 3)
-    world.cluster.share_states.put(key, Kept(start_offset=4), 1_000)
-    for number in range(STATE_PARTITIONS):
-        journal = world.cluster.share_journal(number)
-        for entry in journal.entries():
-            object.__setattr__(entry, "value", entry.value[:-1])
+    runs = [Run(4, 9, RecordState.ACKNOWLEDGED, 1)]
+    world.cluster.share_states.put(key, Kept(start_offset=4, batches=runs), 1_000)
+    (entry,) = [
+        entry
+        for number in range(STATE_PARTITIONS)
+        for entry in world.cluster.share_journal(number).entries()
+    ]
+    spoiled = spoil(entry.value)
+    assert spoiled != entry.value
+    object.__setattr__(entry, "value", spoiled)
     with pytest.raises(CorruptRecordError):
         ShareStates(world.cluster.share_journal).get(key)
 

@@ -131,17 +131,21 @@ class ShareStates:
             if found is not None:
                 key, value = found
                 self._snapshots[key] = value.snapshot_epoch
-                self._kept[key] = Kept(
-                    value.state_epoch,
-                    value.leader_epoch,
-                    value.start_offset,
-                    [
-                        Run(one.first_offset, one.last_offset, state, one.delivery_count)
-                        for one in value.state_batches
-                        for state in [RecordState(one.delivery_state)]
-                        if state in TERMINAL or state is RecordState.AVAILABLE
-                    ],
-                )
+                self._kept[key] = _kept(value)
+
+
+def _kept(value: ShareSnapshotValue) -> Kept:
+    """What a record says. CorruptRecordError if no record can be in such a state."""
+    try:
+        runs = [
+            Run(one.first_offset, one.last_offset, state, one.delivery_count)
+            for one in value.state_batches
+            for state in [RecordState(one.delivery_state)]
+            if state in TERMINAL or state is RecordState.AVAILABLE
+        ]
+    except ValueError as error:
+        raise CorruptRecordError(f"a share-partition that cannot be read: {error}") from error
+    return Kept(value.state_epoch, value.leader_epoch, value.start_offset, runs)
 
 
 def coordinator_key(key: ShareKey) -> str:
