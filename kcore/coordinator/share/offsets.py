@@ -47,14 +47,18 @@ class ShareOffsets:
     def describe(
         self, asked: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
     ) -> _Described.DescribeShareGroupOffsetsResponseGroup:
-        """One group: the topics named, or all that it has read. One that is not there has read
-        nothing.
+        """One group: the topics named, or all that it has read and are there still. One that is not
+        there has read nothing.
         """
         group_id = asked.group_id
         result = _Described.DescribeShareGroupOffsetsResponseGroup(group_id=group_id)
         group = self._context.shares.get(group_id) or ShareGroup(group_id)
         if asked.topics is None:
-            wanted = [(one.name, sorted(one.partitions)) for one in group.initialized.values()]
+            wanted = [
+                (name, sorted(one.partitions))
+                for topic_id, one in group.initialized.items()
+                if (name := self._context.topics.name_of(topic_id)) is not None
+            ]
         else:
             wanted = [(one.topic_name, list(one.partitions)) for one in asked.topics]
         result.topics = [self._describe_topic(group, name, parts) for name, parts in wanted]
