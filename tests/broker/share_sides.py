@@ -71,7 +71,7 @@ class RealWorld:
         self.topic_name, self.group = topic, group
         kafka.create_topic(topic, 1)
         self._topic_id = self._settled(self._find)
-        configure(self._admin, group, "earliest")
+        configure(self._admin, group, "share.auto.offset.reset", "earliest")
         self._settled(self._coordinated)
 
     def _coordinated(self):
@@ -172,7 +172,7 @@ class OurWorld(ShareWorld):
     def __init__(self, group):
         super().__init__(config=BrokerConfig(coordinator=QUICK))
         self.topic_name, self.group = "t", group
-        configure(self.client(), group, "earliest")
+        configure(self.client(), group, "share.auto.offset.reset", "earliest")
 
     def in_transaction(self, name, *values, committed):
         client = self.client()
@@ -229,9 +229,9 @@ def end(client, name, identity, *, committed):
     assert answer.error_code == 0, answer
 
 
-def configure(client, group, reset):
+def configure(client, group, name, value):
     R = m.IncrementalAlterConfigsRequest
-    options = [R.AlterableConfig(name="share.auto.offset.reset", value=reset)]
+    options = [R.AlterableConfig(name=name, value=value)]
     entry = R.AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=options)
     (answer,) = client.ask(R(resources=[entry]), 1).responses
     assert answer.error_code == 0, answer

@@ -4,7 +4,7 @@ import itertools
 import time
 
 import pytest
-from share_sides import GROUP, OurWorld, RealWorld, Seen
+from share_sides import GROUP, OurWorld, RealWorld, Seen, configure
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW
 
 from kcore.wire import messages as m
@@ -179,6 +179,25 @@ def by_count(seen):
     seen.fetch(two, max_records=100, **exact)
 
 
+def locks(seen):
+    """What is done behind a record that is not yet is remembered, and counts."""
+    one, two = seen.member(1), seen.member(2)
+    client, group = seen.world.client(), seen.world.group
+    configure(client, group, "share.partition.max.record.locks", "100")
+    seen.world.ready(one)
+    for _ in range(5):
+        seen.world.put(*"x" * 40)
+    seen.fetch(one, T, max_wait_ms=1_000, max_records=80)
+    seen.acknowledge(one, {T: [(1, 79, ACCEPT)]})
+    seen.fetch(two, T, max_wait_ms=1_000, share_acquire_mode=1)
+    seen.fetch(two, max_wait_ms=300)
+    seen.acknowledge(two, {T: [(80, 85, RELEASE)]})
+    seen.fetch(one, max_wait_ms=1_000)
+    seen.acknowledge(one, {T: [(0, 0, ACCEPT)]})
+    seen.fetch(two, max_wait_ms=1_000)
+    seen.fetch(two, max_wait_ms=300)
+
+
 def renewals(seen):
     one = seen.member(1)
     seen.world.ready(one)
@@ -197,12 +216,8 @@ def renewals(seen):
 def transactions(seen):
     """Those that are aborted are not read, where a group reads what is committed only."""
     one = seen.member(1)
-    R = m.IncrementalAlterConfigsRequest
-    option = R.AlterableConfig(name="share.isolation.level", value="read_committed")
-    entry = R.AlterConfigsResource(
-        resource_type=GROUP, resource_name=seen.world.group, configs=[option]
-    )
-    seen.world.client().ask(R(resources=[entry]), 1)
+    client, group = seen.world.client(), seen.world.group
+    configure(client, group, "share.isolation.level", "read_committed")
     seen.world.ready(one)
     seen.world.put(*"ab")
     for number, committed in enumerate((False, True, False)):
@@ -394,6 +409,7 @@ _numbers = itertools.count(1)
         states,
         deliveries,
         by_count,
+        locks,
         renewals,
         options,
         deleted_records,

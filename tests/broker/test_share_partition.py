@@ -110,7 +110,7 @@ def test_whole_record_batches_are_acquired_beyond_the_count():
 def test_exactly_so_many_are_acquired_in_the_other_mode():
     share, spans = made(), log(5, 5, 5)
     assert take(share, spans, most=6, exact=True) == [(0, 5, 1)]
-    assert take(share, spans, most=6, exact=True, member="n") == [(6, 11, 1)]
+    assert take(share, spans, most=6, exact=True, member="n") == [(6, 9, 1), (10, 11, 1)]
     share.release("m")
     assert take(share, spans, most=2, exact=True, member="n") == [(0, 1, 2)]
     assert take(share, spans, most=9, exact=True, member="n") == [(2, 5, 2), (12, 14, 1)]
@@ -167,6 +167,16 @@ def test_what_is_done_behind_one_that_is_not_counts_still():
     assert not share.can_acquire
     assert say(share, 0, 0, ACCEPT) == E.NONE
     assert take(share, spans) == [(8, 11, 1)]
+
+
+def test_the_rest_of_a_record_batch_can_be_had_whatever_is_in_flight():
+    share, spans = made(partition_max_record_locks=8), log(4, 8, 4)
+    assert take(share, spans, most=6, exact=True) == [(0, 5, 1)]
+    assert shown(share)[-1] == (6, 11, AVAILABLE, 0)
+    assert share.can_acquire
+    assert take(share, spans) == [(6, 11, 1)]
+    assert not share.can_acquire
+    assert take(share, spans) == []
 
 
 def test_offsets_that_the_log_does_not_have():

@@ -171,12 +171,17 @@ class SharePartition:
         return True
 
     def _take_new(self, taking: _Taking, found: Sequence[tuple[int, int]], first: int) -> None:
-        """Take what nobody has had yet, at the borders of record batches if there is a choice."""
+        """Take what nobody has had yet, at the borders of record batches if there is a choice; if
+        there is none, what is left of the last one is known from then on, and available.
+        """
         last, demand = taking.last, taking.demand
         if taking.left < last - first + 1:
-            last = first + taking.left - 1
-            if not demand.exact:
-                last = next(end for _, end in found if end >= last)
+            exactly = first + taking.left - 1
+            last = next(end for _, end in found if end >= exactly)
+            if demand.exact and exactly < last:
+                self._add(Run(first, last, RecordState.AVAILABLE))
+                taking.take(self._batches[-1].carve(first, exactly))
+                return
         cuts = [first]
         if not demand.exact and last - first + 1 > demand.batch_size:
             for base, _ in found:
