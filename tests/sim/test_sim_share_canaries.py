@@ -48,9 +48,9 @@ def every(count, patch, owner, name, instead):
 def give_to_a_second_member(patch):
     """What one has is given to the next who asks."""
 
-    def acquire(original, self, key, demand, max_bytes):
+    def acquire(original, self, key, demand, max_bytes, **how):
         self.find(key).share._release(lambda run: run.member != demand.member)
-        return original(self, key, demand, max_bytes)
+        return original(self, key, demand, max_bytes, **how)
 
     every(3, patch, Shares, "acquire", acquire)
 
