@@ -55,9 +55,7 @@ OPTIONS: Final[Mapping[str, Option]] = dict(
         _option("share.delivery.count.limit", Kind.INT, 2),
         _option("share.partition.max.record.locks", Kind.INT, 100),
         _option(_RESET, Kind.STRING),
-        _option(
-            "share.isolation.level", Kind.STRING, choices=(READ_COMMITTED, READ_UNCOMMITTED)
-        ),
+        _option("share.isolation.level", Kind.STRING, choices=(READ_COMMITTED, READ_UNCOMMITTED)),
         _option("share.renew.acknowledge.enable", Kind.BOOLEAN),
     )
 )

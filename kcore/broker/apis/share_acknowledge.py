@@ -4,16 +4,20 @@ common with it: renewal of locks (KIP-1222).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.share.partition import Acknowledgement
-from kcore.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Part
+from kcore.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Part, SessionKey
 from kcore.coordinator.share.member import MEMBER_CHARS_MAX
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
+from kcore.wire.messages import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareFetchRequest,
+)
 
 _RENEW: Final = 4
 _RENEW_VERSION: Final = 2
@@ -21,17 +25,16 @@ _RENEW_VERSION: Final = 2
 # What became of the acknowledgements of each partition: an error, and what it says if it does.
 Said = dict[Part, tuple[ErrorCode, str | None]]
 
+Request = ShareFetchRequest | ShareAcknowledgeRequest
 Result = ShareAcknowledgeResponse.PartitionData
 
 
 def handle(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Each partition by itself succeeds or fails."""
-    renewing = call.version >= _RENEW_VERSION and request.is_renew_ack
-    group_id, member = request.group_id, request.member_id
     shares = call.node.shares
-    if group_id is None or not member or len(member) > MEMBER_CHARS_MAX:
+    key = who_asks(request)
+    if key is None:
         return ShareAcknowledgeResponse(error_code=ErrorCode.INVALID_REQUEST)
-    key = (group_id, member)
     epoch = request.share_session_epoch
     if epoch == INITIAL_EPOCH:
         return ShareAcknowledgeResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
@@ -40,43 +43,44 @@ def handle(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResp
         session = shares.sessions.find(key) if final else shares.sessions.step(key, epoch)
     except RefusedError as refused:
         return ShareAcknowledgeResponse(error_code=refused.code)
-    asked = [(topic.topic_id, topic.partitions) for topic in request.topics]
-    said = acknowledge_all(call, group_id, member, asked, renewing=renewing)
+    said = acknowledge_all(call, request, key)
     if final:
         shares.release(session)
-    options = call.node.cluster.share_options(group_id)
+    options = call.node.cluster.share_options(key[0])
     response = ShareAcknowledgeResponse(acquisition_lock_timeout_ms=options.record_lock_duration_ms)
-    topics: dict[bytes, ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse] = {}
-    for (topic_id, number), (code, why) in said.items():
-        if topic_id not in topics:
-            topics[topic_id] = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse(
-                topic_id=topic_id
-            )
-        topics[topic_id].partitions.append(
-            Result(partition_index=number, error_code=code, error_message=why)
-        )
-    response.responses = list(topics.values())
+    response.responses = by_topic(
+        {
+            part: Result(partition_index=part[1], error_code=code, error_message=why)
+            for part, (code, why) in said.items()
+        },
+        ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse,
+    )
     return response
 
 
-def acknowledge_all(
-    call: Call,
-    group_id: str,
-    member: str,
-    asked: Iterable[tuple[bytes, Sequence[Any]]],
-    *,
-    renewing: bool,
-) -> Said:
-    """Take the word of a member for each partition that it says something of.
+def who_asks(request: Request) -> SessionKey | None:
+    """Group and member; None if there are no such."""
+    group_id, member = request.group_id, request.member_id
+    if group_id is None or not member or len(member) > MEMBER_CHARS_MAX:
+        return None
+    return group_id, member
 
-    asked: partitions by topic id. renewing: whether locks may be renewed.
-    """
+
+def renews(call: Call, request: Request) -> bool:
+    """Whether a request may renew locks, and does not ask for records then."""
+    return call.version >= _RENEW_VERSION and request.is_renew_ack
+
+
+def acknowledge_all(call: Call, request: Request, key: SessionKey) -> Said:
+    """Take the word of a member for each partition that it says something of."""
+    group_id, member = key
+    renewing = renews(call, request)
     said: Said = {}
-    for topic_id, partitions in asked:
-        for one in partitions:
+    for topic in request.topics:
+        for one in topic.partitions:
             if not one.acknowledgement_batches:
                 continue
-            part = (topic_id, one.partition_index)
+            part = (topic.topic_id, one.partition_index)
             try:
                 batches = _checked(call, one.acknowledgement_batches, renewing=renewing)
                 call.node.shares.acknowledge((group_id, *part), member, batches)
@@ -84,6 +88,16 @@ def acknowledge_all(
             except RefusedError as refused:
                 said[part] = (refused.code, refused.why or None)
     return said
+
+
+def by_topic(results: Mapping[Part, Any], topic_of: Callable[..., Any]) -> list[Any]:
+    """Results of partitions below their topics, which `topic_of` makes."""
+    topics: dict[bytes, Any] = {}
+    for (topic_id, _), result in results.items():
+        if topic_id not in topics:
+            topics[topic_id] = topic_of(topic_id=topic_id)
+        topics[topic_id].partitions.append(result)
+    return list(topics.values())
 
 
 def _checked(call: Call, batches: Sequence[Any], *, renewing: bool) -> list[Acknowledgement]:

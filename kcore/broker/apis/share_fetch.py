@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from kcore.broker.apis.share_acknowledge import Said, acknowledge_all
+from kcore.broker.apis.share_acknowledge import acknowledge_all, by_topic, renews, who_asks
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
@@ -14,24 +14,31 @@ from kcore.broker.fetches import Place, Waiting
 from kcore.broker.hints import HINTED, Hints
 from kcore.broker.share.keeping import ShareKey
 from kcore.broker.share.partition import Demand
-from kcore.broker.share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Part, ShareSession
-from kcore.coordinator.share.member import MEMBER_CHARS_MAX
+from kcore.broker.share.sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    Part,
+    SessionKey,
+    ShareSession,
+)
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Pieces
 from kcore.wire.messages import ShareFetchRequest, ShareFetchResponse
 
 _EXACT: Final = 1  # ShareAcquireMode: record_limit
-_RENEW_VERSION: Final = 2
+_EXACT_VERSION: Final = 2
 
 Result = ShareFetchResponse.PartitionData
 
 
 def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     """What can be acquired, at once if it is enough, else when it is or the time is over."""
-    if _is_wrong(call, request):
+    key, renewing = who_asks(request), renews(call, request)
+    wants = request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms
+    if key is None or (renewing and any(wants)):
         return ShareFetchResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
-        session = _open(call, request)
+        session = _open(call, request, key)
     except RefusedError as refused:
         response = ShareFetchResponse(error_code=refused.code)
         if refused.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED and request.max_wait_ms > 0:
@@ -42,7 +49,6 @@ def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     if request.share_session_epoch == FINAL_EPOCH:
         call.node.shares.release(session)
         return fetch.response()
-    renewing = call.version >= _RENEW_VERSION and request.is_renew_ack
     if renewing or request.max_wait_ms <= 0 or fetch.ready():
         return fetch.response(acquire=not renewing)
     waiting = Waiting(
@@ -56,21 +62,8 @@ def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     return PARKED
 
 
-def _is_wrong(call: Call, request: ShareFetchRequest) -> bool:
-    """Whether a request makes no sense, wherever it goes."""
-    renewing = call.version >= _RENEW_VERSION and request.is_renew_ack
-    wants = request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms
-    return (
-        request.group_id is None
-        or not request.member_id
-        or len(request.member_id) > MEMBER_CHARS_MAX
-        or (renewing and any(wants))
-    )
-
-
-def _open(call: Call, request: ShareFetchRequest) -> ShareSession:
+def _open(call: Call, request: ShareFetchRequest, key: SessionKey) -> ShareSession:
     sessions = call.node.shares.sessions
-    key = (request.group_id or "", request.member_id or "")
     epoch = request.share_session_epoch
     if epoch == FINAL_EPOCH:
         return sessions.find(key)
@@ -108,19 +101,12 @@ class _Fetch:
         self._request = request
         self._shares = call.node.shares
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
-        self._group = session.key[0]
-        self._member = session.key[1]
+        self._group, self._member = session.key
         # Whom a fetch begins with changes, so that all get their turn.
         parts = list(session.parts)
         turn = max(request.share_session_epoch, 0) % len(parts) if parts else 0
         self._parts = parts[turn:] + parts[:turn]
-        self._said: Said = acknowledge_all(
-            call,
-            self._group,
-            self._member,
-            [(topic.topic_id, topic.partitions) for topic in request.topics],
-            renewing=call.version >= _RENEW_VERSION and request.is_renew_ack,
-        )
+        self._said = acknowledge_all(call, request, session.key)
         topics = call.node.cluster.topics
         # Partitions that do not exist are answered with the rest and hurry nobody.
         self._there = [
@@ -163,8 +149,7 @@ class _Fetch:
             result.acknowledge_error_code, result.acknowledge_error_message = code, why
         if acquire:
             self._acquire(results, hints)
-        for (topic_id, _), result in results.items():
-            _of_topic(response, topic_id).append(result)
+        response.responses = by_topic(results, ShareFetchResponse.ShareFetchableTopicResponse)
         for address in hints.endpoints():
             response.node_endpoints.append(
                 ShareFetchResponse.NodeEndpoint(
@@ -180,7 +165,7 @@ class _Fetch:
         """The first record batch of all is given whatever its size, so that everybody gets on."""
         request = self._request
         records, size = request.max_records, self._max_bytes
-        exact = self._call.version >= _RENEW_VERSION and request.share_acquire_mode == _EXACT
+        exact = self._call.version >= _EXACT_VERSION and request.share_acquire_mode == _EXACT
         share = size // max(len(self._there), 1)
         empty = True
         for part in self._parts:
@@ -218,12 +203,3 @@ class _Fetch:
 
     def _key(self, part: Part) -> ShareKey:
         return (self._group, *part)
-
-
-def _of_topic(response: ShareFetchResponse, topic_id: bytes) -> list[Result]:
-    for entry in response.responses:
-        if entry.topic_id == topic_id:
-            return entry.partitions
-    entry = ShareFetchResponse.ShareFetchableTopicResponse(topic_id=topic_id)
-    response.responses.append(entry)
-    return entry.partitions

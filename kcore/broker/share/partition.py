@@ -230,8 +230,7 @@ class SharePartition:
         if not spans:
             return
         found = [
-            (batch, _within(batch, spans))
-            for batch in self._overlapping(spans[0][0], spans[-1][1])
+            (batch, _within(batch, spans)) for batch in self._overlapping(spans[0][0], spans[-1][1])
         ]
         for batch, own in found:
             _check_owner(batch, own, member)

@@ -136,9 +136,7 @@ class Shares:
             found.share.next_offset, enough, self.readable_to(found)
         )
 
-    def acquire(
-        self, key: ShareKey, demand: Demand, max_bytes: int, *, at_least_one: bool
-    ) -> Got:
+    def acquire(self, key: ShareKey, demand: Demand, max_bytes: int, *, at_least_one: bool) -> Got:
         """Take records for a member. RefusedError.
 
         at_least_one: the first record batch is looked at whatever its size.
