@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker_world import World, batch, produce
 
+from kcore.records import RecordReader
 from kcore.wire import messages as m
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
@@ -149,3 +150,14 @@ class ShareWorld(World):
 
     def share(self, part=("t", 0), group="g", node_id=1):
         return self.nodes[node_id].shares.look((group, self.id_of(part[0]), part[1]))
+
+
+def values(answer):
+    """What the records say, all of them that the bytes have."""
+    (topic,) = answer.responses
+    (one,) = topic.partitions
+    reader = RecordReader("t", 0, bytes(one.records), 0)
+    found = []
+    while not reader.exhausted:
+        found += [bytes(record.value) for record in reader.take(100)]
+    return found
