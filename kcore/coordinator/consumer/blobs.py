@@ -6,8 +6,7 @@ import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kcore.coordinator.consumer.member import TopicIdPartition
-from kcore.coordinator.consumer.records import by_topic
+from kcore.coordinator.consumer.member import TopicIdPartition, by_topic
 from kcore.errors import ProtocolError
 from kcore.wire import codec
 from kcore.wire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription

@@ -13,7 +13,7 @@ from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.beat import Beat, check_static
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.group import FIRST_EPOCH, ConsumerGroup
-from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
+from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember, by_topic
 from kcore.coordinator.consumer.migrating import upgraded
 from kcore.coordinator.consumer.requests import RefusedError, is_full, owned_by
 from kcore.coordinator.consumer.topics import metadata_hash, resolve
@@ -164,7 +164,7 @@ class Heartbeats:
             response.assignment = _Assignment(
                 topic_partitions=[
                     _TopicPartitions(topic_id=topic_id, partitions=numbers)
-                    for topic_id, numbers in records.by_topic(member.assigned).items()
+                    for topic_id, numbers in by_topic(member.assigned).items()
                 ]
             )
         return response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,6 +18,14 @@ TopicIdPartition = tuple[bytes, int]
 # Partitions, and the epoch in which the member got each (KIP-1251): who commits in an older one
 # had the partition from before somebody else had it.
 Owned = Mapping[TopicIdPartition, int]
+
+
+def by_topic(partitions: Iterable[TopicIdPartition]) -> dict[bytes, list[int]]:
+    """Topic id -> its partitions, all in order."""
+    topics: dict[bytes, list[int]] = {}
+    for topic_id, number in sorted(partitions):
+        topics.setdefault(topic_id, []).append(number)
+    return topics
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from kcore.coordinator.consumer.member import (
     ConsumerMember,
     Owned,
     TopicIdPartition,
+    by_topic,
 )
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.journal import Entry, Item, entry_of
@@ -147,14 +148,6 @@ def group_tombstones(group: ConsumerGroup) -> list[Item]:
         entry_of(m.ConsumerGroupPartitionMetadataKey(group_id=group_id), None),
         entry_of(m.ConsumerGroupMetadataKey(group_id=group_id), None),
     ]
-
-
-def by_topic(partitions: Iterable[TopicIdPartition]) -> dict[bytes, list[int]]:
-    """Topic id -> its partitions, all in order."""
-    topics: dict[bytes, list[int]] = {}
-    for topic_id, number in sorted(partitions):
-        topics.setdefault(topic_id, []).append(number)
-    return topics
 
 
 def _with_epochs(owned: Owned) -> list[_Current.TopicPartitions]:

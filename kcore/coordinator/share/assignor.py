@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil
 
-from kcore.coordinator.share.member import NOTHING, Partitions, TopicIdPartition
+from kcore.coordinator.consumer.member import TopicIdPartition
+from kcore.coordinator.share.member import NOTHING, Partitions
 
 NAME = "simple"
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.appends import answered
+from kcore.coordinator.consumer.member import by_topic
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.journal import Item
@@ -136,7 +137,7 @@ class ShareHeartbeats:
             response.assignment = _Assignment(
                 topic_partitions=[
                     _TopicPartitions(topic_id=topic_id, partitions=numbers)
-                    for topic_id, numbers in records.by_topic(member.assigned).items()
+                    for topic_id, numbers in by_topic(member.assigned).items()
                 ]
             )
         version = self._context.topics.version

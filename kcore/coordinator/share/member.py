@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kcore.coordinator.consumer.member import TopicIdPartition
+
 # The epoch by which a member says that it goes.
 LEAVING: Final = -1
 
 # Member ids are UUIDs.
 MEMBER_CHARS_MAX: Final = 36
-
-# A topic's id (16 bytes) and a partition.
-TopicIdPartition = tuple[bytes, int]
 
 Partitions = frozenset[TopicIdPartition]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kcore.coordinator.consumer.member import by_topic
 from kcore.coordinator.journal import Entry, Item, entry_of
 from kcore.coordinator.share.group import Initialized, ShareGroup
 from kcore.coordinator.share.member import LEAVING, NOTHING, Partitions, ShareMember
@@ -140,14 +141,6 @@ def group_tombstones(group: ShareGroup) -> list[Item]:
         entry_of(m.ShareGroupStatePartitionMetadataKey(group_id=group_id), None),
         entry_of(m.ShareGroupMetadataKey(group_id=group_id), None),
     ]
-
-
-def by_topic(partitions: Iterable[tuple[bytes, int]]) -> dict[bytes, list[int]]:
-    """Topic id -> its partitions, all in order."""
-    topics: dict[bytes, list[int]] = {}
-    for topic_id, number in sorted(partitions):
-        topics.setdefault(topic_id, []).append(number)
-    return topics
 
 
 # Replay -------------------------------------------------------------------------------------------
