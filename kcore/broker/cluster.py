@@ -131,7 +131,7 @@ class Cluster:
         for node in self.nodes.values():
             node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
             node.groups.delete_topic(topic.name, now_ms)
-            node.shares.forget(topic_id=topic.topic_id)
+            node.shares.forget(None, {topic.topic_id})
 
     def configured(self, topics: Iterable[Topic], now_ms: int) -> None:
         """Options of topics have changed: leaders may be found, more may be readable."""
@@ -326,9 +326,10 @@ class Cluster:
 
     def forget_share_group(self, group_id: str, topic_ids: Iterable[bytes] | None = None) -> None:
         """A share group is gone, or what it has read of some topics."""
-        self.share_states.forget(group_id, topic_ids)
+        topics = None if topic_ids is None else set(topic_ids)
+        self.share_states.forget(group_id, topics)
         for node in self.nodes.values():
-            node.shares.forget(group_id=group_id)
+            node.shares.forget(group_id, topics)
 
     # Transactions --------------------------------------------------------------------------------
 

@@ -208,6 +208,21 @@ def test_offsets_are_deleted():
     assert member.take() == {T: [(0, 0, 1)]}  # it begins anew
 
 
+def test_offsets_of_one_topic_are_deleted_and_nothing_of_another():
+    world = ShareWorld()
+    world.topic("u")
+    world.put("a")
+    world.put("b", topic="u")
+    member = Member(world)
+    beat(member.client, topics=("t", "u"))
+    member.take(T, ("u", 0))
+    beat(member.client, epoch=-1)  # and its session goes on, with what it has acquired
+    assert delete_offsets(member.client, "u") == E.NONE
+    assert member.say(0, 0, ACCEPT, part=("u", 0)) == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert member.say(0, 0, ACCEPT) == E.NONE
+    assert offsets_of(member.client) == {T: (1, 0)}
+
+
 def test_a_group_that_is_deleted_has_read_nothing():
     world = ShareWorld()
     world.put("a")

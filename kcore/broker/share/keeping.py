@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -100,10 +100,9 @@ class ShareStates:
         )
         self._journal(number).append([entry_of(_key(key), value)])
 
-    def forget(self, group_id: str, topic_ids: Iterable[bytes] | None = None) -> None:
+    def forget(self, group_id: str, topic_ids: Container[bytes] | None = None) -> None:
         """Nothing of a group, or of these topics in it, is kept any more."""
-        topics = None if topic_ids is None else set(topic_ids)
-        self._forget(lambda key: key[0] == group_id and (topics is None or key[1] in topics))
+        self._forget(lambda key: key[0] == group_id and (topic_ids is None or key[1] in topic_ids))
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic is gone."""

@@ -6,7 +6,7 @@ that is led elsewhere now, or whose offsets have been altered, is read anew wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -285,10 +285,10 @@ class Shares:
         for session in self.sessions.of_link(link):
             self.release(session)
 
-    def forget(self, group_id: str | None = None, topic_id: bytes | None = None) -> None:
-        """A group or a topic is gone."""
+    def forget(self, group_id: str | None, topic_ids: Container[bytes] | None) -> None:
+        """Of this group (None: of any) these topics (None: all) are gone."""
         for key in list(self._live):
-            if group_id == key[0] or topic_id == key[1]:
+            if group_id in {None, key[0]} and (topic_ids is None or key[1] in topic_ids):
                 del self._live[key]
                 self._alarms.pop(key, None)
 
