@@ -120,7 +120,16 @@ class RealWorld:
         written = self._admin.ask(produce(data, self.topic_name, transactional_id=name), 9)
         assert written.responses[0].partition_responses[0].error_code == 0
         end(self._admin, name, answer, committed=committed)
-        time.sleep(0.5)  # the marker is written behind the answer
+        marker = written.responses[0].partition_responses[0].base_offset + len(values)
+        self._settled(lambda: self._end_behind(marker))  # it is written behind the answer
+
+    def _end_behind(self, offset):
+        """True once the log goes on behind this offset."""
+        R = m.ListOffsetsRequest
+        part = R.ListOffsetsPartition(partition_index=0, timestamp=-1)
+        entry = R.ListOffsetsTopic(name=self.topic_name, partitions=[part])
+        found = self._admin.ask(R(topics=[entry]), 7).topics[0].partitions[0]
+        return True if found.offset > offset else None
 
     def _identity(self, name):
         request = m.FindCoordinatorRequest(coordinator_keys=[name], key_type=1)
