@@ -63,11 +63,9 @@ def _loop_of(item):
 def pytest_collection_finish():
     """Ten thousand tests are a million objects, all of which would be looked at by each collection
     from here on: 0.3 s for those that tests ask for.
-
-    Hypothesis, which its plugin loads at the end if no test has, asks the collector who holds trio's
-    random numbers, and finds nobody once all is frozen.
     """
-    import hypothesis  # noqa: F401, PLC0415 - see above
+    # Loaded at the end of each run, it looks for what holds trio's `random`: nothing frozen does.
+    import hypothesis  # noqa: F401, PLC0415
 
     gc.collect()
     gc.freeze()

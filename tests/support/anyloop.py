@@ -13,7 +13,6 @@ import inspect
 import logging
 from functools import partial
 
-import hypothesis  # noqa: F401 - looks for trio's `random` when it is loaded, before gc.freeze()
 import pytest
 import trio
 
