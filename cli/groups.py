@@ -236,8 +236,10 @@ def _lags(row: Mapping[str, Any], found: Mapping[TopicPartition, PartitionLag]) 
     what = "commit" if column == "committed" else "start offset"
     behind = sum(one.lag or 0 for one in found.values())
     unknown = sum(one.committed is None for one in found.values())
+    untold = sum(None not in one[:2] and one.lag is None for one in found.values())
     text = f"{name}: {behind} behind in {len(found)} partition{'s' * (len(found) != 1)}"
-    yield text + (f", {unknown} of them without a {what}" if unknown else "")
+    text += f", {unknown} of them without a {what}" if unknown else ""
+    yield text + (f", {untold} of them with a lag that is not told" if untold else "")
     if found:
         rows = table("topic", right=("partition", column, "end", "lag"))
         rows.add_column("member", overflow="fold")

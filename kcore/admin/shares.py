@@ -26,6 +26,7 @@ from kcore.wire.messages import (
 )
 
 _LAG_SINCE: Final = 1  # DescribeShareGroupOffsets with lags (KIP-1226, Kafka 4.2)
+_NOT_KNOWN: Final = -1  # a lag: before 4.2 it was not kept how many are done behind the start
 _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.NON_EMPTY_GROUP: "start offsets of a share group are changed while it has no "
     "members: stop them first",
@@ -65,8 +66,8 @@ def ask_starts(specs: Mapping[str, Sequence[TopicPartition] | None]) -> Ask:
                     if not code:
                         code, words = part.error_code, part.error_message
                     tp = TopicPartition(topic.topic_name, part.partition_index)
-                    told = version >= _LAG_SINCE and part.start_offset >= 0
-                    lag = max(0, part.lag) if told else None
+                    told = version >= _LAG_SINCE and part.lag != _NOT_KNOWN
+                    lag = max(0, part.lag) if told and part.start_offset >= 0 else None
                     found[tp] = SharePartitionOffset(part.start_offset, part.leader_epoch, lag)
             yield Reply(group.group_id, code, found, words)
 

@@ -232,7 +232,7 @@ class PartitionLag(NamedTuple):
     committed: the next offset to read, of a share group its start offset; None: there is none yet.
     end: the end of the partition, of what a consumer of this isolation level can read; None: it is
     not there any more. lag: records between the two; None if one of them is. Of a share group:
-    those that are still to be done, as the broker counts them; None before Kafka 4.2.
+    those that are still to be done, as the broker counts them; None if it does not.
     The next four: the member it is assigned to; None if it is to nobody, or to several (in a share
     group). members: the ids of all that it is assigned to.
     """
@@ -252,7 +252,8 @@ class SharePartitionOffset(NamedTuple):
 
     start_offset: nothing before it is delivered any more; brokers move it now and then, so records
     behind it may be done, too. -1: none is settled yet. lag: records that are still to be done
-    (KIP-1226); None: not told, by brokers before 4.2 or of what has no start offset.
+    (KIP-1226); None: not told, by brokers before 4.2, of what these have kept, or of what has no
+    start offset.
     """
 
     start_offset: int

@@ -180,17 +180,21 @@ def test_start_offsets_are_listed(world):
     assert client.run(list_share_group_offsets({"g": None}))["g"][T0].lag is None
 
 
-def test_no_lag_is_below_nothing(world):
-    """Kafka takes a start offset behind the end, and subtracts."""
+@pytest.mark.parametrize(("told", "known"), [(-89, 0), (-1, None), (0, 0)])
+def test_no_lag_is_below_nothing(world, told, known):
+    """Kafka takes a start offset behind the end, and subtracts. -1: it does not know, as of what a
+    Kafka before 4.2 has kept.
+    """
     _, cluster, client = world
 
     def behind(node, request):
         answer = starts(_0=99)(node, request)
-        answer.groups[0].topics[0].partitions[0].lag = -89
+        answer.groups[0].topics[0].partitions[0].lag = told
         return answer
 
     cluster.script[ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS] = behind
-    assert client.run(list_share_group_offsets({"g": None}))["g"][T0].lag == 0
+    assert client.run(list_share_group_offsets({"g": None}))["g"][T0].lag == known
+    assert client.run(lag("g", [T0], 0))[T0].lag == known
 
 
 def test_a_partition_that_is_not_there_is_not_asked_for(world):

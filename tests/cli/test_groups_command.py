@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from kcore import Admin, Consumer, OffsetAndMetadata, TopicPartition
+from kcore.admin import PartitionLag
 from kcore.cli.commands import kcore
 from kcore.cli.groups import ranges
 
@@ -193,6 +194,16 @@ def test_a_partition_without_a_commit_is_too_late_for_any_bound(broker):
         done = run(broker, "lag", "g", "--max", "1000")
     assert done.exit_code == 1
     assert "g: 0 behind in 2 partitions, 2 of them without a commit" in done.stdout
+
+
+def test_a_lag_that_is_not_told_is_no_lag_of_nothing(broker, monkeypatch):
+    told = {T0: PartitionLag(4, 10, None), T1: PartitionLag(4, 10, 6)}
+    monkeypatch.setattr(Admin, "lag", lambda *_: told)
+    done = run(broker, "lag", "gone", "--max", "1000")
+    assert done.exit_code == 1
+    said, _, first, _ = done.stdout.splitlines()
+    assert said == "gone: 6 behind in 2 partitions, 1 of them with a lag that is not told"
+    assert first.split() == ["t", "0", "4", "10", "-", "-"]
 
 
 @pytest.mark.parametrize(
