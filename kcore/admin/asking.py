@@ -66,12 +66,20 @@ class Route(Enum):
 
 
 class Reply(NamedTuple):
-    """What an answer says of one key: an error code with the broker's words, or a value."""
+    """What an answer says of one key: an error code with the broker's words, or a value. whole: it
+    is about all that was asked for.
+    """
 
     key: Key
     code: int
     value: Any = None
     words: str | None = None
+    whole: bool = False
+
+
+def of_all(keys: Iterable[Key], code: int, words: str | None = None) -> Iterable[Reply]:
+    """An error of all that was asked for: `Outcome.check` raises it, asked to or not."""
+    return [Reply(key, code, words=words, whole=True) for key in keys]
 
 
 def _is_said(error: KafkaError) -> bool:
@@ -121,13 +129,16 @@ class Ask(Value, eq=False):
 
 
 class Outcome:
-    """How a question ended, key by key. name: how a key is called in errors."""
+    """How a question ended, key by key. name: how a key is called in errors. refused: something is
+    wrong with all that was asked for.
+    """
 
-    __slots__ = ("_name", "done", "failed")
+    __slots__ = ("_name", "done", "failed", "refused")
 
     def __init__(self, name: Callable[[Key], str]) -> None:
         self.done: dict[Key, Any] = {}
         self.failed: dict[Key, KafkaError] = {}
+        self.refused = False
         self._name = name
 
     def all_done(self) -> dict[Key, Any]:
@@ -136,10 +147,11 @@ class Outcome:
         return self.done
 
     def check(self, *, raise_errors: bool) -> None:
-        """Raise what failed; if not asked to, then only what no broker has said of a part: there
-        was no time, or no way to ask.
+        """Raise what failed; if not asked to, then only what no broker has said of a part: it is
+        about all of them, or there was no time, or no way to ask.
         """
-        if self.failed and (raise_errors or not all(map(_is_said, self.failed.values()))):
+        said = not self.refused and all(map(_is_said, self.failed.values()))
+        if self.failed and (raise_errors or not said):
             raise self.error()
 
     def error(self) -> KafkaError:
@@ -318,7 +330,7 @@ class Asking:
 
     def _judge(self, reply: Reply) -> bool:
         """Whether that was all about a key; else it is tried again."""
-        key, code, value, _ = reply
+        key, code, value = reply[:3]
         if code == ErrorCode.NONE:
             del self._open[key]
             self.outcome.done[key] = value
@@ -335,11 +347,12 @@ class Asking:
         if retriable and code not in self.ask.final:
             self._put_off(key, error)
             return False
+        self.outcome.refused |= reply.whole
         self._fail(key, error)
         return True
 
     def _words(self, reply: Reply) -> str:
-        key, code, _, words = reply
+        key, code, words = reply.key, reply.code, reply.words
         said = (words or for_code(code).description).rstrip(".")
         parts = [f"{self.ask.what} {self.ask.name(key)}: {said}"]
         hint = self.ask.hints.get(code) or HINTS.get(code)

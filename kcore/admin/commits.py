@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kcore.admin.asking import Ask, Reply, Route
+from kcore.admin.asking import Ask, Reply, Route, of_all
 from kcore.admin.core import Procedure
 from kcore.admin.groups import ask_share, describe_groups, is_share, owners_of
 from kcore.admin.offsets import ask_offsets, by_topic
@@ -249,7 +249,6 @@ def delete_group_offsets(
     group: str, partitions: Sequence[TopicPartition], *, raise_errors: bool
 ) -> Procedure[_Verdicts]:
     """{partition: the class of its error, or NoError}; what is wrong with the group is raised."""
-    refused: list[int] = []
 
     def build(keys: list[TopicPartition], _version: int, _limit_ms: int) -> OffsetDeleteRequest:
         cls = OffsetDeleteRequest
@@ -268,9 +267,7 @@ def delete_group_offsets(
 
     def read(body: Any, _version: int, keys: list[TopicPartition]) -> Iterable[Reply]:
         if body.error_code:
-            refused.append(body.error_code)
-            for tp in keys:
-                yield Reply(tp, body.error_code)
+            yield from of_all(keys, body.error_code)
             return
         for topic in body.topics:
             for part in topic.partitions:
@@ -287,8 +284,6 @@ def delete_group_offsets(
         changes=True,
     )
     (outcome,) = yield [ask]
-    if outcome.failed and refused:
-        raise outcome.error()
     return verdicts(outcome, partitions, raise_errors=raise_errors)
 
 

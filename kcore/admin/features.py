@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kcore import __version__
-from kcore.admin.asking import Ask, Reply, Route
+from kcore.admin.asking import Ask, Reply, Route, of_all
 from kcore.admin.core import Procedure
 from kcore.admin.values import UpdateFeatureType
 from kcore.errors import UnsupportedVersionError
@@ -66,17 +66,16 @@ def update_features(
     """kafka-python's {feature: "OK" or the error as text}; what is wrong with the whole is raised:
     since Kafka 4.0 that is everything, for all are updated or none.
     """
-    refused: list[int] = []
 
     def read(body: Any, version: int, keys: list[str]) -> Iterable[Reply]:
-        if body.error_code or version > _RESULTS_UNTIL:
-            if body.error_code:
-                refused.append(body.error_code)
+        if body.error_code:
+            yield from of_all(keys, body.error_code, body.error_message)
+        elif version > _RESULTS_UNTIL:
             for name in keys:
-                yield Reply(name, body.error_code, "OK", body.error_message)
-            return
-        for row in body.results:
-            yield Reply(row.feature, row.error_code, "OK", row.error_message)
+                yield Reply(name, 0, "OK")
+        else:
+            for row in body.results:
+                yield Reply(row.feature, row.error_code, "OK", row.error_message)
 
     ask = Ask(
         ApiKey.UPDATE_FEATURES,
@@ -90,8 +89,6 @@ def update_features(
         changes=not validate_only,
     )
     (outcome,) = yield [ask]
-    if outcome.failed and refused:
-        raise outcome.error()
     outcome.check(raise_errors=raise_errors)
     return {name: str(outcome.failed[name]) if name in outcome.failed else "OK" for name in updates}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kcore.admin.asking import Ask, Reply, Route
+from kcore.admin.asking import Ask, Reply, Route, of_all
 from kcore.admin.core import Procedure
 from kcore.admin.offsets import by_topic
 from kcore.errors import KafkaError, UnsupportedVersionError
@@ -31,13 +31,10 @@ def alter_partition_reassignments(
     wanted: the brokers of each partition; None: what is being moved is to stay. change_factor:
     their number may differ from what it is.
     """
-    refused: list[int] = []
 
     def read(body: Any, _version: int, keys: list[TopicPartition]) -> Iterable[Reply]:
         if body.error_code:
-            refused.append(body.error_code)
-            for tp in keys:
-                yield Reply(tp, body.error_code, words=body.error_message)
+            yield from of_all(keys, body.error_code, body.error_message)
             return
         for topic in body.responses:
             for part in topic.partitions:
@@ -56,7 +53,7 @@ def alter_partition_reassignments(
         changes=True,
     )
     (outcome,) = yield [ask]
-    outcome.check(raise_errors=raise_errors or bool(refused))
+    outcome.check(raise_errors=raise_errors)
     failed = outcome.failed
     return {tp: type(failed[tp]) if tp in failed else None for tp in wanted}
 

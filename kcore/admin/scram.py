@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kcore.admin.asking import Ask, Outcome, Reply, Route, plain_name
+from kcore.admin.asking import Ask, Outcome, Reply, Route, of_all, plain_name
 from kcore.admin.core import Procedure
 from kcore.admin.security import ScramMechanism, known
 from kcore.wire.apis import ApiKey
@@ -47,7 +47,6 @@ def describe_user_scram_credentials(
     if users is None:
         (every,) = yield [_ask_all()]
         return {row.user: _row(row) for row in every.all_done()[None]}
-    refused: list[int] = []
 
     def build(keys: list[str], _v: int, _limit_ms: int) -> DescribeUserScramCredentialsRequest:
         kind = DescribeUserScramCredentialsRequest.UserName
@@ -55,9 +54,7 @@ def describe_user_scram_credentials(
 
     def read(body: Any, _version: int, keys: list[str]) -> Iterable[Reply]:
         if body.error_code:
-            refused.append(body.error_code)
-            for user in keys:
-                yield Reply(user, body.error_code, words=body.error_message)
+            yield from of_all(keys, body.error_code, body.error_message)
             return
         for row in body.results:
             yield Reply(row.user, row.error_code, row, row.error_message)
@@ -70,7 +67,7 @@ def describe_user_scram_credentials(
         read,
     )
     (outcome,) = yield [ask]
-    outcome.check(raise_errors=bool(refused))
+    outcome.check(raise_errors=False)
     return {
         user: _row(outcome.done[user]) if user in outcome.done else _refused(outcome, user)
         for user in ask.keys

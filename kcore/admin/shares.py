@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kcore.admin.asking import Ask, Reply, Route
+from kcore.admin.asking import Ask, Reply, Route, of_all
 from kcore.admin.core import Procedure
 from kcore.admin.offsets import by_topic
 from kcore.admin.places import ask_leaders
@@ -168,7 +168,6 @@ def delete_share_group_offsets(
     group: str, topics: Sequence[str], *, raise_errors: bool
 ) -> Procedure[dict[str, type[KafkaError]]]:
     """{topic: the class of its error, or NoError}; what is wrong with the group is raised."""
-    refused: list[int] = []
 
     def build(keys: list[str], _version: int, _limit_ms: int) -> DeleteShareGroupOffsetsRequest:
         cls = DeleteShareGroupOffsetsRequest
@@ -177,9 +176,7 @@ def delete_share_group_offsets(
 
     def read(body: Any, _version: int, keys: list[str]) -> Iterable[Reply]:
         if body.error_code:
-            refused.append(body.error_code)
-            for name in keys:
-                yield Reply(name, body.error_code, words=body.error_message)
+            yield from of_all(keys, body.error_code, body.error_message)
             return
         for topic in body.responses:
             yield Reply(topic.topic_name, topic.error_code, words=topic.error_message)
@@ -197,6 +194,4 @@ def delete_share_group_offsets(
         hints=_HINTS,
     )
     (outcome,) = yield [ask]
-    if outcome.failed and refused:
-        raise outcome.error()
     return verdicts(outcome, topics, raise_errors=raise_errors)
