@@ -38,10 +38,22 @@ def mapped(values: object, what: str) -> Mapping[Any, Any]:
     return values
 
 
-def group_id(value: object) -> str:
+def string(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a group id must be a string, not {value!r}")
+        raise TypeError(f"{what} must be a string, not {value!r}")
     return value
+
+
+def name(value: object, what: str) -> str:
+    """A string that is not empty."""
+    found = string(value, what)
+    if not found:
+        raise IllegalArgumentError(f"{what} is empty")
+    return found
+
+
+def group_id(value: object) -> str:
+    return string(value, "a group id")
 
 
 def group_ids(values: object) -> list[str]:
@@ -75,13 +87,18 @@ def topics(values: object) -> list[str | UUID]:
     )
 
 
+def plain(value: object) -> object:
+    """Of somebody else's enum its value."""
+    return getattr(value, "value", value)
+
+
 def isolation(value: object) -> int:
     """Its number; also Kafka's own, or somebody else's enum."""
-    plain = getattr(value, "value", value)
-    if isinstance(plain, str) and plain.lower() in _ISOLATION:
-        return _ISOLATION[plain.lower()]
-    if type(plain) is int and plain in _ISOLATION.values():
-        return plain
+    number = plain(value)
+    if isinstance(number, str) and number.lower() in _ISOLATION:
+        return _ISOLATION[number.lower()]
+    if type(number) is int and number in _ISOLATION.values():
+        return number
     raise IllegalArgumentError(
         f"isolation_level must be one of {', '.join(_ISOLATION)}, not {value!r}"
     )
@@ -90,10 +107,10 @@ def isolation(value: object) -> int:
 def texts(values: object, what: str) -> dict[str, str | None]:
     """{name: value}, values as text: numbers and truth values as Kafka writes them."""
     found: dict[str, str | None] = {}
-    for name, value in mapped(values or {}, f"{what} must map names to values").items():
-        if not isinstance(name, str) or not name:
-            raise TypeError(f"{what}: names must be strings, not {name!r}")
-        found[name] = text(value, f"{what}: {name}")
+    for key, value in mapped(values or {}, f"{what} must map names to values").items():
+        if not isinstance(key, str) or not key:
+            raise TypeError(f"{what}: names must be strings, not {key!r}")
+        found[key] = text(value, f"{what}: {key}")
     return found
 
 

@@ -49,8 +49,9 @@ def _alteration(one: object) -> quotas.QuotaAlteration:
     if not entity or not given:
         raise IllegalArgumentError(f"an alteration has an entity and quotas: {one!r}")
     key = quotas.key_of((_type(kind), _name(kind, name)) for kind, name in entity.items())
+    what = "the name of a quota"
     return quotas.QuotaAlteration(
-        key, {_quota(name): _number(name, value) for name, value in given.items()}
+        key, {args.string(name, what): _number(name, value) for name, value in given.items()}
     )
 
 
@@ -63,12 +64,6 @@ def _type(value: object) -> str:
 def _name(kind: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise TypeError(f"the name of a {kind} must be a string, or None, not {value!r}")
-    return value
-
-
-def _quota(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"the name of a quota must be a string, not {value!r}")
     return value
 
 

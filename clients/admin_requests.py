@@ -228,16 +228,8 @@ def update_features(
 ) -> Procedure[dict[str, str]]:
     """{feature: version} or {feature: (UpdateFeatureType, version)}."""
     given = args.mapped(values, "feature_updates must map features to versions")
-    wanted = {_feature(name): _update(one) for name, one in given.items()}
+    wanted = {args.name(name, "a feature's name"): _update(one) for name, one in given.items()}
     return features.update_features(wanted, validate_only=validate_only, raise_errors=raise_errors)
-
-
-def _feature(name: object) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"a feature's name must be a string, not {name!r}")
-    if not name:
-        raise IllegalArgumentError("a feature's name is empty")
-    return name
 
 
 def _update(one: object) -> features.FeatureUpdate:

@@ -73,20 +73,15 @@ def _resource(one: Any, what: str) -> tuple[ResourceType, str | None, ACLResourc
         raise TypeError(f"{what}, not {one!r}") from None
     if name is not None and not isinstance(name, str):
         raise TypeError(f"the name of a resource must be a string, not {name!r}")
-    return ResourceType.of(_plain(kind)), name, ACLResourcePatternType.of(_plain(pattern))
+    return ResourceType.of(args.plain(kind)), name, ACLResourcePatternType.of(args.plain(pattern))
 
 
 def _entry(one: Any) -> tuple[str | None, str | None, ACLOperation, ACLPermissionType]:
     for value in (one.principal, one.host):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"principal and host must be strings, not {value!r}")
-    operation = ACLOperation.of(_plain(one.operation))
-    return one.principal, one.host, operation, ACLPermissionType.of(_plain(one.permission_type))
-
-
-def _plain(value: object) -> object:
-    """Of somebody else's enum its value."""
-    return getattr(value, "value", value)
+    operation = ACLOperation.of(args.plain(one.operation))
+    return one.principal, one.host, operation, ACLPermissionType.of(args.plain(one.permission_type))
 
 
 def _check(one: ACLFilter) -> None:
@@ -118,11 +113,7 @@ def alter_user_scram_credentials(
 
 
 def _user(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a user's name must be a string, not {value!r}")
-    if not value:
-        raise IllegalArgumentError("a user's name is empty")
-    return value
+    return args.name(value, "a user's name")
 
 
 def _alteration(one: Any) -> scram.Alteration:
