@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from kcore.sim.clock import Clock
 
@@ -15,6 +16,9 @@ class Commit(Enum):
     EACH = "each"  # everything handed over, before the next poll
     NAMED = "named"  # the same, with the offsets by name, and retried for a while
     SOMETIMES = "sometimes"  # every few polls
+
+
+_DUE_EVERY: Final = {Commit.AUTO: 0, Commit.EACH: 1, Commit.NAMED: 1, Commit.SOMETIMES: 4}  # polls
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +42,8 @@ class Habits:
     by_remote_pattern: bool = False  # that brokers match
     explicit: bool = False  # of a share group: acknowledges record by record
     one_by_one: bool = False  # of a share group: is given no more than it asks for (KIP-1206)
+
+    def commits_in(self, poll: int) -> bool:
+        """Whether its application commits in this poll, counted from 1."""
+        every = _DUE_EVERY[self.commit]
+        return every > 0 and poll % every == 0

@@ -23,7 +23,6 @@ from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import (
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     JoinGroupResponse,
     OffsetCommitRequest,
@@ -303,27 +302,9 @@ class Judge(Referee):
             book.kept_generation = max(book.kept_generation, request.generation_id)
             book.generation = max(book.generation, request.generation_id)
         elif isinstance(answer, ConsumerGroupHeartbeatResponse) and not answer.error_code:
-            self._beaten(request, answer)
+            self.beaten(answer.member_id or request.member_id, request, answer.member_epoch)
         elif isinstance(answer, OffsetCommitResponse):
             self._committed(wire, request, answer, asked.version)
-
-    def _beaten(
-        self, request: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse
-    ) -> None:
-        """A member's epoch never goes back while it is a member; joining is epoch 0."""
-        book, epoch = self.groups[request.group_id], answer.member_epoch
-        member_id = answer.member_id or request.member_id
-        if request.member_epoch < 0:
-            book.epochs.pop(member_id, None)
-            return
-        before = book.epochs.get(member_id, 0) if request.member_epoch else 0
-        if epoch < before:
-            raise ViolationError(
-                Rule.COHERENT,
-                f"{member_id} of {request.group_id} goes back from epoch {before} to {epoch}",
-            )
-        book.epochs[member_id] = epoch
-        self.generation_seen(request.group_id, book, epoch)
 
     def _joined(self, wire: Wire, group_id: str, answer: JoinGroupResponse) -> None:
         book = self.groups[group_id]

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 # How long a listener may take with one step of a rebalance.
 _LISTENER_MS: Final = 400
 
-_DUE_EVERY: Final = {Commit.AUTO: 0, Commit.EACH: 1, Commit.NAMED: 1, Commit.SOMETIMES: 4}  # polls
-
 
 class Member(Process):
     """One process that is a member of a group."""
@@ -123,8 +121,7 @@ class Member(Process):
             if taken:
                 judge.delivered(self, taken)
         self.drain()
-        due = _DUE_EVERY[self.habits.commit]
-        if due and self._polls % due == 0 and not self._operations and not self.ended:
+        if self.habits.commits_in(self._polls) and not self._operations and not self.ended:
             self.commit()
 
     def commit(self) -> None:

@@ -9,7 +9,9 @@ from kcore.sim.attendance import Attendance
 from kcore.sim.offsets import Logs
 from kcore.sim.peace import Peace
 from kcore.sim.trace import Trace, What
+from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
+from kcore.wire.messages import ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest
 
 if TYPE_CHECKING:
     from kcore.coordinator.context import AnyGroup
@@ -23,6 +25,9 @@ _MANY_TOUCHES: Final = 1_000_000
 
 # A group where it is kept now; None: it is kept nowhere.
 GroupOf = Callable[[str], "AnyGroup | None"]
+
+# What members with epochs send.
+Heartbeat = ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest
 
 
 class GroupBook:
@@ -100,6 +105,23 @@ class Referee:
     def coordinators_moved(self) -> None:
         """Another node keeps the groups."""
         self.touches += _MANY_TOUCHES
+
+    def beaten(self, member_id: str, request: Heartbeat, epoch: int) -> None:
+        """A member's epoch never goes back while it is a member; joining is epoch 0. epoch: what it
+        is told.
+        """
+        group_id = request.group_id
+        book = self.groups[group_id]
+        if request.member_epoch < 0:
+            book.epochs.pop(member_id, None)
+            return
+        before = book.epochs.get(member_id, 0) if request.member_epoch else 0
+        if epoch < before:
+            raise ViolationError(
+                Rule.COHERENT, f"{member_id} of {group_id} goes back from epoch {before} to {epoch}"
+            )
+        book.epochs[member_id] = epoch
+        self.generation_seen(group_id, book, epoch)
 
     def generation_seen(self, group_id: str, book: GroupBook, generation: int) -> None:
         """Somebody is told of a generation, or an epoch."""

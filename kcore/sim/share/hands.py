@@ -33,8 +33,9 @@ _KEPT: Final = 4
 
 class _Hand:
     """One member's. holds: what was acquired for it. in_hand: what its application can say
-    something of. unreceived: what has not come yet, for all we know. confirmed: words that a broker
-    has taken and nobody was told of. untold: what the application has said and was told nothing of.
+    something of. unreceived: what has not come yet, for all we know. taken, told: how many words a
+    broker has taken, and of how many of these the application was told. untold: what it has said
+    and was told nothing of.
     commits: the words that each is about, and what was told of them (None: nothing yet).
     """
 
@@ -42,9 +43,14 @@ class _Hand:
         self.holds: dict[At, list[Hold]] = defaultdict(list)
         self.in_hand: dict[At, Hold] = {}
         self.unreceived: list[tuple[At, Hold]] = []
-        self.confirmed: Counter[At] = Counter()
+        self.taken: Counter[At] = Counter()
+        self.told: Counter[At] = Counter()
         self.untold: dict[At, Hold] = {}
         self.commits: dict[int, dict[At, bool | None]] = {}
+
+    def owes(self, at: At) -> bool:
+        """Whether the application is still to be told of a word that was taken."""
+        return self.told[at] < self.taken[at]
 
 
 class Hands:
@@ -59,7 +65,8 @@ class Hands:
         self._lock_ms = plan.lock_ms
         self._tell_ms = _TELL_MS + _TRIPS * plan.latency_ms[1]
         self._hands: dict[ShareMember, _Hand] = {}
-        self._due: deque[tuple[int, ShareMember, At]] = deque()  # to be told of by then
+        # To be told of by then: of whom, of what, and which of the words on that.
+        self._due: deque[tuple[int, ShareMember, At, int]] = deque()
 
     def started(self, member: ShareMember) -> None:
         """A process is there."""
@@ -193,9 +200,10 @@ class Hands:
         """A broker has taken a word."""
         hold.renewed = kind == RENEW
         if kind != GAP:
-            self._hands[member].confirmed[at] += 1
+            taken = self._hands[member].taken
+            taken[at] += 1
             if self._attendance.well(member):
-                self._due.append((self._now() + self._tell_ms, member, at))
+                self._due.append((self._now() + self._tell_ms, member, at, taken[at]))
 
     # Telling -------------------------------------------------------------------------------------
 
@@ -217,13 +225,13 @@ class Hands:
                         outcome[at] = error is None
                 if error is not None:
                     continue
-                if not hand.confirmed[at]:
+                if not hand.owes(at):
                     raise ViolationError(
                         Rule.TOLD,
                         f"{member.name} is told that its word on {_name(at)} was taken, which no"
                         " broker has said",
                     )
-                hand.confirmed[at] -= 1
+                hand.told[at] += 1
                 for hold in hand.holds[at]:
                     if hold.renewed:  # it is handed over once more
                         hold.handed, hold.word, hold.renewed = False, None, False
@@ -232,8 +240,8 @@ class Hands:
     def look(self) -> None:
         """Whatever should have been told by now was."""
         while self._due and self._due[0][0] < self._now():
-            _, member, at = self._due.popleft()
-            if self._hands[member].confirmed[at] and self._attendance.well(member):
+            _, member, at, number = self._due.popleft()
+            if self._hands[member].told[at] < number and self._attendance.well(member):
                 raise ViolationError(
                     Rule.TOLD,
                     f"{member.name} is not told that its word on {_name(at)} was taken",
@@ -257,7 +265,7 @@ class Hands:
                 raise ViolationError(
                     Rule.TOLD, f"{member.name} has committed, without its word on {_name(at)}"
                 )
-            if results[at[0]] is None and not (hand.confirmed[at] if well is None else well):
+            if results[at[0]] is None and not (hand.owes(at) if well is None else well):
                 raise ViolationError(
                     Rule.TOLD,
                     f"{member.name} is told that it has committed {_name(at)}, which no broker has"

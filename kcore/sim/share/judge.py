@@ -138,7 +138,7 @@ class ShareJudge(Referee):
             request = asked.message
             assert isinstance(request, ShareGroupHeartbeatRequest)
             if not answer.error_code:
-                self._beaten(request, answer)
+                self.beaten(request.member_id, request, answer.member_epoch)
             return
         words = self._words.pop((wire.number, asked.correlation_id), [])
         refused: set[TopicPartition] | None = None  # all
@@ -181,24 +181,6 @@ class ShareJudge(Referee):
         """A node's side is gone, and with it the sessions."""
         for key in self._sessions.pop(wire.number, ()):
             self.custody.session_ended(*key)
-
-    def _beaten(
-        self, request: ShareGroupHeartbeatRequest, answer: ShareGroupHeartbeatResponse
-    ) -> None:
-        """A member's epoch never goes back while it is a member; joining is epoch 0."""
-        book, epoch = self.groups[request.group_id], answer.member_epoch
-        if request.member_epoch < 0:
-            book.epochs.pop(request.member_id, None)
-            return
-        before = book.epochs.get(request.member_id, 0) if request.member_epoch else 0
-        if epoch < before:
-            raise ViolationError(
-                Rule.COHERENT,
-                f"{request.member_id} of {request.group_id} goes back from epoch {before} to"
-                f" {epoch}",
-            )
-        book.epochs[request.member_id] = epoch
-        self.generation_seen(request.group_id, book, epoch)
 
 
 def _member(wire: Wire) -> ShareMember:

@@ -25,7 +25,7 @@ from kcore.records import ConsumerRecord
 from kcore.share.config import ShareConsumerConfig
 from kcore.share.core import ShareConsumerCore
 from kcore.sim.chance import Chance
-from kcore.sim.habits import Commit, Habits
+from kcore.sim.habits import Habits
 from kcore.sim.processes import CLOSE_MS, Process
 from kcore.sim.stage import Stage
 from kcore.sim.trace import What
@@ -52,8 +52,6 @@ _SAID_TWICE: Final = 0.05
 # How often a call does not return what it has taken, up to which draw, or a loop not go through it.
 _INTERRUPTED: Final = 0.03
 _ENDED_EARLY: Final = 0.06
-
-_DUE_EVERY: Final = {Commit.AUTO: 0, Commit.EACH: 1, Commit.NAMED: 1, Commit.SOMETIMES: 4}  # polls
 
 
 class ShareMember(Process):
@@ -119,8 +117,7 @@ class ShareMember(Process):
         else:
             self._take(taken)
         self.drain()
-        due = _DUE_EVERY[self.habits.commit]
-        if due and self._polls % due == 0 and not self._commits and not self.ended:
+        if self.habits.commits_in(self._polls) and not self._commits and not self.ended:
             self._commit()
 
     def _take(self, taken: dict[TopicPartition, list[ConsumerRecord]]) -> None:

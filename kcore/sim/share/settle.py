@@ -40,8 +40,9 @@ def _group(world: World, judge: ShareJudge, group_id: str, members: list[ShareMe
     if not isinstance(group, ShareGroup):
         return [f"{group_id} is kept nowhere"]
     there = {member.member_id for member in members}
-    if group.members.keys() != there:
-        return [f"{group_id} has {len(group.members.keys() - there)} members that are gone"]
+    gone, missing = group.members.keys() - there, there - group.members.keys()
+    if gone or missing:
+        return [f"{group_id} has {len(gone)} members that are gone, and {len(missing)} are not in"]
     wrong = []
     topics: set[str] = set()
     covered: set[TopicPartition] = set()
