@@ -354,7 +354,7 @@ RUN = {
     "docs/ADMIN.md": [
         admin_topics_and_groups,
         admin_on_a_loop,
-        None,  # of access and of quotas: not of embedded brokers (tests/interop/test_admin_*.py)
+        None,  # of access and of quotas: on a real Kafka (tests/interop/test_admin_security.py)
         None,
     ],
     "docs/ARROW.md": [arrow_tables, arrow_batches],

@@ -6,6 +6,7 @@ import logging
 import time
 
 import kafka as kafka_python
+import pages
 import pytest
 from admins import ADMINS
 from certificates import missing
@@ -344,3 +345,20 @@ def test_quotas_beside_kafkas_own_tool(ours, guarded):
     gone = [(entity, dict.fromkeys(quotas)) for entity, quotas in changes]
     assert ours.alter_client_quotas(gone) == wanted
     until(told, [])
+
+
+# The page -----------------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_page(guarded):
+    access, quotas = pages.python("docs/ADMIN.md")[2:]
+    assert ("create_acls" in access, "alter_client_quotas" in quotas) == (True, True)
+    with kcore.Admin(bootstrap_servers=guarded.bootstrap) as admin:
+        given = {"admin": admin, "password": "z0e"}
+        exec(access.replace('alice"', 'zoe"'), given)
+        until(lambda: gets_in(guarded, "SCRAM-SHA-512", "zoe", "z0e"), True)
+        exec(quotas.replace('alice"', 'zoe"'), given)
+        wanted = [{"entity": {"user": "zoe"}, "quotas": {"consumer_byte_rate": 1 << 20}}]
+        until(lambda: admin.describe_client_quotas({"user": "zoe"}), wanted)
+        gone = [({"user": "zoe"}, {"consumer_byte_rate": None})]
+        admin.alter_client_quotas(gone, raise_errors=True)
