@@ -43,6 +43,7 @@ _CONSUMER: Final = "consumer"
 _SHARE: Final = "share"
 # What a coordinator says of a group of another kind, and one that knows no such kind.
 _OF_NO_SUCH_KIND: Final = (GroupIdNotFoundError, UnsupportedVersionError)
+_ByEpochs = type[ConsumerGroupDescribeRequest] | type[ShareGroupDescribeRequest]
 _MEMBER_HINT: Final[Mapping[int, str]] = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member (any more)",
 }
@@ -130,15 +131,8 @@ def _of_another_kind(*kinds: Outcome, group: str) -> KafkaError:
 
 
 def _ask_newer(groups: Sequence[str], *, operations: bool) -> Ask:
-    return Ask(
-        ApiKey.CONSUMER_GROUP_DESCRIBE,
-        tuple(dict.fromkeys(groups)),
-        "describing group",
-        lambda keys, _version, _limit_ms: ConsumerGroupDescribeRequest(
-            group_ids=keys, include_authorized_operations=operations
-        ),
-        _read_groups,
-        route=Route.COORDINATOR,
+    return _ask_by_epochs(
+        ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest, groups, operations=operations
     )
 
 
@@ -146,11 +140,20 @@ def ask_share(groups: Sequence[str], *, operations: bool = False) -> Ask:
     """Share groups as they are told. GroupIdNotFoundError: also of what is another kind of group;
     UnsupportedVersionError: this cluster has none.
     """
+    return _ask_by_epochs(
+        ApiKey.SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest, groups, operations=operations
+    )
+
+
+def _ask_by_epochs(
+    api: ApiKey, request: _ByEpochs, groups: Sequence[str], *, operations: bool
+) -> Ask:
+    """Groups of one of the protocols with epochs."""
     return Ask(
-        ApiKey.SHARE_GROUP_DESCRIBE,
+        api,
         tuple(dict.fromkeys(groups)),
         "describing group",
-        lambda keys, _version, _limit_ms: ShareGroupDescribeRequest(
+        lambda keys, _version, _limit_ms: request(
             group_ids=keys, include_authorized_operations=operations
         ),
         _read_groups,
@@ -252,16 +255,24 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
 
 
 def _newer_row(group: Any) -> dict[str, Any]:
+    return _epochs_row(group, _CONSUMER, [_newer_member(member) for member in group.members])
+
+
+def _share_row(group: Any) -> dict[str, Any]:
+    return _epochs_row(group, _SHARE, [_share_member(member) for member in group.members])
+
+
+def _epochs_row(group: Any, kind: str, members: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "error": None,
         "group_id": group.group_id,
         "group_state": group.group_state,
-        "group_type": _CONSUMER,
-        "protocol_type": _CONSUMER,
+        "group_type": kind,
+        "protocol_type": kind,
         "protocol_data": group.assignor_name,
         "group_epoch": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
-        "members": [_newer_member(member) for member in group.members],
+        "members": members,
         "authorized_operations": operations_of(group.authorized_operations),
     }
 
@@ -288,21 +299,6 @@ def _newer_member(member: Any) -> dict[str, Any]:
             "assigned_partitions": _named_partitions(member.target_assignment),
             "user_data": None,
         },
-    }
-
-
-def _share_row(group: Any) -> dict[str, Any]:
-    return {
-        "error": None,
-        "group_id": group.group_id,
-        "group_state": group.group_state,
-        "group_type": _SHARE,
-        "protocol_type": _SHARE,
-        "protocol_data": group.assignor_name,
-        "group_epoch": group.group_epoch,
-        "assignment_epoch": group.assignment_epoch,
-        "members": [_share_member(member) for member in group.members],
-        "authorized_operations": operations_of(group.authorized_operations),
     }
 
 
