@@ -173,7 +173,6 @@ def test_brokers_without_an_authorizer():
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_users_are_resources_of_newer_brokers(version):
-    _, cluster, client = admin_world()
     user = ACL("User:a", "*", "create_tokens", "allow", ResourcePattern("user", "u"))
     for api, procedure in (
         (ApiKey.DESCRIBE_ACLS, lambda: describe_acls(user)),
