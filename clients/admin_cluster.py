@@ -58,7 +58,8 @@ class ClusterMethods:
         self, send_request_to_controller: bool = False, timeout_ms: float | None = None
     ) -> dict[str, dict[str, Any]]:
         """{feature: {"supported": (min, max), "finalized": (min, max), "finalized_epoch"}}: what a
-        broker, or the controller, supports, and what the cluster uses.
+        broker supports, or the controller (the broker that stands for it, under KRaft), and what
+        the cluster uses.
         """
         procedure = requests.describe_features(of_controller=send_request_to_controller)
         found: dict[str, dict[str, Any]] = self._run(procedure, timeout_ms)

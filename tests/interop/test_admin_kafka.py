@@ -1,13 +1,12 @@
 """The same calls by kafka-python's KafkaAdminClient and by kcore's, on a real Kafka."""
 
 import asyncio
-import time
 import uuid
 from enum import Enum
 
 import kafka as kafka_python
 import pytest
-from admins import ADMINS
+from admins import ADMINS, until
 from kafka import admin as their_admin
 from kafka.admin._topics import NewTopic as TheirTopic
 from leftovers import KAFKA_PYTHON
@@ -522,11 +521,9 @@ def test_a_partition_moves(kafka3, names, records):
         admin.create_topics({topic: options}, wait_for_metadata=True)
         kafka3.produce(topic, records(100))
         assert admin.alter_partition_reassignments({tp: nodes[1:]}) == {tp: None}
-        end, replicas = time.monotonic() + 20, []
-        while replicas != nodes[1:] and time.monotonic() < end:  # some brokers hear of it later
-            time.sleep(0.1)
-            replicas = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
-        assert replicas == nodes[1:]
+        until(
+            lambda: admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"], nodes[1:]
+        )
         assert admin.list_partition_reassignments([tp]) == {}
         assert admin.list_partition_offsets({tp: OffsetSpec.LATEST})[tp].offset == 100
         found = admin.alter_partition_reassignments(

@@ -3,12 +3,11 @@ admin clients and by kafka-python's; and that they do what they say.
 """
 
 import logging
-import time
 
 import kafka as kafka_python
 import pages
 import pytest
-from admins import ADMINS
+from admins import ADMINS, until
 from certificates import missing
 from confluent_kafka import admin as confluents
 from kafka import admin as their_admin
@@ -34,7 +33,6 @@ pytestmark = [
     *KAFKA_PYTHON,
 ]
 
-LIMIT_S = 20.0
 ALL = ACLFilter()
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -70,14 +68,6 @@ def ours(request, guarded):
     until(lambda: client.describe_acls(ALL)[0], [])
     yield client
     client.close()
-
-
-def until(found, wanted):
-    """Brokers hear of changes a little later than the controller."""
-    end = time.monotonic() + LIMIT_S
-    while (last := found()) != wanted and time.monotonic() < end:
-        time.sleep(0.05)
-    assert last == wanted
 
 
 def signed_in(guarded, mechanism="SCRAM-SHA-256", user=USER, password=PASSWORD):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import confluent_kafka
 import pytest
-from admins import ADMINS
+from admins import ADMINS, PATIENCE_S, until
 from click.testing import CliRunner
 from real_kafka import missing
 
@@ -15,8 +15,6 @@ from kcore import errors
 from kcore.admin import ConfigResource, OffsetShift, SharePartitionOffset
 from kcore.cli.commands import kcore
 from kcore.structs import OffsetAndMetadata, TopicPartition
-
-LIMIT_S = 30.0
 
 pytestmark = [
     pytest.mark.kafka,
@@ -51,19 +49,11 @@ def member(kafka, names, client_id="sharer"):
 
 
 def read(consumer, count):
-    seen, end = 0, time.monotonic() + LIMIT_S
+    seen, end = 0, time.monotonic() + PATIENCE_S
     while seen < count and time.monotonic() < end:
         seen += len(consumer.poll(0.5))
     assert seen == count
     consumer.commit_sync()
-
-
-def until(found, wanted):
-    """Wait for what brokers write behind their answers."""
-    end = time.monotonic() + LIMIT_S
-    while (last := found()) != wanted and time.monotonic() < end:
-        time.sleep(0.1)
-    assert last == wanted
 
 
 @pytest.fixture

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from queue import Queue
 from typing import Any
 
 import kcore
+
+PATIENCE_S = 30.0
+
+
+def until(found: Callable[[], object], wanted: object) -> None:
+    """Wait for what brokers write, or hear of, a little behind their answers."""
+    end = time.monotonic() + PATIENCE_S
+    while (last := found()) != wanted and time.monotonic() < end:
+        time.sleep(0.05)
+    assert last == wanted
 
 
 class LoopedAdmin:
