@@ -57,7 +57,7 @@ class TrioAdmin:
         begun: Queue[Any] = Queue()
         self._thread = threading.Thread(target=self._run, args=(begun,))
         self._thread.start()
-        self._token, self._over = begun.get()
+        self._token, self._over = begun.get(timeout=PATIENCE_S)
         try:
             self._do(self.admin.start)
         except BaseException:
