@@ -23,6 +23,7 @@ from kcore.clients import arguments
 from kcore.clients.admin_cluster import ClusterMethods
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
 from kcore.clients.admin_security import SecurityMethods
+from kcore.clients.admin_transactions import TransactionMethods
 from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
@@ -35,7 +36,7 @@ from kcore.wire.messages import CreatePartitionsResponse
 _CLOSE_S = 5.0
 
 
-class Admin(ClusterMethods, SecurityMethods):
+class Admin(ClusterMethods, SecurityMethods, TransactionMethods):
     """Sees to topics, configurations and groups of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in

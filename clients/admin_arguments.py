@@ -79,6 +79,17 @@ def partitions(values: object, what: str) -> list[TopicPartition]:
     return list(dict.fromkeys(arguments.named(value) for value in listed(values, what)))
 
 
+def numbered(values: object) -> dict[str, list[int]]:
+    """{topic: numbers of partitions}."""
+    given = mapped(values, "topic_partitions must map topics to lists of partitions")
+    return {
+        arguments.topic_name(topic): [
+            count(number, "a partition's number", 0) for number in listed(numbers, "partitions")
+        ]
+        for topic, numbers in given.items()
+    }
+
+
 def topics(values: object) -> list[str | UUID]:
     """Names, or ids."""
     found = listed(values, "topics")

@@ -189,19 +189,8 @@ def describe_cluster() -> Procedure[dict[str, Any]]:
 
 def describe_log_dirs(values: object, brokers: object) -> Procedure[list[dict[str, Any]]]:
     """{topic: partitions}; None: all."""
-    wanted = None if values is None else _numbered(values)
+    wanted = None if values is None else args.numbered(values)
     return cluster.describe_log_dirs(wanted, args.broker_ids(brokers))
-
-
-def _numbered(values: object) -> dict[str, list[int]]:
-    given = args.mapped(values, "topic_partitions must map topics to lists of partitions")
-    return {
-        arguments.topic_name(topic): [
-            args.count(number, "a partition's number", 0)
-            for number in args.listed(numbers, "partitions")
-        ]
-        for topic, numbers in given.items()
-    }
 
 
 def elect_leaders(
@@ -210,7 +199,7 @@ def elect_leaders(
     """{topic: partitions}, topics, or None for everything."""
     wanted: Mapping[str, Sequence[int]] | Sequence[str] | None = None
     if isinstance(values, Mapping):
-        wanted = _numbered(values)
+        wanted = args.numbered(values)
     elif values is not None:
         wanted = sorted(
             {arguments.topic_name(one) for one in args.listed(values, "topic_partitions")}
@@ -260,7 +249,7 @@ def list_partition_reassignments(
     """{topic: partitions}, or partitions; None: all."""
     wanted: dict[str, list[int]] | None = None
     if isinstance(values, Mapping):
-        wanted = _numbered(values)
+        wanted = args.numbered(values)
     elif values is not None:
         wanted = {}
         for tp in args.partitions(values, "topic_partitions"):

@@ -22,6 +22,7 @@ from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
 from kcore.clients.async_admin_cluster import AsyncClusterMethods
 from kcore.clients.async_admin_security import AsyncSecurityMethods
+from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.looping import EngineTurns
 from kcore.clients.opening import open_tls, socket_options
@@ -43,7 +44,7 @@ from kcore.transports.loops import Loop, here
 from kcore.wire.messages import CreatePartitionsResponse
 
 
-class AsyncAdmin(AsyncClusterMethods, AsyncSecurityMethods):
+class AsyncAdmin(AsyncClusterMethods, AsyncSecurityMethods, AsyncTransactionMethods):
     """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.
 
     Options are keywords, those of `Admin`. It may be made anywhere; it belongs to the loop that

@@ -1,5 +1,5 @@
 """The sans-IO admin client (`core.py`), and what users of `kcore.Admin` hold (`values.py`,
-`security.py`).
+`security.py`, `transaction_values.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ from kcore.admin.security import (
     ScramMechanism,
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
+)
+from kcore.admin.transaction_values import (
+    AbortTransactionSpec,
+    FencedProducer,
+    TransactionDescription,
+    TransactionListing,
+    TransactionState,
 )
 from kcore.admin.values import (
     AlterConfigOp,
@@ -49,6 +56,7 @@ __all__ = [
     "ACLOperation",
     "ACLPermissionType",
     "ACLResourcePatternType",
+    "AbortTransactionSpec",
     "AlterConfigOp",
     "ClientQuotaMatch",
     "ConfigFilterType",
@@ -57,6 +65,7 @@ __all__ = [
     "ConfigSourceType",
     "ConfigType",
     "ElectionType",
+    "FencedProducer",
     "GroupState",
     "GroupType",
     "MemberToRemove",
@@ -75,6 +84,9 @@ __all__ = [
     "ResourceType",
     "ScramMechanism",
     "SharePartitionOffset",
+    "TransactionDescription",
+    "TransactionListing",
+    "TransactionState",
     "UpdateFeatureType",
     "UserScramCredentialDeletion",
     "UserScramCredentialUpsertion",

@@ -25,7 +25,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kcore.admin.hints import HINTS
-from kcore.connection.calls import Answer, Message, Reach
+from kcore.connection.calls import Answer, Message, Reach, node_id_of
 from kcore.errors import (
     AuthenticationFailedError,
     BrokerResponseError,
@@ -62,6 +62,7 @@ class Route(Enum):
     CONTROLLER = "the controller"
     BROKER = "the broker of a number"
     COORDINATOR = "the coordinator of a group"
+    TRANSACTIONS = "the coordinator of a transactional id"
     LEADER = "the leader of a partition"
 
 
@@ -130,15 +131,16 @@ class Ask(Value, eq=False):
 
 class Outcome:
     """How a question ended, key by key. name: how a key is called in errors. refused: something is
-    wrong with all that was asked for.
+    wrong with all that was asked for. nodes: who has said what is done, by number.
     """
 
-    __slots__ = ("_name", "done", "failed", "refused")
+    __slots__ = ("_name", "done", "failed", "nodes", "refused")
 
     def __init__(self, name: Callable[[Key], str]) -> None:
         self.done: dict[Key, Any] = {}
         self.failed: dict[Key, KafkaError] = {}
         self.refused = False
+        self.nodes: dict[Key, int] = {}
         self._name = name
 
     def all_done(self) -> dict[Key, Any]:
@@ -320,6 +322,8 @@ class Asking:
             if reply.key in left:
                 del left[reply.key]
                 again |= not self._judge(reply)
+                if reply.key in self.outcome.done:
+                    self.outcome.nodes[reply.key] = node_id_of(answer.node)
         for key in left:
             if self.ask.changes:
                 self._doubtful.add(key)

@@ -21,7 +21,7 @@ def describe_cluster() -> Procedure[dict[str, Any]]:
     (outcome,) = yield [_ask_cluster()]
     error = outcome.failed.get(None)
     if isinstance(error, UnsupportedVersionError):  # before 2.8 (KIP-700)
-        (outcome,) = yield [_ask_metadata()]
+        (outcome,) = yield [ask_metadata()]
         return _from_metadata(outcome.all_done()[None])
     body = outcome.all_done()[None]
     return {
@@ -49,7 +49,9 @@ def _whole(_key: None) -> str:
     return "the cluster"
 
 
-def _ask_metadata() -> Ask:
+def ask_metadata() -> Ask:
+    """Which brokers there are, in any version. Value of the key None: a MetadataResponse."""
+
     def build(_keys: list[None], version: int, _limit_ms: int) -> Any:
         return metadata_request(set(), version, allow_auto_create=False)
 
@@ -85,7 +87,7 @@ def of_brokers(
     while True:
         wanted = brokers
         if wanted is None:
-            (outcome,) = yield [_ask_metadata()]
+            (outcome,) = yield [ask_metadata()]
             wanted = [broker.node_id for broker in outcome.all_done()[None].brokers]
         (outcome,) = yield [make(tuple(wanted))]
         errors = outcome.failed.values()

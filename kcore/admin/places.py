@@ -23,7 +23,8 @@ from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FindCoordinatorRequest
 
-_GROUP = 0  # FindCoordinator's key type of a group
+# FindCoordinator's types of keys, of those who are looked for by it.
+_KINDS = {Route.COORDINATOR: 0, Route.TRANSACTIONS: 1}
 _BATCH_VERSION = 4  # keys are asked in a list from here on (KIP-699)
 _MAX_PORT = 65_535
 _NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
@@ -138,7 +139,7 @@ class Places:
                 self._refused[place] = asking.outcome.failed[what]
                 continue
             found = asking.outcome.done[what]
-            if route is Route.COORDINATOR:
+            if route in _KINDS:
                 found = self.network.add_coordinator(*found)
             self._nodes[place] = found
 
@@ -178,8 +179,8 @@ def ask_leaders(partitions: Iterable[TopicPartition]) -> Ask:
 
 
 def _lookup(route: Route, keys: list[Any]) -> Ask:
-    if route is Route.COORDINATOR:
-        return ask_coordinators(keys, _GROUP)
+    if route in _KINDS:
+        return ask_coordinators(keys, _KINDS[route])
     if route is Route.LEADER:
         return ask_leaders(keys)
     what = "finding broker" if route is Route.BROKER else "finding the controller"

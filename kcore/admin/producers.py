@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from kcore.admin.asking import Ask, Reply, Route
 from kcore.admin.core import Procedure
@@ -13,6 +13,8 @@ from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import DescribeProducersRequest
 
+_PARTITIONS_MAX: Final = 500  # in one request: brokers look through all producers of each
+
 
 def describe_producers(
     partitions: Sequence[TopicPartition], broker: int | None
@@ -20,6 +22,12 @@ def describe_producers(
     """Who has written to these partitions lately. broker: its replicas are meant; None: the
     leaders.
     """
+    (outcome,) = yield [ask_producers(partitions, broker)]
+    return outcome.all_done()
+
+
+def ask_producers(partitions: Sequence[TopicPartition], broker: int | None) -> Ask:
+    """The same as a question. Values: PartitionProducerState."""
 
     def build(keys: list[TopicPartition], _v: int, _limit_ms: int) -> DescribeProducersRequest:
         cls = DescribeProducersRequest
@@ -37,7 +45,7 @@ def describe_producers(
                 tp = TopicPartition(topic.name, part.partition_index)
                 yield Reply(tp, part.error_code, found, part.error_message)
 
-    ask = Ask(
+    return Ask(
         ApiKey.DESCRIBE_PRODUCERS,
         tuple(partitions),
         "describing the producers of",
@@ -45,9 +53,8 @@ def describe_producers(
         read,
         route=Route.LEADER if broker is None else Route.BROKER,
         place=lambda tp: tp if broker is None else broker,
+        most=lambda _version: _PARTITIONS_MAX,
     )
-    (outcome,) = yield [ask]
-    return outcome.all_done()
 
 
 def _state(row: Any) -> ProducerState:

@@ -188,7 +188,7 @@ class ConfigResource:
         return f"ConfigResource({self.resource_type.name}, {self.name!r}, {self.configs!r})"
 
 
-class _Word(StrEnum):
+class Word(StrEnum):
     """A word of the protocol that may be given by its name, or in another spelling."""
 
     @classmethod
@@ -203,7 +203,7 @@ class _Word(StrEnum):
         raise IllegalArgumentError(f"{cls.__name__} is one of {known}, not {wanted!r}")
 
 
-class GroupState(_Word):
+class GroupState(Word):
     """States of groups (KIP-518, KIP-848)."""
 
     UNKNOWN = "Unknown"
@@ -216,7 +216,7 @@ class GroupState(_Word):
     RECONCILING = "Reconciling"
 
 
-class GroupType(_Word):
+class GroupType(Word):
     """Protocols of groups (KIP-848, KIP-932)."""
 
     UNKNOWN = "Unknown"

@@ -93,6 +93,7 @@ ASKED_ANEW = {
     (ApiKey.DESCRIBE_CLUSTER, ErrorCode.UNSUPPORTED_VERSION),
     (ApiKey.DESCRIBE_LOG_DIRS, ErrorCode.BROKER_NOT_AVAILABLE),
     (ApiKey.LIST_GROUPS, ErrorCode.BROKER_NOT_AVAILABLE),
+    (ApiKey.LIST_TRANSACTIONS, ErrorCode.BROKER_NOT_AVAILABLE),
 }
 
 
@@ -115,7 +116,14 @@ def test_what_lasts_is_raised_at_once(api):
 
 
 @pytest.mark.parametrize(
-    "api", [ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS, ApiKey.DESCRIBE_PRODUCERS], ids=by_name
+    "api",
+    [
+        ApiKey.LIST_OFFSETS,
+        ApiKey.DELETE_RECORDS,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.WRITE_TXN_MARKERS,
+    ],
+    ids=by_name,
 )
 def test_a_partition_that_is_not_there_is_believed_after_three_answers(api):
     world, cluster, client = admin_world()

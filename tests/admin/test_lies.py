@@ -10,6 +10,7 @@ from scripted_admin import T0, T1, VERBS, admin_world
 
 from kcore.admin.commits import Target, lag, reset_group_offsets
 from kcore.admin.groups import describe_groups
+from kcore.admin.hanging import find_hanging_transactions
 from kcore.admin.quotas import QuotaAlteration, alter_client_quotas
 from kcore.admin.shares import list_share_group_offsets
 from kcore.admin.topics import describe_topic_partitions, describe_topics
@@ -27,6 +28,7 @@ PROCEDURES = {
         validate_only=False,
         raise_errors=True,
     ),
+    "hanging": lambda: find_hanging_transactions(["t"], [1, 2], 0, 1 << 60),
     "pages": lambda: describe_topic_partitions(None, 5, None),
     "start offsets": lambda: list_share_group_offsets({"g": [T0], "h": None}),
     "lag of some": lambda: lag("g", [T0, T1], 0),

@@ -14,6 +14,7 @@ from scripted import Client, ScriptedCluster, World
 
 from kcore.admin import (
     ACL,
+    AbortTransactionSpec,
     ACLFilter,
     AlterConfigOp,
     ConfigFilterType,
@@ -54,6 +55,13 @@ from kcore.admin.shares import (
     list_share_group_offsets,
 )
 from kcore.admin.topics import create_topics, delete_topics, list_topics
+from kcore.admin.transactions import (
+    TransactionFilter,
+    abort_transaction,
+    describe_transactions,
+    fence_producers,
+    list_transactions,
+)
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
@@ -135,6 +143,10 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda: list_partition_reassignments({"t": [0]}),
     ApiKey.DESCRIBE_PRODUCERS: lambda: describe_producers([T0, T1], None),
+    ApiKey.LIST_TRANSACTIONS: lambda: list_transactions(None, TransactionFilter()),
+    ApiKey.DESCRIBE_TRANSACTIONS: lambda: describe_transactions(["g", "h"]),
+    ApiKey.WRITE_TXN_MARKERS: lambda: abort_transaction(AbortTransactionSpec(T0, 9, 1, 0)),
+    ApiKey.INIT_PRODUCER_ID: lambda: fence_producers(["g", "h"]),
 }
 APIS = sorted(VERBS)
 CHANGES = set(APIS) - {
@@ -148,6 +160,8 @@ CHANGES = set(APIS) - {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.LIST_TRANSACTIONS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
     ApiKey.DESCRIBE_CLIENT_QUOTAS,
     ApiKey.DESCRIBE_ACLS,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
