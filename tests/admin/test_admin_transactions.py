@@ -416,9 +416,9 @@ def test_where_nothing_can_be_found_is_said(world):
     _, client = world
     with pytest.raises(errors.UnknownTopicOrPartitionError, match="in nope"):
         find(client, topics=["nope"])
-    with pytest.raises(errors.UnknownTopicOrPartitionError, match="t-9: .*0 to 2"):
+    with pytest.raises(errors.UnknownTopicOrPartitionError, match=r"t-9: .*0 to 2"):
         find(client, topics={"t": [0, 9]}, brokers=[1])
-    with pytest.raises(errors.BrokerNotAvailableError, match="broker 9: .* 1, 2, 3"):
+    with pytest.raises(errors.BrokerNotAvailableError, match=r"broker 9: .* 1, 2, 3"):
         find(client, brokers=[1, 9])
 
 
