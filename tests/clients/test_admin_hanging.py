@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 from admins import ADMINS
+from kafka import KafkaAdminClient
 from kafka.admin import AbortTransactionSpec as TheirSpec
 from kafka.admin import TransactionState as TheirState
 from late_writes import LONG_AGO_MS, write_late
+from leftovers import KAFKA_PYTHON
 
 import kcore
 from kcore import errors
@@ -16,6 +18,7 @@ from kcore.embedded import EmbeddedBroker
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 
+pytestmark = KAFKA_PYTHON
 T0, T1 = (TopicPartition("t", number) for number in range(2))
 # One that takes what is written outside a transaction (before KIP-890).
 older = pytest.mark.parametrize("broker", [(3, 5)], indirect=True, ids=["3.5"])
@@ -84,6 +87,18 @@ def test_a_transaction_is_described(admin, opened):
     with pytest.raises(errors.TransactionalIdNotFoundError, match="transactional id z") as caught:
         admin.describe_transactions(["x", "z"])
     assert caught.value.done["x"].state is TransactionState.ONGOING
+
+
+def test_kafka_python_is_told_the_same(admin, opened, broker):
+    theirs = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    (found,) = theirs.describe_transactions(["x"]).values()
+    assert found._asdict() == admin.describe_transactions(["x"])["x"]._asdict()
+    filters = {"state_filters": ["Ongoing"], "producer_id_filters": [found.producer_id]}
+    (row,) = rows_of(admin, **filters)
+    assert [tuple(one) for one in theirs.list_transactions(**filters)[1]] == [tuple(row)]
+    theirs.abort_transaction(TheirSpec(T0, found.producer_id, found.producer_epoch))
+    theirs.close()
+    assert stable(admin, T0) == 2
 
 
 def test_ids_by_a_pattern(opened_by_newer):

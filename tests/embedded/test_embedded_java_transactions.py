@@ -4,7 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from late_writes import write_late
 
+from kcore import Admin, TopicPartition
 from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
 from kcore.cli.demo.kafka_cluster import TOOL_JVM
@@ -85,6 +87,30 @@ def test_the_transactions_tool(tool, kcore_broker):
     assert kcore_broker.end_offsets("t") == [2]
     hanging = tool("kafka-transactions", "find-hanging", "--broker-id", "1")
     assert len(hanging.splitlines()) == 1
+
+
+@slow
+def test_the_transactions_tool_finds_what_hangs(installation):
+    """On a broker that takes what is written outside a transaction (before KIP-890)."""
+    with EmbeddedBroker(config=BrokerConfig(release=(3, 5))) as broker:
+        broker.create_topic("t", 2)
+        with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            number, epoch = admin.fence_producers(["x"])["x"]
+        assert write_late(broker.bootstrap, "x", TopicPartition("t", 1), number, epoch) == 0
+
+        def tool(*args):
+            where = ("--bootstrap-server", broker.bootstrap)
+            command = installation.command(TOOLS["kafka-transactions"], *where, *args, jvm=TOOL_JVM)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return [line.split() for line in done.stdout.splitlines()[1:]]
+
+        (row,) = tool("find-hanging", "--broker-id", "1")
+        assert row[:6] == ["t", "1", str(number), str(epoch), "-1", "0"]
+        tool("abort", "--topic", "t", "--partition", "1", "--start-offset", "0")
+        assert tool("find-hanging", "--topic", "t") == []
+        assert broker.end_offsets("t") == [0, 2]
+        assert not broker.faults
 
 
 def open_transaction(broker):
