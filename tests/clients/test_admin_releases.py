@@ -6,7 +6,7 @@ import pytest
 
 import kcore
 from kcore import errors
-from kcore.admin import ConfigResource, MemberToRemove, OffsetSpec
+from kcore.admin import AbortTransactionSpec, ConfigResource, MemberToRemove, OffsetSpec
 from kcore.broker.config import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -53,6 +53,20 @@ def test_configurations(running):
     since(release, (2, 4), lambda: admin.alter_configs([resource]))
     told = admin.describe_configs([ConfigResource("topic", "t")])["topic"]["t"]
     assert ("retention.ms" in told) == (release >= (2, 4))
+
+
+def test_transactions(running):
+    release, _, admin = running
+    number, _ = admin.fence_producers(["x"])["x"]
+    listed = since(release, (3, 0), admin.list_transactions)
+    assert listed is None or listed[1][0].producer_id == number
+    described = since(release, (3, 0), lambda: admin.describe_transactions(["x"]))
+    assert described is None or described["x"].producer_id == number
+    since(release, (3, 9), lambda: admin.list_transactions(duration_filter_ms=1))
+    since(release, (4, 1), lambda: admin.list_transactions(transactional_id_pattern="x"))
+    assert since(release, (2, 8), admin.find_hanging_transactions) in ([], None)
+    marker = AbortTransactionSpec(T0, number, 0, 0)
+    since(release, (2, 8), lambda: admin.abort_transaction(marker))
 
 
 def test_groups(running):

@@ -17,9 +17,11 @@ from types import SimpleNamespace
 import pages
 import pyarrow
 import pytest
+from late_writes import write_late
 
 import kcore
 from kcore.actions import Connect, Send
+from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 
 ELSEWHERE = {"docs/EMBEDDED.md", "docs/SHARE.md", "docs/spark.md"}
@@ -233,6 +235,22 @@ def admin_on_a_loop(code, broker):
     assert told.calls == [(2, [])]
 
 
+def admin_and_what_hangs(code, _broker):
+    told = Told()
+    # The default one takes nothing that could hang.
+    with EmbeddedBroker(config=BrokerConfig(release=(3, 5))) as broker:
+        broker.create_topic("trains", 2)
+        tp = kcore.TopicPartition("trains", 1)
+        with kcore.Admin(bootstrap_servers=broker.bootstrap) as admin:
+            number, epoch = admin.fence_producers(["x"])["x"]
+            assert write_late(broker.bootstrap, "x", tp, number, epoch) == 0
+            run(code, broker, print=told)
+            assert admin.find_hanging_transactions() == []
+    ((where, who, offset, age_ms),) = told.calls
+    assert (where, who, offset) == ([tp], number, 0)
+    assert age_ms > 900_000
+
+
 def one_record(code, broker):
     told = Told()
     run(code, broker, print=told)
@@ -356,6 +374,7 @@ RUN = {
         admin_on_a_loop,
         None,  # of access and of quotas: on a real Kafka (tests/interop/test_admin_security.py)
         None,
+        admin_and_what_hangs,
     ],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
