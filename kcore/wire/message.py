@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ZERO_UUID = bytes(16)
 
 # Fields that are not to be seen, wherever a message is printed.
-_SECRET = frozenset({"auth_bytes", "salted_password"})
+_SECRET = frozenset({"auth_bytes", "hmac", "salted_password"})
 
 # "A new list" or "a new struct" in signatures, because None is a value of nullable fields.
 UNSET: Any = type("Unset", (), {"__repr__": lambda _: "..."})()

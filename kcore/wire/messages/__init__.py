@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         AlterPartitionReassignmentsRequest,
         AlterPartitionReassignmentsResponse,
     )
+    from kcore.wire.messages.alter_replica_log_dirs import (
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirsResponse,
+    )
     from kcore.wire.messages.alter_share_group_offsets import (
         AlterShareGroupOffsetsRequest,
         AlterShareGroupOffsetsResponse,
@@ -48,6 +52,10 @@ if TYPE_CHECKING:
         ConsumerProtocolSubscription,
     )
     from kcore.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+    from kcore.wire.messages.create_delegation_token import (
+        CreateDelegationTokenRequest,
+        CreateDelegationTokenResponse,
+    )
     from kcore.wire.messages.create_partitions import (
         CreatePartitionsRequest,
         CreatePartitionsResponse,
@@ -68,6 +76,10 @@ if TYPE_CHECKING:
     )
     from kcore.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
     from kcore.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+    from kcore.wire.messages.describe_delegation_token import (
+        DescribeDelegationTokenRequest,
+        DescribeDelegationTokenResponse,
+    )
     from kcore.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
     from kcore.wire.messages.describe_log_dirs import (
         DescribeLogDirsRequest,
@@ -95,6 +107,10 @@ if TYPE_CHECKING:
     )
     from kcore.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
     from kcore.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+    from kcore.wire.messages.expire_delegation_token import (
+        ExpireDelegationTokenRequest,
+        ExpireDelegationTokenResponse,
+    )
     from kcore.wire.messages.fetch import FetchRequest, FetchResponse
     from kcore.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
     from kcore.wire.messages.get_telemetry_subscriptions import (
@@ -129,6 +145,10 @@ if TYPE_CHECKING:
     from kcore.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
     from kcore.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
     from kcore.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from kcore.wire.messages.list_config_resources import (
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+    )
     from kcore.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
     from kcore.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
     from kcore.wire.messages.list_partition_reassignments import (
@@ -149,6 +169,10 @@ if TYPE_CHECKING:
     )
     from kcore.wire.messages.produce import ProduceRequest, ProduceResponse
     from kcore.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+    from kcore.wire.messages.renew_delegation_token import (
+        RenewDelegationTokenRequest,
+        RenewDelegationTokenResponse,
+    )
     from kcore.wire.messages.sasl_authenticate import (
         SaslAuthenticateRequest,
         SaslAuthenticateResponse,
@@ -211,6 +235,8 @@ __all__ = [
     "AlterConfigsResponse",
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsResponse",
+    "AlterReplicaLogDirsRequest",
+    "AlterReplicaLogDirsResponse",
     "AlterShareGroupOffsetsRequest",
     "AlterShareGroupOffsetsResponse",
     "AlterUserScramCredentialsRequest",
@@ -238,6 +264,8 @@ __all__ = [
     "ConsumerProtocolSubscription",
     "CreateAclsRequest",
     "CreateAclsResponse",
+    "CreateDelegationTokenRequest",
+    "CreateDelegationTokenResponse",
     "CreatePartitionsRequest",
     "CreatePartitionsResponse",
     "CreateTopicsRequest",
@@ -260,6 +288,8 @@ __all__ = [
     "DescribeClusterResponse",
     "DescribeConfigsRequest",
     "DescribeConfigsResponse",
+    "DescribeDelegationTokenRequest",
+    "DescribeDelegationTokenResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
     "DescribeLogDirsRequest",
@@ -278,6 +308,8 @@ __all__ = [
     "ElectLeadersResponse",
     "EndTxnRequest",
     "EndTxnResponse",
+    "ExpireDelegationTokenRequest",
+    "ExpireDelegationTokenResponse",
     "FetchRequest",
     "FetchResponse",
     "FindCoordinatorRequest",
@@ -296,6 +328,8 @@ __all__ = [
     "JoinGroupResponse",
     "LeaveGroupRequest",
     "LeaveGroupResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
     "ListGroupsRequest",
     "ListGroupsResponse",
     "ListOffsetsRequest",
@@ -321,6 +355,8 @@ __all__ = [
     "ProduceResponse",
     "PushTelemetryRequest",
     "PushTelemetryResponse",
+    "RenewDelegationTokenRequest",
+    "RenewDelegationTokenResponse",
     "RequestHeader",
     "ResponseHeader",
     "SaslAuthenticateRequest",
@@ -375,6 +411,8 @@ _HOMES = {
     "AlterConfigsResponse": "alter_configs",
     "AlterPartitionReassignmentsRequest": "alter_partition_reassignments",
     "AlterPartitionReassignmentsResponse": "alter_partition_reassignments",
+    "AlterReplicaLogDirsRequest": "alter_replica_log_dirs",
+    "AlterReplicaLogDirsResponse": "alter_replica_log_dirs",
     "AlterShareGroupOffsetsRequest": "alter_share_group_offsets",
     "AlterShareGroupOffsetsResponse": "alter_share_group_offsets",
     "AlterUserScramCredentialsRequest": "alter_user_scram_credentials",
@@ -402,6 +440,8 @@ _HOMES = {
     "ConsumerProtocolSubscription": "consumer_protocol",
     "CreateAclsRequest": "create_acls",
     "CreateAclsResponse": "create_acls",
+    "CreateDelegationTokenRequest": "create_delegation_token",
+    "CreateDelegationTokenResponse": "create_delegation_token",
     "CreatePartitionsRequest": "create_partitions",
     "CreatePartitionsResponse": "create_partitions",
     "CreateTopicsRequest": "create_topics",
@@ -424,6 +464,8 @@ _HOMES = {
     "DescribeClusterResponse": "describe_cluster",
     "DescribeConfigsRequest": "describe_configs",
     "DescribeConfigsResponse": "describe_configs",
+    "DescribeDelegationTokenRequest": "describe_delegation_token",
+    "DescribeDelegationTokenResponse": "describe_delegation_token",
     "DescribeGroupsRequest": "describe_groups",
     "DescribeGroupsResponse": "describe_groups",
     "DescribeLogDirsRequest": "describe_log_dirs",
@@ -442,6 +484,8 @@ _HOMES = {
     "ElectLeadersResponse": "elect_leaders",
     "EndTxnRequest": "end_txn",
     "EndTxnResponse": "end_txn",
+    "ExpireDelegationTokenRequest": "expire_delegation_token",
+    "ExpireDelegationTokenResponse": "expire_delegation_token",
     "FetchRequest": "fetch",
     "FetchResponse": "fetch",
     "FindCoordinatorRequest": "find_coordinator",
@@ -460,6 +504,8 @@ _HOMES = {
     "JoinGroupResponse": "join_group",
     "LeaveGroupRequest": "leave_group",
     "LeaveGroupResponse": "leave_group",
+    "ListConfigResourcesRequest": "list_config_resources",
+    "ListConfigResourcesResponse": "list_config_resources",
     "ListGroupsRequest": "list_groups",
     "ListGroupsResponse": "list_groups",
     "ListOffsetsRequest": "list_offsets",
@@ -484,6 +530,8 @@ _HOMES = {
     "ProduceResponse": "produce",
     "PushTelemetryRequest": "push_telemetry",
     "PushTelemetryResponse": "push_telemetry",
+    "RenewDelegationTokenRequest": "renew_delegation_token",
+    "RenewDelegationTokenResponse": "renew_delegation_token",
     "RequestHeader": "header",
     "ResponseHeader": "header",
     "SaslAuthenticateRequest": "sasl_authenticate",
