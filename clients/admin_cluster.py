@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcore.admin import PartitionProducerState
+from kcore.admin import PartitionProducerState, TopicPartitionReplica
 from kcore.clients import admin_requests as requests
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -34,6 +34,30 @@ class ClusterMethods:
         """What partitions take on the disks of brokers: [{"broker", "log_dirs": [row]}]."""
         procedure = requests.describe_log_dirs(topic_partitions, brokers)
         found: list[dict[str, Any]] = self._run(procedure, timeout_ms)
+        return found
+
+    def alter_replica_log_dirs(
+        self,
+        replica_assignments: Mapping[Any, str],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[TopicPartitionReplica, type[KafkaError]]:
+        """Have brokers move their replicas to other directories: {TopicPartitionReplica or (topic,
+        partition, broker): absolute path}. {replica: the class of its error, or NoError}. A move
+        goes on behind the answer: `describe_log_dirs` tells of it ("is_future_key").
+        """
+        procedure = requests.alter_replica_log_dirs(replica_assignments, raise_errors=raise_errors)
+        found: dict[TopicPartitionReplica, type[KafkaError]] = self._run(procedure, timeout_ms)
+        return found
+
+    def list_config_resources(
+        self, resource_types: Iterable[Any] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, list[str]]:
+        """{type: [name]} of what has a configuration: topics, brokers, groups, client metrics
+        (Kafka 4.1; before, client metrics alone). None: of all types.
+        """
+        procedure = requests.list_config_resources(resource_types)
+        found: dict[str, list[str]] = self._run(procedure, timeout_ms)
         return found
 
     def elect_leaders(

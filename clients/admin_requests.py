@@ -21,14 +21,17 @@ from kcore.admin import (
     NewTopic,
     OffsetSpec,
     PartitionProducerState,
+    TopicPartitionReplica,
     UpdateFeatureType,
     cluster,
     configs,
+    directories,
     features,
     offsets,
     partitions,
     producers,
     reassignments,
+    resources,
     topics,
 )
 from kcore.admin.core import Procedure
@@ -191,6 +194,36 @@ def describe_log_dirs(values: object, brokers: object) -> Procedure[list[dict[st
     """{topic: partitions}; None: all."""
     wanted = None if values is None else args.numbered(values)
     return cluster.describe_log_dirs(wanted, args.broker_ids(brokers))
+
+
+def alter_replica_log_dirs(
+    values: object, *, raise_errors: bool
+) -> Procedure[dict[TopicPartitionReplica, type[KafkaError]]]:
+    """{replica: path}."""
+    given = args.mapped(values, "replica_assignments must map replicas to directories")
+    wanted = {_replica(one): _directory(path) for one, path in given.items()}
+    return directories.alter_replica_log_dirs(wanted, raise_errors=raise_errors)
+
+
+def _replica(one: object) -> TopicPartitionReplica:
+    if not isinstance(one, tuple) or len(one) != 3:
+        raise TypeError(f"a replica is (topic, partition, broker), not {one!r}")
+    tp = arguments.named(one[:2])
+    return TopicPartitionReplica(*tp, args.count(one[2], "a broker's number", 0))
+
+
+def _directory(path: object) -> str:
+    if not isinstance(path, str):
+        raise TypeError(f"a directory must be a string, not {path!r}")
+    if not path:
+        raise IllegalArgumentError("a directory is empty")
+    return path
+
+
+def list_config_resources(values: object) -> Procedure[dict[str, list[str]]]:
+    """ConfigResourceType, or their names; None: all."""
+    given = [] if values is None else args.listed(values, "resource_types")
+    return resources.list_config_resources([ConfigResourceType.of(one) for one in given])
 
 
 def elect_leaders(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcore.admin import PartitionProducerState
+from kcore.admin import PartitionProducerState, TopicPartitionReplica
 from kcore.clients import admin_requests as requests
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -34,6 +34,27 @@ class AsyncClusterMethods:
         """See `Admin.describe_log_dirs`."""
         procedure = requests.describe_log_dirs(topic_partitions, brokers)
         found: list[dict[str, Any]] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def alter_replica_log_dirs(
+        self,
+        replica_assignments: Mapping[Any, str],
+        timeout_ms: float | None = None,
+        raise_errors: bool = False,
+    ) -> dict[TopicPartitionReplica, type[KafkaError]]:
+        """See `Admin.alter_replica_log_dirs`."""
+        procedure = requests.alter_replica_log_dirs(replica_assignments, raise_errors=raise_errors)
+        found: dict[TopicPartitionReplica, type[KafkaError]] = await self._run(
+            procedure, timeout_ms
+        )
+        return found
+
+    async def list_config_resources(
+        self, resource_types: Iterable[Any] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, list[str]]:
+        """See `Admin.list_config_resources`."""
+        procedure = requests.list_config_resources(resource_types)
+        found: dict[str, list[str]] = await self._run(procedure, timeout_ms)
         return found
 
     async def elect_leaders(

@@ -47,6 +47,7 @@ from kcore.admin.values import (
     ProducerState,
     RecordsToDelete,
     SharePartitionOffset,
+    TopicPartitionReplica,
     UpdateFeatureType,
 )
 
@@ -84,6 +85,7 @@ __all__ = [
     "ResourceType",
     "ScramMechanism",
     "SharePartitionOffset",
+    "TopicPartitionReplica",
     "TransactionDescription",
     "TransactionListing",
     "TransactionState",

@@ -295,3 +295,11 @@ class ClientQuotaMatch(Named):
     EXACT = 0
     DEFAULT = 1
     ANY = 2
+
+
+class TopicPartitionReplica(NamedTuple):
+    """The replica of a partition that a broker has."""
+
+    topic: str
+    partition: int
+    broker_id: int

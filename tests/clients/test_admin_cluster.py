@@ -28,6 +28,13 @@ BAD = [
     ("describe_topic_partitions", (["t"], 0), ValueError),
     ("describe_topic_partitions", (["t"], 5, "t-0"), TypeError),
     ("describe_topic_partitions", (["t"], 5, {"topic_name": "t"}), ValueError),
+    ("alter_replica_log_dirs", ([("t", 0, 1)],), TypeError),
+    ("alter_replica_log_dirs", ({T0: "/a"},), TypeError),
+    ("alter_replica_log_dirs", ({("t", 0, "1"): "/a"},), TypeError),
+    ("alter_replica_log_dirs", ({("t", 0, 1): None},), TypeError),
+    ("alter_replica_log_dirs", ({("t", 0, 1): ""},), ValueError),
+    ("list_config_resources", ("topic",), TypeError),
+    ("list_config_resources", (["tables"],), ValueError),
     ("describe_producers", ("t",), TypeError),
     ("describe_producers", ([T0], -1), ValueError),
 ]
@@ -47,6 +54,7 @@ def test_wrong_arguments_are_refused_before_anything_is_asked(method, args, kind
         ("update_features", ({},), {}),
         ("alter_partition_reassignments", ({},), {}),
         ("describe_topic_partitions", ([],), {"topics": [], "next_cursor": None}),
+        ("alter_replica_log_dirs", ({},), {}),
         ("describe_producers", ([],), {}),
     ],
 )

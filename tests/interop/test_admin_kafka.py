@@ -477,6 +477,33 @@ def test_producers(kafka, ours, theirs, topic):
             client.describe_producers([TopicPartition(topic, 9)], node)
 
 
+def test_directories_of_replicas(ours, theirs, topic):
+    (node,) = (row["broker_id"] for row in ours.describe_cluster()["brokers"])
+    told = ours.describe_log_dirs({topic: [0]})[0]["log_dirs"]
+    (path,) = (row["log_dir"] for row in told if row["topics"])
+    here, nowhere = ((topic, number, node) for number in (0, 1))
+    unknown = (topic, 9, node)
+    for wanted in ({here: path}, {here: path, nowhere: "/nowhere"}, {unknown: path}, {}):
+        found = ours.alter_replica_log_dirs(wanted)
+        assert found.keys() == wanted.keys()
+        same(found, theirs.alter_replica_log_dirs(wanted))
+    with pytest.raises(errors.LogDirNotFoundError, match=f"{topic}-1 on broker {node}"):
+        ours.alter_replica_log_dirs({nowhere: "/nowhere"}, raise_errors=True)
+
+
+def test_what_has_a_configuration(ours, theirs, topic, names):
+    ours.alter_configs(
+        [ConfigResource("group", names.group, {"consumer.session.timeout.ms": 50_000})],
+        raise_on_unknown=False,
+        raise_errors=True,
+    )
+    for types in (None, ["topic"], ["GROUP", "client_metrics"], ["broker"]):
+        same(ours.list_config_resources(types), theirs.list_config_resources(types))
+    found = ours.list_config_resources(["topic", "group"])
+    assert topic in found["topic"]
+    assert names.group in found["group"]
+
+
 # Three nodes --------------------------------------------------------------------------------------
 
 

@@ -131,6 +131,21 @@ def _altered_quotas(request: Any, code: ErrorCode) -> Any:
     )
 
 
+def _moved(request: Any, code: ErrorCode) -> Any:
+    R = m.AlterReplicaLogDirsResponse
+    part = R.AlterReplicaLogDirPartitionResult
+    return R(
+        results=[
+            R.AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[part(partition_index=one, error_code=code) for one in topic.partitions],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
+
+
 _ANSWERS: dict[ApiKey, Callable[[Any, ErrorCode], Any]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _starts,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _altered_starts,
@@ -138,6 +153,7 @@ _ANSWERS: dict[ApiKey, Callable[[Any, ErrorCode], Any]] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _reassigned,
     ApiKey.UPDATE_FEATURES: _updated,
     ApiKey.ALTER_CLIENT_QUOTAS: _altered_quotas,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: _moved,
     ApiKey.CREATE_ACLS: _created_acls,
     ApiKey.DELETE_ACLS: _deleted_acls,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _credentials,

@@ -25,6 +25,7 @@ from kcore.admin import (
     NewTopic,
     ResourcePattern,
     ScramMechanism,
+    TopicPartitionReplica,
     UpdateFeatureType,
 )
 from kcore.admin.acls import create_acls, delete_acls, describe_acls
@@ -33,6 +34,7 @@ from kcore.admin.commits import alter_group_offsets, delete_group_offsets, list_
 from kcore.admin.config import AdminConfig
 from kcore.admin.configs import alter_configs, describe_configs
 from kcore.admin.core import AdminCore, Procedure
+from kcore.admin.directories import alter_replica_log_dirs
 from kcore.admin.features import FeatureUpdate, update_features
 from kcore.admin.groups import delete_groups, list_groups, remove_group_members
 from kcore.admin.offsets import delete_records, list_partition_offsets
@@ -43,6 +45,7 @@ from kcore.admin.reassignments import (
     alter_partition_reassignments,
     list_partition_reassignments,
 )
+from kcore.admin.resources import list_config_resources
 from kcore.admin.scram import (
     Alteration,
     Salted,
@@ -143,6 +146,12 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda: list_partition_reassignments({"t": [0]}),
     ApiKey.DESCRIBE_PRODUCERS: lambda: describe_producers([T0, T1], None),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: lambda: alter_replica_log_dirs(
+        {TopicPartitionReplica("t", 0, 2): "/a"}, **RAISED
+    ),
+    ApiKey.LIST_CONFIG_RESOURCES: lambda: list_config_resources(
+        [ConfigResourceType.CLIENT_METRICS]
+    ),
     ApiKey.LIST_TRANSACTIONS: lambda: list_transactions(None, TransactionFilter()),
     ApiKey.DESCRIBE_TRANSACTIONS: lambda: describe_transactions(["g", "h"]),
     ApiKey.WRITE_TXN_MARKERS: lambda: abort_transaction(AbortTransactionSpec(T0, 9, 1, 0)),
@@ -160,6 +169,7 @@ CHANGES = set(APIS) - {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.LIST_TRANSACTIONS,
     ApiKey.DESCRIBE_TRANSACTIONS,
     ApiKey.DESCRIBE_CLIENT_QUOTAS,
