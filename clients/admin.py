@@ -21,6 +21,7 @@ from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_cluster import ClusterMethods
+from kcore.clients.admin_delegation import DelegationMethods
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
 from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.admin_transactions import TransactionMethods
@@ -36,7 +37,7 @@ from kcore.wire.messages import CreatePartitionsResponse
 _CLOSE_S = 5.0
 
 
-class Admin(ClusterMethods, SecurityMethods, TransactionMethods):
+class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMethods):
     """Sees to topics, configurations and groups of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in

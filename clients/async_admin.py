@@ -21,6 +21,7 @@ from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
 from kcore.clients.async_admin_cluster import AsyncClusterMethods
+from kcore.clients.async_admin_delegation import AsyncDelegationMethods
 from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
@@ -44,7 +45,9 @@ from kcore.transports.loops import Loop, here
 from kcore.wire.messages import CreatePartitionsResponse
 
 
-class AsyncAdmin(AsyncClusterMethods, AsyncSecurityMethods, AsyncTransactionMethods):
+class AsyncAdmin(
+    AsyncClusterMethods, AsyncSecurityMethods, AsyncDelegationMethods, AsyncTransactionMethods
+):
     """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.
 
     Options are keywords, those of `Admin`. It may be made anywhere; it belongs to the loop that

@@ -1,4 +1,5 @@
-"""What users of the admin client hold of access: access control lists, and SCRAM credentials.
+"""What users of the admin client hold of access: access control lists, SCRAM
+credentials, delegation tokens.
 
 Names, fields and numbers are kafka-python's; its own objects are taken in their place. Numbers:
 org.apache.kafka.common.acl, .resource and clients.admin.ScramMechanism.
@@ -6,6 +7,7 @@ org.apache.kafka.common.acl, .resource and clients.admin.ScramMechanism.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -185,6 +187,32 @@ class UserScramCredentialUpsertion(_Credential):
     password: str | bytes = field(repr=False)
     iterations: int | None = None
     salt: bytes | None = field(default=None, repr=False)
+
+
+# Delegation tokens (KIP-48) -----------------------------------------------------------------------
+
+
+class DelegationToken(Value):
+    """With which somebody else may act for its owner. Times in ms since 1970; principals are
+    "User:alice".
+
+    hmac: what it is worth: whoever knows it has the token. token_requester: who has asked for it.
+    max_timestamp: it cannot be renewed beyond that.
+    """
+
+    token_id: str
+    hmac: bytes = field(repr=False)
+    owner: str
+    token_requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    expiry_timestamp: int
+    max_timestamp: int
+
+    @property
+    def hmac_as_base64_string(self) -> str:
+        """The password of who logs in with it by SCRAM, as `token_id`."""
+        return b64encode(self.hmac).decode()
 
 
 T = TypeVar("T", bound=Value)

@@ -57,6 +57,12 @@ from kcore.admin.shares import (
     delete_share_group_offsets,
     list_share_group_offsets,
 )
+from kcore.admin.tokens import (
+    create_delegation_token,
+    describe_delegation_token,
+    expire_delegation_token,
+    renew_delegation_token,
+)
 from kcore.admin.topics import create_topics, delete_topics, list_topics
 from kcore.admin.transactions import (
     TransactionFilter,
@@ -146,6 +152,10 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda: list_partition_reassignments({"t": [0]}),
     ApiKey.DESCRIBE_PRODUCERS: lambda: describe_producers([T0, T1], None),
+    ApiKey.CREATE_DELEGATION_TOKEN: lambda: create_delegation_token([("User", "a")], None, -1),
+    ApiKey.RENEW_DELEGATION_TOKEN: lambda: renew_delegation_token(b"h", -1),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: lambda: expire_delegation_token(b"h", -1),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda: describe_delegation_token([("User", "a")]),
     ApiKey.ALTER_REPLICA_LOG_DIRS: lambda: alter_replica_log_dirs(
         {TopicPartitionReplica("t", 0, 2): "/a"}, **RAISED
     ),
@@ -168,6 +178,7 @@ CHANGES = set(APIS) - {
     ApiKey.METADATA,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_PRODUCERS,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.LIST_TRANSACTIONS,
