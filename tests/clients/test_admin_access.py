@@ -21,6 +21,18 @@ Gone, Password = UserScramCredentialDeletion, UserScramCredentialUpsertion
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1", "api_version": (4, 0)}
 
 BAD = [
+    ("create_delegation_token", ("User:a",), TypeError),
+    ("create_delegation_token", (["a"],), ValueError),
+    ("create_delegation_token", (["User:"],), ValueError),
+    ("create_delegation_token", ([7],), TypeError),
+    ("create_delegation_token", ([], ":a"), ValueError),
+    ("create_delegation_token", ([], None, -2), ValueError),
+    ("renew_delegation_token", ("s3cret",), TypeError),
+    ("renew_delegation_token", (b"h", -2), ValueError),
+    ("expire_delegation_token", (None,), TypeError),
+    ("expire_delegation_token", (b"h", "1"), TypeError),
+    ("describe_delegation_token", ("User:a",), TypeError),
+    ("describe_delegation_token", ([b"User:a"],), TypeError),
     ("describe_acls", (None,), TypeError),
     ("describe_acls", (ACLFilter(operation="unknown"),), ValueError),
     ("describe_acls", (ACLFilter(principal=7),), TypeError),

@@ -97,6 +97,7 @@ class SecureKafka(KafkaCluster):
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.certificates.ca),
             "listener.name.mtls.ssl.client.auth": "required",
+            "delegation.token.secret.key": "only for tests",
         }
         return settings
 
