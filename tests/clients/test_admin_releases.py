@@ -12,7 +12,7 @@ from kcore.embedded import EmbeddedBroker
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.releases import RELEASES
 
-T0 = TopicPartition("t", 0)
+T0, T1 = (TopicPartition("t", number) for number in range(2))
 
 
 @pytest.fixture(scope="module", params=RELEASES, ids=lambda release: ".".join(map(str, release)))
@@ -65,7 +65,7 @@ def test_transactions(running):
     since(release, (3, 9), lambda: admin.list_transactions(duration_filter_ms=1))
     since(release, (4, 1), lambda: admin.list_transactions(transactional_id_pattern="x"))
     assert since(release, (2, 8), admin.find_hanging_transactions) in ([], None)
-    marker = AbortTransactionSpec(T0, number, 0, 0)
+    marker = AbortTransactionSpec(T1, number, 0, 0)
     since(release, (2, 8), lambda: admin.abort_transaction(marker))
 
 
