@@ -224,15 +224,16 @@ class _Watch:
         self.scope = trio.CancelScope()
 
     async def watch(self) -> None:
-        """Until it is cancelled, which the call itself may do."""
+        """Until it is cancelled, which the call itself may do, or another one of the same turn."""
         with self.scope:
-            while not self.scope.cancel_called:
+            waits = True
+            while waits and not self.scope.cancel_called:
                 try:
                     await self.wait(self.fd)
                 except (OSError, trio.ClosedResourceError, trio.BusyResourceError):
-                    # Who uses it finds out what is wrong, and there is no more to wait for.
-                    self.scope.cancel()
-                _make(self.call, self.args)
+                    waits = False  # who uses it finds out what is wrong
+                if not self.scope.cancel_called:  # else it was taken back since
+                    _make(self.call, self.args)
 
 
 class TrioLoop:
@@ -270,6 +271,7 @@ class TrioLoop:
             _CURRENT.set(loop)
             return loop
 
+    @enable_ki_protection
     def begin(self) -> None:
         """Make calls from here on. RuntimeError: trio is about to end."""
         if not self._begun:
@@ -318,9 +320,9 @@ class TrioLoop:
         """One of the timers was cancelled."""
         self._dead += 1
         if self._dead > _DEAD_MAX and self._dead * 2 > len(self._timers):
-            self._timers = [timer for timer in self._timers if timer[2].call is not None]
-            heapify(self._timers)
-            self._dead = 0
+            alive = [timer for timer in self._timers if timer[2].call is not None]
+            heapify(alive)
+            self._timers, self._dead = alive, 0
 
     @enable_ki_protection
     def _poke(self) -> None:

@@ -135,6 +135,31 @@ def test_sockets(pair):
     anyloop.run(main())
 
 
+def test_one_that_nobody_watches_any_more_is_not_called():
+    """Two are ready in one turn, and whichever comes first takes both back."""
+    pairs = [socket.socketpair() for _ in range(2)]
+
+    async def main():
+        loop, called = loops.here(), []
+
+        def fired(name):
+            called.append(name)
+            for ours, _ in pairs:
+                assert loop.remove_reader(ours.fileno())
+
+        for ours, theirs in pairs:
+            loop.add_reader(ours.fileno(), fired, ours)
+            theirs.send(b"x")
+        await settled(lambda: called)
+        await anyloop.sleep(0.01)
+        assert len(called) == 1
+
+    anyloop.run(main())
+    for ours, theirs in pairs:
+        ours.close()
+        theirs.close()
+
+
 def test_the_next_socket_of_the_same_number(pair):
     """Closed as soon as nobody watches it, in the middle of the call that it woke."""
     _, theirs = pair
