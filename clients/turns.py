@@ -64,7 +64,7 @@ class Place:
             return
         try:
             # What `running` says, without a call more: it is asked with each record that is sent.
-            if asyncios() is loop and module("sniffio") is None:
+            if module("sniffio") is None and asyncios() is loop:
                 return
         except RuntimeError:
             pass
