@@ -160,9 +160,9 @@ class AsyncConsumer(AsyncBounded):
         loop = driver.loop
         if loop is not None and not loop.is_closed():
             guard.check_place()
-        self._stopping = True
-        driver.stay()
         try:
+            self._stopping = True
+            driver.stay()
             if loop is not None and loop is running():
                 driver.wake()  # whoever reads has nothing to wait for
                 autocommit = autocommit and self._settings.enable_auto_commit
@@ -173,6 +173,7 @@ class AsyncConsumer(AsyncBounded):
 
     async def _close_core(self, *, autocommit: bool) -> None:
         engine, driver, bridge = self._engine, self._driver, self._bridge
+        engine.recover()
         until = driver.now_ms() + self._settings.request_timeout_ms
         if bridge.inside:
             bridge.abandon()
@@ -234,7 +235,8 @@ class AsyncConsumer(AsyncBounded):
         self._need_started()
         if begin is None:
             return read({})
-        future = engine.later(begin(driver.now_ms()))
+        with engine.guard:
+            future = engine.later(begin(driver.now_ms()))
         if not await driver.until(lambda: future.is_done, limit_ms + GRACE_MS):
             if driver.closed:
                 raise ConsumerStoppedError("the consumer was stopped before the answer came")

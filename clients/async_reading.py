@@ -229,8 +229,7 @@ class AsyncReading(Questions):
             wanted = None if self._wanted is None else wanted | self._wanted
         if wanted == self._wanted:
             return False
-        self._wanted = wanted
-        self._engine.core.want(wanted, self._driver.now_ms())
+        self._tell_wanted(wanted)
         return True
 
     def _leave_aside(self, only: frozenset[TopicPartition]) -> None:
@@ -239,8 +238,12 @@ class AsyncReading(Questions):
             return
         wanted = self._wishes(only)
         if wanted != self._wanted:
-            self._wanted = wanted
+            self._tell_wanted(wanted)
+
+    def _tell_wanted(self, wanted: Only) -> None:
+        with self._engine.guard:
             self._engine.core.want(wanted, self._driver.now_ms())
+            self._wanted = wanted  # behind it: who was struck tells it again
 
     def _wishes(self, wanted: Only) -> Only:
         """`wanted`, and what each task that reads now wants."""

@@ -25,7 +25,8 @@ BURST_QUICK_MS = 1
 class LoopGuard(Guard):
     """Lets in whoever runs in the consumer's loop, or in its thread while the loop does not run.
 
-    Nothing is locked: a call is over before the loop goes on.
+    Nothing is locked: a call is over before the loop goes on. Whoever comes behind one that was
+    struck (see Guard) has the core begin anew first.
     """
 
     def __init__(self, what: str = "consumer") -> None:
@@ -39,11 +40,15 @@ class LoopGuard(Guard):
         if self.barred:
             self.refuse()
         self.check_place()
+        if self.struck:
+            self.mend()
 
     __enter__ = enter
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         """End the call."""
+        if error is not None and not isinstance(error, KafkaError):
+            self.struck = True
 
 
 class EngineTurns(LoopTurns):
