@@ -39,8 +39,8 @@ class Driver:
     def obey(self):
         while (action := self.core.next_action()) is not None:
             if isinstance(action, Connect):
-                self.links[action.link] = trio.CancelScope()
-                self.nursery.start_soon(self.serve, action)
+                scope = self.links[action.link] = trio.CancelScope()
+                self.nursery.start_soon(self.serve, action, scope)
             elif isinstance(action, Send) and action.link in self.outboxes:
                 self.outboxes[action.link].send_nowait(action.data)
             elif not isinstance(action, Send) and action.link in self.links:
@@ -55,9 +55,9 @@ class Driver:
             self.alarm = trio.CancelScope()
             self.tell(self.core.handle_deadline)
 
-    async def serve(self, to):
+    async def serve(self, to, scope):
         why, more = "closed by the peer", False
-        with self.links[to.link]:
+        with scope:
             try:
                 found = await trio.socket.getaddrinfo(to.host, to.port, type=socket.SOCK_STREAM)
                 more = to.address_index + 1 < len(found)
@@ -65,9 +65,7 @@ class Driver:
                 with trio.socket.socket(family, socket.SOCK_STREAM) as sock:
                     await sock.connect(address)
                     await self.talk(to.link, sock)
-            except OSError as error:
-                why = str(error)
-            except ExceptionGroup as errors:  # of the two that talk
+            except* OSError as errors:  # a group where two talk; what else there is goes on
                 why = str(errors.exceptions[0])
         self.outboxes.pop(to.link, None)
         if self.links.pop(to.link, None):  # else the core asked for it

@@ -5,10 +5,15 @@ them.
 from __future__ import annotations
 
 import ast
+import runpy
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+import trio
+
+from kcore.actions import Connect, Disconnect
 
 RECORDS = 2_000
 
@@ -39,6 +44,22 @@ def test_an_example_reads_a_topic_once_and_commits(kafka, names, pytestconfig, e
     values = [line.rpartition(" ")[2].rstrip(")") for line in run.stdout.splitlines()]
     assert sorted(values) == sorted(f"b'value-{n}'" for n in range(RECORDS))
     assert kafka.group_offsets(names.group, names.topic) == kafka.end_offsets(names.topic)
+
+
+def test_a_link_that_is_given_up_before_its_task_begins(pytestconfig):
+    trio_loop = runpy.run_path(pytestconfig.rootpath / "examples" / "trio_loop.py")
+    actions = [Connect(1, "127.0.0.1", 1), Disconnect(1)]
+    core = SimpleNamespace(
+        next_action=lambda: actions.pop(0) if actions else None, deadline=trio_loop["now_ms"]
+    )
+
+    async def main():
+        async with trio.open_nursery() as nursery:
+            driver = trio_loop["Driver"](core, nursery)
+            driver.obey()
+        assert driver.links == {}
+
+    trio.run(main)
 
 
 def test_a_driver_fits_in_a_hundred_lines(pytestconfig):
