@@ -21,6 +21,7 @@ from descriptors import descriptors, wait_for_descriptors
 
 from kcore import AsyncAdmin, AsyncConsumer, TopicPartition, errors
 from kcore.embedded import EmbeddedBroker
+from kcore.events import GroupLeft
 from kcore.transports import trio_loop
 
 PARTITIONS, EACH = 2, 300
@@ -242,13 +243,14 @@ def test_ctrl_c_ends_a_program_that_reads(broker):
         async with consumer(broker, "t", group_id="ctrl-c") as reader:
             reader.seek(T0, EACH)
             reader.seek(T1, EACH)
-            reader._engine.observer = lambda event: told.append(type(event))
+            reader.observe(lambda event: told.append(type(event)))
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
             async for _ in reader:
                 pass
 
     with pytest.raises(KeyboardInterrupt):
         trio.run(main)
+    assert GroupLeft in told
     wait_for_descriptors(before)
 
 

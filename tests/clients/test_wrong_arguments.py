@@ -113,8 +113,16 @@ def is_struck(client):
     engine, courier = getattr(client, "_engine", None), getattr(client, "_courier", None)
     if engine is not None:
         return engine.guard.struck
-    lock = getattr(courier, "lock", None)
-    return getattr(lock, "struck", False)
+    if courier is None:
+        return False  # a broker
+    return (courier.lock if hasattr(courier, "lock") else courier.work).struck
+
+
+def count_anew(core):
+    """A list as long as often the core has had to begin anew."""
+    begin_anew, counted = core.handle_interrupted, []
+    core.handle_interrupted = lambda now_ms: (counted.append(now_ms), begin_anew(now_ms))
+    return counted
 
 
 def try_all(client, fine, prepare, run):
@@ -255,8 +263,10 @@ def test_an_async_producer(broker):
     with asyncio.Runner() as runner:
         given = options(broker) | {"max_block_ms": QUICK_MS}
         producer = runner.run(make(AsyncProducer, **given))
+        struck = count_anew(producer._core)  # by the next turn, perhaps within the same run
         try_all(producer, OF_PRODUCERS, lambda _: None, lambda call: runner.run(ended(call)))
         runner.run(ended(lambda: producer.send_and_wait("t", b"v")))
+        assert not struck
         runner.run(producer.stop())
 
 
@@ -265,6 +275,7 @@ def test_an_async_consumer(broker):
     given = options(broker) | {"group_id": "g", "default_api_timeout_ms": QUICK_MS}
     with asyncio.Runner() as runner:
         consumer = runner.run(make(AsyncConsumer, **given))
+        struck = count_anew(consumer._engine.core)
 
         async def begin(name):
             consumer.unsubscribe()
@@ -285,6 +296,7 @@ def test_an_async_consumer(broker):
         consumer.seek(T0, 0)
         found = runner.run(consumer.getmany(timeout_ms=5_000))
         assert len(found[T0]) == 5
+        assert not struck
         runner.run(consumer.stop())
 
 
