@@ -107,7 +107,7 @@ class LoopCourier(LoopTurns, Dispatch):
             self.core.handle_interrupted(self.now_ms())
 
     def _judge_strike(self, error: Exception) -> bool:
-        """A signal handler has raised, or who reads the log, and the next turn goes on; or turns
+        """A signal handler has raised, and the next turn goes on; or turns
         fail by themselves. Whether that is the end.
         """
         if self._strikes < STRIKES_MAX:
