@@ -87,7 +87,10 @@ class Marks:
 
     def _slices(self, first: int, last: int | None) -> Iterator[tuple[bytearray, int, int]]:
         """Each run that these offsets touch, and where: (run, from, to)."""
-        for start_at, run in zip(self._firsts, self._runs, strict=True):
+        for index in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._runs)):
+            start_at, run = self._firsts[index], self._runs[index]
+            if last is not None and start_at > last:
+                break
             start = max(first - start_at, 0)
             end = len(run) if last is None else min(last - start_at + 1, len(run))
             if start < end:

@@ -5,7 +5,9 @@ of that.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
@@ -16,6 +18,7 @@ from kcore.share.config import ReadConfig
 from kcore.share.marks import DONE, GAP, HELD, REJECT, RELEASE, RENEWING, WAITING, Marks
 from kcore.structs import TopicPartition
 
+_offset_of = attrgetter("offset")
 _PREFIX: Final = struct.Struct(">qi")  # of a batch: offset, length of what follows
 
 
@@ -33,7 +36,7 @@ class Parcel:
     but for those that were renewed.
 
     marks: what has become of each offset. size: bytes held. taken: all that was handed over and may
-    be needed again. again: what is to be handed over once more, before all else.
+    be needed again, in order. again: what is to be handed over once more, before all else.
     """
 
     __slots__ = (
@@ -42,6 +45,7 @@ class Parcel:
         "_ranges",
         "_reader",
         "_renewed",
+        "_superseded",
         "again",
         "expires_at",
         "marks",
@@ -69,6 +73,7 @@ class Parcel:
         self._data: bytes | bytearray | memoryview | None = data
         self.size = len(data)
         self._reader: RecordReader | None = None
+        self._superseded = False
 
     @property
     def waiting(self) -> bool:
@@ -114,6 +119,8 @@ class Parcel:
         self._note_gaps(reader)
         if records:
             self.marks.change(WAITING, HELD, records[0].offset, records[-1].offset)
+            if self._superseded:
+                records = [one for one in records if self.marks.at(one.offset) == HELD]
             if self._config.explicit:
                 self.taken += records
         if reader.exhausted or reader.acquired is None or reader.acquired.through:
@@ -161,10 +168,10 @@ class Parcel:
             return
         at = len(data) - reader.size_bytes
         behind = at + _PREFIX.size + _PREFIX.unpack_from(data, at)[1]
-        self._data = memoryview(data)[behind:]
+        self._data, self._reader = memoryview(data)[behind:], None
         following = next(describe_batches(self._data), None)
+        self._note_gaps(reader)
         if following is None:
-            self._note_gaps(reader)
             self.marks.change(WAITING, mark)
             self._close()
         else:
@@ -174,6 +181,9 @@ class Parcel:
         """What is acquired up to `last` cannot be handed over; go on behind it."""
         self._note_gaps(self._reader)
         self.marks.change(WAITING, mark, 0, last)
+        reader, data = self._reader, self._data
+        if reader is not None and data is not None:
+            self._data = memoryview(data)[len(data) - reader.size_bytes :]  # whole batches
         self._reader = None
         self._ranges = tuple(
             (max(first, last + 1), end, count) for first, end, count in self._ranges if end > last
@@ -191,6 +201,13 @@ class Parcel:
         self.again = []
         self.marks.change(WAITING, RELEASE)
         self._close()
+
+    def supersede(self, ranges: Iterable[Range]) -> None:
+        """These were acquired anew, elsewhere perhaps: nothing here is about them any more."""
+        for first, last, _ in ranges:
+            self.marks.drop(first, last)
+        self.again = [one for one in self.again if self.marks.at(one.offset) == WAITING]
+        self._superseded = True
 
     def lock_until(self, first: int, last: int, expires_at: int) -> None:
         """The locks of these were renewed; others in the parcel end when they did."""
@@ -218,11 +235,13 @@ class Parcel:
         self._close()
 
     def renewed(self, first: int, last: int, *, kept: bool) -> None:
-        """The broker was asked to renew these. kept: it has, so they are handed over once more."""
-        if kept:
-            self.again += [
-                record
-                for record in self.taken
-                if first <= record.offset <= last and self.marks.at(record.offset) == RENEWING
-            ]
-        self.marks.change(RENEWING, WAITING if kept else DONE, first, last)
+        """The broker was asked to renew these. kept: it has, so they are handed over once more; one
+        that could not be read here is released after all.
+        """
+        start = bisect_left(self.taken, first, key=_offset_of)
+        end = bisect_right(self.taken, last, key=_offset_of)
+        for record in self.taken[start:end]:
+            if kept and self.marks.at(record.offset) == RENEWING:
+                self.marks.put(record.offset, WAITING)
+                self.again.append(record)
+        self.marks.change(RENEWING, RELEASE if kept else DONE, first, last)

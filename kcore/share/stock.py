@@ -5,7 +5,7 @@ that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 
 from kcore.errors import IllegalStateError, Unexpected
@@ -56,12 +56,11 @@ class Stock:
 
     # In --------------------------------------------------------------------------------------
 
-    def add(self, parcel: Parcel, ranges: Iterable[Range]) -> None:
+    def add(self, parcel: Parcel, ranges: Collection[Range]) -> None:
         """An answer brought this; whoever had these offsets before has lost them."""
         others = self._parcels.setdefault(parcel.place.tp, [])
-        for first, last, _ in ranges:
-            for other in others:
-                other.marks.drop(first, last)
+        for other in others:
+            other.supersede(ranges)
         others.append(parcel)
         self._waiting.append(parcel)
 

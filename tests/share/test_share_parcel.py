@@ -3,7 +3,8 @@
 import pytest
 
 from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
-from kcore.records import codecs, encode_batch
+from kcore.records import RecordReader, codecs, encode_batch
+from kcore.share import parcel as parcels
 from kcore.share.config import ReadConfig
 from kcore.share.marks import ACCEPT, DONE, GAP, HELD, REJECT, RELEASE, RENEW, WAITING
 from kcore.share.parcel import Parcel, Place
@@ -128,6 +129,63 @@ def test_a_record_that_a_deserializer_refuses_is_released(bad):
     assert refused == sorted(int(value) for value in bad)
     assert found == [at for at in range(5) if at not in refused]
     assert marks(one, refused) == [RELEASE] * len(refused)
+
+
+def test_what_cannot_be_deserialized_is_not_read_from_the_beginning_again(monkeypatch):
+    read = []
+
+    def reading(topic, partition, data, *rest, **options):
+        read.append(len(data))
+        return RecordReader(topic, partition, data, *rest, **options)
+
+    monkeypatch.setattr(parcels, "RecordReader", reading)
+
+    def refuse(_topic, _headers, data):
+        raise ValueError(data)
+
+    data = b"".join(batch(base, 1) for base in range(5))
+    one = parcel(data, [(0, 4, 1)], value_deserializer=refuse)
+    for _ in range(5):
+        with pytest.raises(DeserializationError):
+            one.take(10, 1 << 20)
+    assert [size * 5 // len(data) for size in read] == [5, 5, 4, 3, 2]
+
+
+def test_a_record_that_could_not_be_read_cannot_come_again_from_here():
+    def refuse(_topic, _headers, data):
+        raise ValueError(data)
+
+    stock, one = Stock(), parcel(batch(0, 1), [(0, 0, 1)], value_deserializer=refuse)
+    stock.add(one, [(0, 0, 1)])
+    with pytest.raises(DeserializationError):
+        stock.take(1)
+    stock.acknowledge(PLACE.tp, 0, AcknowledgeType.RENEW)
+    (sheet,) = stock.collect(5_000)
+    sheet.lock_until(2_000)
+    sheet.end(None)
+    stock.renewed()
+    assert not stock.waiting
+    (sheet,) = stock.collect(5_000)
+    assert sheet.batches() == [(0, 0, [RELEASE])]
+    assert not stock.holds_of(PLACE.node_id)
+
+
+def test_what_another_leader_gives_again_does_not_come_from_the_first_one_any_more():
+    stock, one = Stock(), parcel(batch(0, 6), [(0, 5, 1)], explicit=True)
+    stock.add(one, [(0, 5, 1)])
+    assert offsets(stock.take(2)) == [0, 1]
+    stock.hand_over()
+    assert offsets(stock.take(1)) == [2]
+    stock.take_back()
+    other = Place(PLACE.tp, PLACE.topic_id, 2)
+    again = Parcel(other, [(2, 4, 2)], batch(0, 6), 1_000, ReadConfig(explicit=True))
+    stock.add(again, [(2, 4, 2)])
+    found = [record for records in stock.take(10).values() for record in records]
+    assert [(one.offset, one.delivery_count) for one in found] == [(5, 1), (2, 2), (3, 2), (4, 2)]
+    for at in range(6):
+        stock.acknowledge(PLACE.tp, at, AcknowledgeType.ACCEPT)
+    said = {sheet.place.node_id: sheet.batches() for sheet in stock.collect(5_000)}
+    assert said == {1: [(0, 1, [1]), (5, 5, [1])], 2: [(2, 4, [1])]}
 
 
 def test_what_is_given_back_is_taken_first_and_only_what_is_held_can_be():
