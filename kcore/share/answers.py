@@ -7,7 +7,7 @@ partition by partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kcore.errors import (
@@ -23,7 +23,6 @@ from kcore.share.acknowledgements import Sheet
 from kcore.share.context import ShareContext
 from kcore.share.node import ShareNode
 from kcore.share.parcel import Parcel, Place
-from kcore.share.session import Topics
 from kcore.share.stock import Stock, checked
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.codes import ErrorCode as Code
@@ -44,8 +43,8 @@ _ELSEWHERE: Final = _MOVED | {
 # As locks are configured by default (group.share.record.lock.duration.ms), if no answer says it.
 _LOCK_MS: Final = 30_000
 
-
 Filled = tuple[Parcel, list[Range]]
+Asked = tuple[bytes, int]  # topic id, partition
 
 
 class Answers:
@@ -71,21 +70,20 @@ class Answers:
     def take_fetch(
         self,
         node: ShareNode,
-        asked: Topics,
+        names: Mapping[Asked, TopicPartition],
         riding: list[Sheet],
         body: Any,
         sent_ms: int,
         now_ms: int,
     ) -> None:
-        """asked: the partitions that may be in it. riding: what the request acknowledged."""
+        """names: the partitions that may be in it. riding: what the request acknowledged."""
         if body.error_code:
             self._refused(node, riding, body.error_code, body.error_message, now_ms)
             return
-        names = {(topic_id, tp.partition): tp for tp, topic_id in asked.items()}
         sheets = {(one.place.topic_id, one.place.tp.partition): one for one in riding}
         try:
             found = _parts(body, names)
-            parcels = self._parcels(node, found, body, now_ms)
+            parcels = self._parcels(node, found, names, body, now_ms)
         except Unexpected as error:
             node.session.reset()
             self._stock.lose(node.node_id)
@@ -96,17 +94,17 @@ class Answers:
         node.session.answered()
         if body.acquisition_lock_timeout_ms > 0:
             self.lock_timeout_ms = body.acquisition_lock_timeout_ms
-        for key, data in found.values():
+        for key, data in found.items():
             if key in sheets:
                 self._end_sheet(sheets.pop(key), _acknowledge_error(data))
         for sheet in sheets.values():  # the broker has nothing to say of them
             self._end_sheet(sheet, None)
-        troubled = [(tp, data) for tp, (_, data) in found.items() if data.error_code]
+        troubled = [(names[key], data) for key, data in found.items() if data.error_code]
         for tp, data in troubled:
             self._trouble(tp, data, body)
         self._add(node, parcels)
         early = now_ms - sent_ms < self._ctx.config.fetch_max_wait_ms // 2
-        if troubled or (not parcels and early and not riding):
+        if not parcels and (troubled or (early and not riding)):
             why = _error_of(troubled[0][1].error_code, None) if troubled else "an early answer"
             node.failed(now_ms + self._ctx.backoff(node.failures), why)  # must not make us spin
         else:
@@ -123,20 +121,21 @@ class Answers:
     def _parcels(
         self,
         node: ShareNode,
-        found: dict[TopicPartition, tuple[tuple[bytes, int], Any]],
+        found: Mapping[Asked, Any],
+        names: Mapping[Asked, TopicPartition],
         body: Any,
         now_ms: int,
     ) -> list[Filled]:
         lock_ms = body.acquisition_lock_timeout_ms or self.lock_timeout_ms or _LOCK_MS
         made: list[Filled] = []
-        for tp, ((topic_id, _), data) in found.items():
+        for (topic_id, number), data in found.items():
             if data.error_code or not data.acquired_records:
                 continue
             ranges = checked(
                 (one.first_offset, one.last_offset, one.delivery_count)
                 for one in data.acquired_records
             )
-            place = Place(tp, topic_id, node.node_id)
+            place = Place(names[topic_id, number], topic_id, node.node_id)
             records = data.records or b""
             made.append(
                 (Parcel(place, ranges, records, now_ms + lock_ms, self._ctx.config.read), ranges)
@@ -233,26 +232,23 @@ class Answers:
         for sheet in sheets:
             self._end_sheet(sheet, error)
         # A broker may lose a session; one that keeps losing them must not make us spin.
-        if code in _SESSION_GONE and not node.failures:
-            node.failures = 1
-        else:
-            node.failed(now_ms + self._ctx.backoff(node.failures), error)
+        once = code in _SESSION_GONE and not node.failures
+        node.failed(now_ms if once else now_ms + self._ctx.backoff(node.failures), error)
         if isinstance(error, AuthorizationError) or not error.retriable:
             self._on_error(error)
 
 
 def _parts(
-    body: Any, names: dict[tuple[bytes, int], TopicPartition]
-) -> dict[TopicPartition, tuple[tuple[bytes, int], Any]]:
+    body: Any, names: Mapping[Asked, TopicPartition]
+) -> dict[Asked, Any]:
     """The partitions of an answer. Unexpected: one that was not asked for, or one comes twice."""
-    found: dict[TopicPartition, tuple[tuple[bytes, int], Any]] = {}
+    found: dict[Asked, Any] = {}
     for topic in body.responses:
         for data in topic.partitions:
             key = (topic.topic_id, data.partition_index)
-            tp = names.get(key)
-            if tp is None or tp in found:
+            if key not in names or key in found:
                 raise Unexpected(f"ShareFetch answered with partition {key}, which was not asked")
-            found[tp] = key, data
+            found[key] = data
     return found
 
 

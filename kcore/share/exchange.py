@@ -89,7 +89,7 @@ class Exchange:
         ]
 
     def close(self) -> None:
-        """End every session with the next request to its broker."""
+        """End every session, with the last of what there is to tell its broker."""
         self._closing = True
         self.wanted = False
 
@@ -218,7 +218,7 @@ class Exchange:
         config, epoch = self._ctx.config, node.session.epoch
         added, forgotten = node.session.change_to(node.leads)
         sheets, left = node.choose()
-        asked = dict(node.session.partitions)
+        asked = [*node.session.partitions.items()]
 
         def build(version: int) -> Message:
             return fetch_request(config, self._member_id, epoch, added, forgotten, sheets, version)
@@ -228,8 +228,9 @@ class Exchange:
             if answer.error is not None:
                 self._failed(node, riding, answer.error, at_ms)
             else:
-                asked.update({sheet.place.tp: sheet.place.topic_id for sheet in riding})
-                self._answers.take_fetch(node, asked, riding, answer.body, now_ms, at_ms)
+                told = [(sheet.place.tp, sheet.place.topic_id) for sheet in riding]
+                names = {(topic, tp.partition): tp for tp, topic in asked + told}
+                self._answers.take_fetch(node, names, riding, answer.body, now_ms, at_ms)
                 self._after_session_error(node)
 
         self._ctx.network.send(node.node_id, ApiKey.SHARE_FETCH, build, done, now_ms)
@@ -239,8 +240,9 @@ class Exchange:
             self._turn += 1
 
     def _acknowledge(self, node: ShareNode, now_ms: int, *, final: bool = False) -> None:
-        config, epoch = self._ctx.config, FINAL_EPOCH if final else node.session.epoch
         sheets, left = node.choose()
+        final = final and not left  # else what is left could not be told any more
+        config, epoch = self._ctx.config, FINAL_EPOCH if final else node.session.epoch
 
         def build(version: int) -> Message:
             return acknowledge_request(config, self._member_id, epoch, sheets, version)

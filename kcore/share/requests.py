@@ -47,14 +47,15 @@ def fetch_request(
     )
     topic_of, partition_of = ShareFetchRequest.FetchTopic, ShareFetchRequest.FetchPartition
     topics: dict[bytes, ShareFetchRequest.FetchTopic] = {}
-    parts: dict[TopicPartition, ShareFetchRequest.FetchPartition] = {}
+    parts: dict[tuple[bytes, int], ShareFetchRequest.FetchPartition] = {}
 
     def part(tp: TopicPartition, topic_id: bytes) -> ShareFetchRequest.FetchPartition:
-        if tp not in parts:
+        key = (topic_id, tp.partition)
+        if key not in parts:
             topic = topics.setdefault(topic_id, topic_of(topic_id=topic_id))
-            parts[tp] = partition_of(partition_index=tp.partition)
-            topic.partitions.append(parts[tp])
-        return parts[tp]
+            parts[key] = partition_of(partition_index=tp.partition)
+            topic.partitions.append(parts[key])
+        return parts[key]
 
     for tp, topic_id in added.items():
         part(tp, topic_id)

@@ -72,6 +72,45 @@ def test_a_leader_that_moves_takes_no_acknowledgements_from_before():
     assert asked(cluster, ApiKey.SHARE_FETCH)[-1].share_session_epoch == 0
 
 
+def test_a_partition_in_trouble_does_not_hold_up_its_neighbours(world_of_two):
+    cluster, world = world_of_two
+    client = ShareClient(world, {"max_poll_records": 5}).subscribe("t")
+    started = world.now
+    found = []
+    while len(found) < 50:
+        found += client.polled()
+    assert {record.partition for record in found} == {0}
+    assert world.now - started < 1_000
+    asked_before = cluster.count(ApiKey.SHARE_FETCH)
+    assert client.polled(10_000) == []
+    assert cluster.count(ApiKey.SHARE_FETCH) - asked_before <= 20
+
+
+@pytest.fixture
+def world_of_two():
+    """Of a node's two partitions one has records, and the other cannot be read."""
+    cluster = ShareCluster({"t": 2})
+    for base in range(0, 50, 5):
+        cluster.fill(5, base=base)
+    answer = cluster._share_fetch
+
+    def trouble(node, request, reply):
+        def add(body, **options):
+            R = m.ShareFetchResponse
+            part = R.PartitionData(
+                partition_index=1, error_code=ErrorCode.KAFKA_STORAGE_ERROR, records=b""
+            )
+            body.responses.append(
+                R.ShareFetchableTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+            )
+            reply(body)
+
+        answer(node, request, add)
+
+    cluster._share_fetch = trouble
+    return cluster, World(cluster)
+
+
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_answers_in_small_pieces(cluster, world, size):
     client = ShareClient(world, {}).subscribe("t")

@@ -80,6 +80,30 @@ def test_what_waits_when_the_link_goes_is_given_up_and_fetched_again(cluster, wo
     assert isinstance(lost.error, errors.ShareSessionNotFoundError)
 
 
+def test_a_topic_made_anew_is_not_told_what_became_of_the_old_ones_records(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    old, new = cluster.topic_ids["t"], b"n" * 16
+    cluster.topic_ids["t"] = new
+    cluster.topic_ids["gone"] = old
+    cluster.partitions.clear()
+    cluster.fill(3, base=20)
+    cluster.members.clear()  # its coordinator has it join again
+    world.run(6_000)
+    assert client.core.assignment() == {T0}
+    found = client.polled(5_000)
+    assert [record.offset for record in found] == [20, 21, 22]
+    (riding,) = [
+        [(topic.topic_id, part.acknowledgement_batches) for part in topic.partitions]
+        for one in asked(cluster, ApiKey.SHARE_FETCH)
+        for topic in one.topics
+        if any(part.acknowledgement_batches for part in topic.partitions)
+    ]
+    assert [topic_id for topic_id, _ in riding] == [old]
+    (event,) = client.of(RecordsAcknowledged)
+    assert (event.ranges, type(event.error)) == (((0, 9),), errors.InvalidRecordStateError)
+
+
 TOP_LEVEL = [
     ErrorCode.SHARE_SESSION_LIMIT_REACHED,
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
