@@ -5,12 +5,13 @@ were acquired from, in one go.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kcore.errors import KafkaError
+from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.share.marks import GAP, RENEW, Stretch
 from kcore.share.parcel import Parcel, Place
+from kcore.structs import TopicPartition
 
 # Brokers keep one state for a batch whose offsets have become the same; so many in a row are worth
 # a batch of their own (Java: Acknowledgements).
@@ -23,10 +24,10 @@ Batch = tuple[int, int, list[int]]
 
 class Sheet:
     """place: what it is about. parts: of each parcel what it says. deadline_ms: when it is given
-    up. waiters: called with the sheet and its end: why it failed, or None.
+    up.
     """
 
-    __slots__ = ("deadline_ms", "parts", "place", "waiters")
+    __slots__ = ("deadline_ms", "parts", "place")
 
     def __init__(
         self, place: Place, parts: list[tuple[Parcel, list[Stretch]]], deadline_ms: int
@@ -34,7 +35,6 @@ class Sheet:
         self.place = place
         self.parts = parts
         self.deadline_ms = deadline_ms
-        self.waiters: list[Callable[[Sheet, KafkaError | None], None]] = []
 
     @property
     def renews(self) -> bool:
@@ -73,13 +73,42 @@ class Sheet:
                     parcel.renewed(
                         first + match.start(), first + match.end() - 1, kept=error is None
                     )
-        waiters, self.waiters = self.waiters, []
-        for waiter in waiters:
-            waiter(self, error)
 
     def _stretches(self) -> Iterator[Stretch]:
         for _, stretches in self.parts:
             yield from stretches
+
+
+class Commit:
+    """What the application waits for: the ends of these sheets, until `deadline_ms`.
+
+    operation: its number. results: of each partition why it was not taken in, or None.
+    """
+
+    __slots__ = ("_left", "deadline_ms", "operation", "results")
+
+    def __init__(self, operation: int, sheets: Iterable[Sheet], deadline_ms: int) -> None:
+        self.operation = operation
+        self.deadline_ms = deadline_ms
+        self.results: dict[TopicPartition, KafkaError | None] = {}
+        self._left = list(sheets)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return not self._left
+
+    def told(self, sheet: Sheet, error: KafkaError | None) -> None:
+        """A sheet has ended."""
+        if sheet in self._left:
+            self._left.remove(sheet)
+            tp = sheet.place.tp
+            self.results[tp] = self.results.get(tp) or error
+
+    def give_up(self) -> None:
+        """Nobody has said in time what became of the others; brokers may still take them in."""
+        for sheet in [*self._left]:
+            self.told(sheet, KafkaTimeoutError("the acknowledgement was not answered in time"))
 
 
 _RECORDS: Final = re.compile(rb"[^\x%02x]+" % GAP)

@@ -14,7 +14,7 @@ from kcore.cluster.client import ClientCore
 from kcore.errors import IllegalStateError, KafkaError
 from kcore.events import ErrorRaised, PartitionsAssigned, RecordsAcknowledged
 from kcore.records import ConsumerRecord
-from kcore.share.acknowledgements import Sheet
+from kcore.share.acknowledgements import Commit, Sheet
 from kcore.share.config import ShareConsumerConfig
 from kcore.share.context import ShareContext
 from kcore.share.exchange import Exchange
@@ -50,6 +50,7 @@ class ShareConsumerCore(ClientCore):
         self._topics: frozenset[str] = frozenset()
         self._assigned: Assigned = frozenset()
         self._partitions: frozenset[TopicPartition] = frozenset()
+        self._commits: list[Commit] = []
         self._seen_version = -1
         self._settle(now_ms)
 
@@ -59,7 +60,8 @@ class ShareConsumerCore(ClientCore):
         """When `handle_deadline` is due; NEVER if it is not."""
         if self._closed:
             return NEVER
-        return min(super().deadline(), self._member.deadline(), self._exchange.deadline())
+        first = min(super().deadline(), self._member.deadline(), self._exchange.deadline())
+        return min([first, *(commit.deadline_ms for commit in self._commits)])
 
     def _recover(self, now_ms: int) -> None:
         super()._recover(now_ms)
@@ -101,6 +103,7 @@ class ShareConsumerCore(ClientCore):
         implicit. IllegalStateError: if not, and it has not acknowledged all of it.
         """
         self.finish_poll()
+        self._stock.hand_over()
         self._member.handle_poll(now_ms)
         self._tell(now_ms + self.config.default_api_timeout_ms)
         self._stock.expire(now_ms)
@@ -150,7 +153,9 @@ class ShareConsumerCore(ClientCore):
         return found
 
     def hand_over(self) -> None:
-        """A call of the application's begins in which records are taken: see `take_back`."""
+        """A call of the application's begins in which records are taken, as with each `poll`: see
+        `take_back`.
+        """
         self._stock.hand_over()
 
     def take_back(self, now_ms: int) -> None:
@@ -196,21 +201,8 @@ class ShareConsumerCore(ClientCore):
         operation = self._outbox.begin()
         self._tell(now_ms + timeout_ms)
         sheets = self._exchange.outstanding()
-        results: dict[TopicPartition, KafkaError | None] = {}
-        left = len(sheets)
-
-        def told(sheet: Sheet, error: KafkaError | None) -> None:
-            nonlocal left
-            tp = sheet.place.tp
-            results[tp] = results.get(tp) or error
-            left -= 1
-            if not left:
-                self._outbox.finish(operation, results, None)
-
-        for sheet in sheets:
-            sheet.waiters.append(told)
-        if not sheets:
-            self._outbox.finish(operation, results, None)
+        self._commits.append(Commit(operation, sheets, now_ms + timeout_ms))
+        self._end_commits()
         self._settle(now_ms)
         return operation
 
@@ -226,6 +218,14 @@ class ShareConsumerCore(ClientCore):
         ranges = sheet.ranges()
         if ranges:
             self._outbox.emit(RecordsAcknowledged(sheet.place.tp, ranges, error))
+        for commit in self._commits:
+            commit.told(sheet, error)
+        self._end_commits()
+
+    def _end_commits(self) -> None:
+        for commit in [one for one in self._commits if one.over]:
+            self._commits.remove(commit)
+            self._outbox.finish(commit.operation, commit.results, None)
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -269,6 +269,10 @@ class ShareConsumerCore(ClientCore):
         self._lookup.handle_tick(now_ms)
         self._member.handle_tick(now_ms)
         self._exchange.handle_tick(now_ms)
+        for commit in self._commits:
+            if commit.deadline_ms <= now_ms:
+                commit.give_up()
+        self._end_commits()
         if self._closing_until is not None and (
             now_ms >= self._closing_until or (self._exchange.closed and not self._member.leaving)
         ):

@@ -1,5 +1,8 @@
 """What becomes of records, and every code of ShareAcknowledge."""
 
+import gc
+import weakref
+
 import pytest
 from scripted import SILENT
 from scripted_share import ShareClient, asked, values
@@ -126,6 +129,26 @@ def test_what_did_not_arrive_is_handed_over_again(cluster, world):
     assert cluster.done() == [0, 1]
 
 
+def test_what_was_handed_over_is_not_kept_for_who_takes_nothing_back(cluster, world):
+    """Nobody says where a call begins (`hand_over`): a poll does."""
+
+    class Value:
+        pass
+
+    def make(_data):
+        value = Value()
+        made.append(weakref.ref(value))
+        return value
+
+    made = []
+    client = ShareClient(world, {"value_deserializer": make}).subscribe("t")
+    for base in range(10, 60, 10):
+        assert len(client.polled()) == 10
+        cluster.fill(10, base=base)
+    gc.collect()
+    assert sum(one() is not None for one in made) <= 10
+
+
 def acknowledge_error(cluster, code):
     R = m.ShareAcknowledgeResponse
     part = R.PartitionData(partition_index=0, error_code=code)
@@ -227,6 +250,45 @@ def test_closing_tells_what_is_said_and_releases_the_rest(cluster, world):
     assert cluster.held() == []
     (last,) = asked(cluster, ApiKey.SHARE_ACKNOWLEDGE)
     assert last.share_session_epoch == -1
+
+
+def test_closing_tells_all_that_was_said_meanwhile(cluster, world):
+    """In several goes, while the first of them was on its way."""
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    for record in client.polled()[:5]:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+        client.core.commit(world.now, 5_000)
+    client.close()
+    assert cluster.done() == [0, 1, 2, 3, 4]
+    assert cluster.held() == []
+    assert cluster.sessions == {}
+
+
+@pytest.mark.parametrize("api", [ApiKey.SHARE_ACKNOWLEDGE, ApiKey.SHARE_FETCH], ids=str)
+def test_a_commit_ends_in_its_time_also_where_no_answer_comes(cluster, world, api):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    cluster.script[api] = lambda *_: SILENT
+    if api is ApiKey.SHARE_FETCH:
+        client.poll()  # what is accepted rides along
+    started = world.now
+    (error,) = client.commit(timeout_ms=1_000).values()
+    assert isinstance(error, errors.KafkaTimeoutError)
+    assert world.now - started <= 1_050  # `result` looks every 50 ms
+
+
+def test_a_commit_behind_a_question_without_an_answer_ends_in_its_time(cluster, world):
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    records = client.polled()
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: SILENT
+    for record in records[:2]:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+        client.core.commit(world.now, 60_000)
+    client.core.acknowledge(T0, 2, AcknowledgeType.ACCEPT)
+    started = world.now
+    (error,) = client.commit(timeout_ms=1_000).values()
+    assert isinstance(error, errors.KafkaTimeoutError)
+    assert world.now - started <= 1_050
 
 
 def test_a_close_that_nobody_answers_ends_in_time(cluster, world):
