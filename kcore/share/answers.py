@@ -238,9 +238,7 @@ class Answers:
             self._on_error(error)
 
 
-def _parts(
-    body: Any, names: Mapping[Asked, TopicPartition]
-) -> dict[Asked, Any]:
+def _parts(body: Any, names: Mapping[Asked, TopicPartition]) -> dict[Asked, Any]:
     """The partitions of an answer. Unexpected: one that was not asked for, or one comes twice."""
     found: dict[Asked, Any] = {}
     for topic in body.responses:

@@ -95,13 +95,7 @@ class Parcel:
         are released. The call behind that goes on behind it.
         """
         if self.again:
-            records, self.again = self.again[:max_records], self.again[max_records:]
-            for record in records:
-                self.marks.put(record.offset, HELD)
-            return records, sum(
-                max(record.serialized_key_size, 0) + max(record.serialized_value_size, 0)
-                for record in records
-            )
+            return self._take_again(max_records)
         try:
             reader = self._reader
             if reader is None:
@@ -127,6 +121,15 @@ class Parcel:
             self.marks.change(WAITING, GAP)  # there is no record of these
             self._close()
         return records, reader.taken_bytes
+
+    def _take_again(self, max_records: int) -> tuple[list[ConsumerRecord], int]:
+        records, self.again = self.again[:max_records], self.again[max_records:]
+        for record in records:
+            self.marks.put(record.offset, HELD)
+        return records, sum(
+            max(record.serialized_key_size, 0) + max(record.serialized_value_size, 0)
+            for record in records
+        )
 
     def give_back(self, records: Iterable[ConsumerRecord]) -> None:
         """These were taken, and are to be taken again."""
