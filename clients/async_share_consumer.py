@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator, Mapping
-from operator import length_hint
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +22,7 @@ from kcore.clients.opening import nobody_answered, open_tls, socket_options
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_consumer import NOTHING_SUBSCRIBED, Records
 from kcore.clients.share_engine import ShareEngine
+from kcore.clients.share_loop import ShareLoop
 from kcore.clients.share_verbs import ShareVerbs
 from kcore.clients.turns import READS_PER_TURN
 from kcore.errors import (
@@ -63,8 +63,7 @@ class AsyncShareConsumer(ShareVerbs):
         self._driver.engine = self._engine
         self.config = self._settings.as_mapping()
         self._stopping = self._reading = False
-        self._batch: list[ConsumerRecord] = []  # of who reads one by one
-        self._records: Iterator[ConsumerRecord] = iter(())
+        self._loop = ShareLoop()  # of who reads one by one
         release_in_child(self)
         if names:
             self.subscribe(names)
@@ -132,7 +131,7 @@ class AsyncShareConsumer(ShareVerbs):
 
     async def _close_core(self) -> None:
         driver, engine = self._driver, self._engine
-        self._accept_loop()
+        self._end_loop()
         limit = self._settings.request_timeout_ms
         engine.core.close(driver.now_ms(), limit)
         driver.drain()
@@ -141,13 +140,6 @@ class AsyncShareConsumer(ShareVerbs):
         engine.pump.drain()
         engine.run_callbacks()
         self._log_pending()
-
-    def _accept_loop(self) -> None:
-        """Where that is implicit, what a loop has gone past is accepted."""
-        if self._batch and not self._settings.explicit:
-            done = len(self._batch) - len(self._left())
-            self._engine.core.accept(but=self._batch[max(done - 1, 0) :])
-        self._batch, self._records = [], iter(())
 
     def _log_pending(self) -> None:
         try:
@@ -200,16 +192,15 @@ class AsyncShareConsumer(ShareVerbs):
 
     async def getone(self) -> ConsumerRecord:
         """The next record, as soon as there is one; as in a loop over the consumer."""
-        for record in self._records:
-            return record
+        for record in self._loop.records:
+            return record  # type: ignore[no-any-return]
         while True:
             self._may_read()
-            self._batch, self._records = [], iter(())
+            self._leave_loop()
             taken = await self._read(float("inf"), None)
-            self._batch = [record for records in taken.values() for record in records]
-            self._records = iter(self._batch)
-            for record in self._records:
-                return record
+            self._loop.begin(taken.values())
+            for record in self._loop.records:
+                return record  # type: ignore[no-any-return]
 
     def __aiter__(self) -> Self:
         if self._guard.closed:
@@ -283,15 +274,6 @@ class AsyncShareConsumer(ShareVerbs):
         if self._driver.loop is None:
             raise IllegalStateError("the consumer is not started: `await consumer.start()` first")
 
-    def _left(self) -> list[ConsumerRecord]:
-        """What who reads one by one has not come to."""
-        return self._batch[len(self._batch) - length_hint(self._records) :]
-
-    def _leave_loop(self) -> None:
-        left, self._batch, self._records = self._left(), [], iter(())
-        if left:
-            self._engine.core.give_back(left)
-
     # Commits ---------------------------------------------------------------------------------
 
     async def commit(
@@ -300,7 +282,7 @@ class AsyncShareConsumer(ShareVerbs):
         """As `ShareConsumer.commit`. Cancelled, brokers are told nevertheless."""
         self._need_started()
         limit = self._limit(timeout_ms)
-        begun = self._engine.core.commit(self._driver.now_ms(), int(limit), self._left())
+        begun = self._engine.core.commit(self._driver.now_ms(), int(limit), self._loop.left)
         found: dict[TopicPartition, KafkaError | None] = await self._answer(begun, limit)
         return found
 
@@ -308,7 +290,7 @@ class AsyncShareConsumer(ShareVerbs):
         """`commit` without waiting: what came of it, the acknowledgement callback hears."""
         self._need_started()
         limit_ms = self._settings.default_api_timeout_ms
-        self._engine.core.commit(self._driver.now_ms(), limit_ms, self._left())
+        self._engine.core.commit(self._driver.now_ms(), limit_ms, self._loop.left)
         self._driver.drain()
 
     async def _answer(self, operation: int, limit_ms: float) -> Any:

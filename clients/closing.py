@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from kcore.clients.engine import Engine
@@ -32,16 +32,25 @@ def close_engine(
     core's, are what may be committed. Raises what a rebalance listener raised, when all is closed.
     """
     until = engine.pump.now_ms() + timeout_ms
-    over = False
     autocommit = autocommit and settings.enable_auto_commit
-    try:
-        engine.recover()
+    with ending(engine, settings):
         if bridge.inside:
             bridge.abandon()
         if autocommit and unfinished:
             _commit(engine, unfinished, until)
             autocommit = False
         _close_core(engine, bridge, until, autocommit=autocommit)
+
+
+@contextmanager
+def ending(engine: Engine, settings: Deserializers) -> Iterator[None]:
+    """Around the last that a consumer does: everything is released behind it, but if it is struck
+    from outside (Ctrl-C): who is may call again.
+    """
+    over = False
+    try:
+        engine.recover()
+        yield
         over = True
     except Exception:
         over = True

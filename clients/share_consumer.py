@@ -7,20 +7,20 @@ call goes through the guard, so the core sees one thread at a time.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from operator import length_hint
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore import transports
 from kcore.clients import arguments
-from kcore.clients.closing import release
+from kcore.clients.closing import ending
 from kcore.clients.guard import Guard
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import nobody_answered, open_tls, open_tokens, open_transport
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_engine import ShareEngine
+from kcore.clients.share_loop import ShareLoop
 from kcore.clients.share_verbs import ShareVerbs
 from kcore.errors import (
     ConcurrentUseError,
@@ -73,8 +73,7 @@ class ShareConsumer(ShareVerbs):
         name = getattr(getattr(self._engine.pump, "transport", None), "name", "")
         self._keeper = Keeper(self._engine, Pace(_HEARTBEAT_MS), str(name))
         self._arrived = 0  # of what the core has counted as taken: all, but in a call
-        self._batch: list[ConsumerRecord] = []  # of a loop
-        self._records: Iterator[ConsumerRecord] = iter(())
+        self._loop = ShareLoop()
         release_in_child(self)
         try:
             if names:
@@ -120,39 +119,32 @@ class ShareConsumer(ShareVerbs):
 
         What the last poll returned is accepted only if that was said: by `acknowledge`, or where
         that is implicit by `commit`. Of a loop, what it has gone past is. `timeout_ms` bounds it
-        all (default and maximum: request_timeout_ms).
+        all (default and maximum: request_timeout_ms). Struck by Ctrl-C, it can be called again, and
+        goes on: only that has the group know at once.
         """
         limit = arguments.timeout(timeout_ms, self._settings.request_timeout_ms)
-        guard = self._engine.guard
-        if not guard.usable:
+        engine, guard = self._engine, self._engine.guard
+        if engine.released:
             return
         limit = min(limit, self._settings.request_timeout_ms)
-        until = self._engine.pump.now_ms() + limit
+        until = engine.pump.now_ms() + limit
         with guard.even_barred(max(limit, _KEEPER_MS) / 1000):
-            if guard.usable:
+            if not engine.released:
                 self._keeper.stop()
-                self._close_engine(until)
+                with ending(engine, self._settings):
+                    self._close_core(until)
 
-    def _close_engine(self, until: float) -> None:
+    def _close_core(self, until: float) -> None:
         engine = self._engine
-        try:
-            engine.recover()
-            if self._batch:
-                left = self._left()
-                done = len(self._batch) - len(left)
-                if not self._settings.explicit:
-                    engine.core.accept(but=self._batch[max(done - 1, 0) :])
-                self._batch, self._records = [], iter(())
-            now = engine.pump.now_ms()
-            left_ms = max(until - now, 0)
-            engine.core.close(now, int(left_ms))
-            engine.wait(lambda: engine.closing is not None, left_ms, interruptible=False)
-            with suppress(KafkaError):
-                engine.pump.drain()
-            with suppress(Exception):
-                engine.run_callbacks()
-        finally:
-            release(engine, self._settings)
+        self._end_loop()
+        now = engine.pump.now_ms()
+        left_ms = max(until - now, 0)
+        engine.core.close(now, int(left_ms))
+        engine.wait(lambda: engine.closing is not None, left_ms, interruptible=False)
+        with suppress(KafkaError):
+            engine.pump.drain()
+        with suppress(Exception):
+            engine.run_callbacks()
 
     def wakeup(self) -> None:
         """End a blocking call with WakeupError; if none is going on, the next one.
@@ -183,7 +175,8 @@ class ShareConsumer(ShareVerbs):
         """In the child of a fork (called by itself): every later call raises ForkedError."""
         self._engine.guard.forked()
         self._keeper.forked()
-        self._batch, self._records = [], iter(())  # the parent goes on with those
+        self._loop.clear()  # the parent goes on with that
+        self._engine.released = True  # it closes all, too
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -224,7 +217,7 @@ class ShareConsumer(ShareVerbs):
         guard, core = self._engine.guard, self._engine.core
         # Another thread that has come meanwhile goes on behind it; what struck is to be raised.
         with suppress(ConcurrentUseError, ConsumerStoppedError, ForkedError), guard:
-            self._batch, self._records = [], iter(())
+            self._loop.clear()
             core.take_back(self._engine.pump.now_ms())
         self._arrived = core.taken
 
@@ -286,31 +279,18 @@ class ShareConsumer(ShareVerbs):
         return self
 
     def __next__(self) -> ConsumerRecord:
-        for record in self._records:
-            return record
+        for record in self._loop.records:
+            return record  # type: ignore[no-any-return]
         if not self._engine.guard.closed:
             self._hand_over(self._next_batch)
-            for record in self._records:
-                return record
+            for record in self._loop.records:
+                return record  # type: ignore[no-any-return]
         raise StopIteration
 
     def _next_batch(self) -> None:
         """The last record is done with: poll for more."""
         taken = self._poll_until(self._settings.consumer_timeout_ms, None)
-        batch = [record for records in taken.values() for record in records]
-        self._batch, self._records = batch, iter(batch)
-
-    def _left(self) -> list[ConsumerRecord]:
-        """What the loop has not come to."""
-        return self._batch[len(self._batch) - length_hint(self._records) :]
-
-    def _leave_loop(self) -> None:
-        if self._batch:
-            left = self._left()
-            self._records = iter(())
-            if left:
-                self._engine.core.give_back(left)
-            self._batch = []
+        self._loop.begin(taken.values())
 
     # Commits ---------------------------------------------------------------------------------
 
@@ -322,14 +302,14 @@ class ShareConsumer(ShareVerbs):
         consumer, what it has yielded. What fails in passing is tried again until `timeout_ms`
         (default_api_timeout_ms).
         """
-        limit = self._limit(timeout_ms)
-        with self._engine.guard:
+        limit, engine, loop = self._limit(timeout_ms), self._engine, self._loop
+        with engine.guard:
             try:
-                found: dict[TopicPartition, KafkaError | None] = self._engine.run(
-                    lambda now: int(self._engine.core.commit(now, int(limit), self._left())), limit
+                found: dict[TopicPartition, KafkaError | None] = engine.run(
+                    lambda now: int(engine.core.commit(now, int(limit), loop.left)), limit
                 )
             finally:
-                self._engine.run_callbacks()
+                engine.run_callbacks()
         return found
 
     commit_sync = commit
@@ -339,7 +319,7 @@ class ShareConsumer(ShareVerbs):
         with self._engine.guard:
             engine, limit_ms = self._engine, self._settings.default_api_timeout_ms
             engine.recover()
-            engine.core.commit(engine.pump.now_ms(), limit_ms, self._left())
+            engine.core.commit(engine.pump.now_ms(), limit_ms, self._loop.left)
             engine.pump.drain()
             engine.collect()
             engine.run_callbacks()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kcore.clients import arguments
 from kcore.clients.share_engine import AcknowledgementCallback, ShareEngine
+from kcore.clients.share_loop import ShareLoop
 from kcore.clients.verbs import steady
 from kcore.share.config import ShareConsumerConfig
 from kcore.structs import AcknowledgeType, TopicPartition
@@ -26,12 +27,21 @@ class ShareVerbs:
     config: dict[str, object]
     _settings: ShareConsumerConfig
     _engine: ShareEngine
+    _loop: ShareLoop
 
     def _begin_membership(self) -> None:
         """Somebody subscribed."""
 
     def _leave_loop(self) -> None:
         """What a loop has not come to is handed back."""
+        self._loop.leave(self._engine.core.give_back)
+
+    def _end_loop(self) -> None:
+        """The consumer closes: where that is implicit, what a loop has gone past is accepted."""
+        unfinished = self._loop.unfinished
+        if unfinished and not self._settings.explicit:
+            self._engine.core.accept(but=unfinished)
+        self._loop.clear()
 
     # Wishes ----------------------------------------------------------------------------------
 

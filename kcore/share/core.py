@@ -66,7 +66,7 @@ class ShareConsumerCore(ClientCore):
     def _recover(self, now_ms: int) -> None:
         super()._recover(now_ms)
         self._seen_version = -1
-        self._member.recover()
+        self._member.recover(now_ms)
         self._exchange.recover()
 
     # -- subscribing -------------------------------------------------------------------------------
@@ -231,9 +231,9 @@ class ShareConsumerCore(ClientCore):
 
     def close(self, now_ms: int, timeout_ms: int) -> None:
         """Tell brokers what is acknowledged, release everything else, leave the group, close all
-        links; ends in a Closed event.
+        links; ends in a Closed event. Who was struck in the middle of it may call again.
         """
-        if self._closing_until is not None:
+        if self._closed:
             return
         self._closing_until = now_ms + timeout_ms
         self._tell(self._closing_until)

@@ -11,7 +11,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any, Final
 
-from kcore.connection.calls import Answer, Build, Message
+from kcore.connection.calls import Answer, Message, StruckError
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined, GroupLeft, HeartbeatAnswered
 from kcore.group.config import MAX_IMMEDIATE_RETRIES
@@ -89,7 +89,8 @@ class ShareMembership:
         self._failures = 0
         self._rejoins = 0  # in a row
         self._empty = 0  # answers in a row that assigned nothing, since it joined
-        self._leaves = 0  # last heartbeats on their way, or waiting for a coordinator
+        self._leaves = 0  # last heartbeats on their way
+        self._owed = False  # one waits for a coordinator
 
     @property
     def state(self) -> ShareState:
@@ -99,7 +100,7 @@ class ShareMembership:
     @property
     def leaving(self) -> bool:
         """Whether the coordinator has not heard yet that this member goes."""
-        return self._leaves > 0
+        return self._leaves > 0 or self._owed
 
     # The application -------------------------------------------------------------------------
 
@@ -120,18 +121,16 @@ class ShareMembership:
 
     def leave(self, reason: str, now_ms: int) -> None:
         """Go, and say so once if the coordinator may have heard of this member."""
-        before = self.state
         self._machine.move(ShareInput.LEAVE)
         self._topics, self.refusal = (), None
-        if before in _ACTIVE:
-            self._say_leave(reason, now_ms)
-            self._end()
+        self._say_leave(reason, now_ms)
+        self._end()
 
     def _begin(self, now_ms: int) -> None:
         self._machine.move(ShareInput.JOIN)
         self._count += 1
         self._told = None
-        self._busy = False
+        self._busy = self._owed = False
         self._failures = self._rejoins = self._empty = 0
         timers = self._ctx.timers
         timers.cancel(Timer.HEARTBEAT)
@@ -148,14 +147,19 @@ class ShareMembership:
 
     # Turns -----------------------------------------------------------------------------------
 
-    def recover(self) -> None:
-        """None is on its way (see ClientCore.handle_interrupted), and nobody knows what arrived."""
+    def recover(self, now_ms: int) -> None:
+        """None is on its way (see ClientCore.handle_interrupted), and nobody knows what arrived. A
+        leave that was not answered is said again.
+        """
         self._busy = False
         self._told = None
-        self._leaves = 0
-        if self.state is ShareState.LEAVING:
-            self._machine.move(ShareInput.LEFT)
+        self._leaves = 0  # who was only counted was never asked
         self.coordinator.recover()
+        if self._owed:  # whoever was told of the coordinator may have been struck
+            self.coordinator.seek(self._sought)
+        if self.state not in _ACTIVE:
+            self._say_leave("a call was interrupted", now_ms)
+            self._end()
 
     def handle_tick(self, now_ms: int) -> None:
         """Send what is due; find out that the application is stuck."""
@@ -325,34 +329,44 @@ class ShareMembership:
     # Leaving ---------------------------------------------------------------------------------
 
     def _say_leave(self, reason: str, now_ms: int) -> None:
-        """The last heartbeat, once; its answer is the end, whatever it says: the coordinator's
-        session timeout does the rest.
-        """
-        if not self._named:
-            self._left()
-            return
-        self._ctx.emit(GroupLeft(reason))
-        build = self._build_leave()
+        """The last heartbeat, once, if the coordinator may have heard of this member."""
+        if self._named:
+            self._ctx.emit(GroupLeft(reason))
+            if self.coordinator.usable(now_ms):
+                self._send_leave(now_ms)
+            else:
+                self._owe_leave()
+            self._named = False  # behind it: see ClientCore.handle_interrupted
+        self._left()
 
-        def answered(_answer: Answer, _at_ms: int) -> None:
+    def _owe_leave(self) -> None:
+        self.coordinator.seek(self._sought)
+        self._owed = True
+
+    def _sought(self, found: bool, now_ms: int) -> None:
+        if self._owed and found:
+            self._send_leave(now_ms)
+        self._owed = False  # behind it, as above
+        self._left()
+
+    def _send_leave(self, now_ms: int) -> None:
+        """Its answer is the end, whatever it says: the coordinator's session timeout does the rest.
+        But who was struck is not to be a member for so long.
+        """
+
+        def answered(answer: Answer, _at_ms: int) -> None:
+            if isinstance(answer.error, StruckError) and self.state not in _ACTIVE:
+                self._owe_leave()
             self._leaves -= 1
             self._left()
 
-        def then(found: bool, at_ms: int) -> None:
-            if found:
-                self.coordinator.ask(ApiKey.SHARE_GROUP_HEARTBEAT, build, answered, at_ms)
-            else:
-                self._leaves -= 1
-                self._left()
-
         self._leaves += 1
-        if self.coordinator.usable(now_ms):
-            then(True, now_ms)
-        else:
-            self.coordinator.seek(then)
+        self.coordinator.ask(
+            ApiKey.SHARE_GROUP_HEARTBEAT, lambda _version: self._leaving(), answered, now_ms
+        )
 
     def _left(self) -> None:
-        if self.state is ShareState.LEAVING and not self._leaves:
+        if self.state is ShareState.LEAVING and not self.leaving:
             self._machine.move(ShareInput.LEFT)
 
     def _leaving(self) -> ShareGroupHeartbeatRequest:
@@ -361,9 +375,6 @@ class ShareMembership:
             member_id=self.member_id,
             member_epoch=_LEAVE_EPOCH,
         )
-
-    def _build_leave(self) -> Build:
-        return lambda _version: self._leaving()
 
 
 def _too_old(error: KafkaError) -> UnsupportedVersionError:

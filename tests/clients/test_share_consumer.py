@@ -237,6 +237,29 @@ def test_after_a_fork_every_call_is_refused(consume):
 # Struck -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("verb", ["poll", "close"])
+def test_struck_behind_a_loop_that_was_left_nothing_is_accepted_unseen(cluster, verb):
+    """At every place where the loop is left."""
+    for at in range(1, 90):
+        cluster.__init__({"t": 1})
+        cluster.fill(10)
+        consumer = share_consumer(World(cluster), "t")
+        seen = {next(consumer).offset}
+        try:
+            with Strike(at):
+                found = consumer.close() if verb == "close" else consumer.poll(2_000)
+            seen |= {*offsets(found or {})}
+        except KeyboardInterrupt:
+            pass
+        cluster.forget_sessions()  # its links have ended
+        if verb == "poll":
+            seen |= set(offsets(consumer.poll(600)))
+            seen |= set(offsets(consumer.poll(600)))
+            assert seen == set(range(10)), at
+        consumer.close()
+        assert set(cluster.done()) <= seen, at
+
+
 @pytest.mark.parametrize("verb", ["poll", "loop", "commit"])
 @pytest.mark.parametrize(
     "start", [1, *(pytest.param(at, marks=pytest.mark.slow) for at in range(14, 390, 13))]

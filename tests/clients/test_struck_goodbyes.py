@@ -8,7 +8,7 @@ import pytest
 from leftovers import STRUCK
 from strikes import Strike
 
-from kcore import Consumer, ConsumerRebalanceListener, TopicPartition, errors
+from kcore import Consumer, ConsumerRebalanceListener, ShareConsumer, TopicPartition, errors
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = STRUCK
@@ -27,8 +27,13 @@ def broker():
 
 def member(broker, group, protocol, listener):
     options = {"bootstrap_servers": broker.bootstrap, "group_id": group, "api_version": (4, 0)}
-    options |= {"group_protocol": protocol, "auto_offset_reset": "earliest"}
     options |= {"reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 1, "retry_backoff_ms": 5}
+    if protocol == "share":
+        consumer = ShareConsumer("t", **(options | {"api_version": (4, 2)}))
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=100)
+        return consumer
+    options |= {"group_protocol": protocol, "auto_offset_reset": "earliest"}
     if protocol == "classic":
         options["session_timeout_ms"] = SESSION_MS
     consumer = Consumer(**options)
@@ -44,6 +49,9 @@ def members(broker, group):
 
     def count(_now_ms):
         coordinator = cluster.nodes[1].groups.coordinator
+        shared = coordinator.share_group(group)
+        if shared is not None:
+            return len(shared.members)
         classic = coordinator.group(group)
         if classic is not None:
             return len(classic.members) + len(classic.pending_join)
@@ -104,6 +112,20 @@ def test_who_says_goodbye_again_has_left(broker, protocol, verb, again, listens)
     places = [31, 90, 160, 240, 300]
     struck = [leave_at(broker, protocol, verb, again, listens, at) for at in places]
     assert sum(struck) >= 4
+
+
+@pytest.mark.parametrize(("verb", "again"), WAYS)
+def test_who_says_goodbye_to_a_share_group_again_has_left(broker, verb, again):
+    places = [10, 31, 60, 90, 120, 160]
+    struck = [leave_at(broker, "share", verb, again, False, at) for at in places]
+    assert sum(struck) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verb", "again"), WAYS)
+def test_every_place_of_a_goodbye_to_a_share_group(broker, verb, again):
+    struck = [leave_at(broker, "share", verb, again, False, at) for at in range(1, 400, 3)]
+    assert sum(struck) >= 40
 
 
 @pytest.mark.slow
