@@ -1,7 +1,5 @@
 """Planted bugs in share groups, on either side: each is found, by the rule that it breaks."""
 
-from functools import partial
-
 import pytest
 from sim_runs import sharing
 
@@ -13,6 +11,7 @@ from kcore.broker.share.shares import Shares
 from kcore.broker.share.states import RecordInput, RecordState
 from kcore.coordinator.share.heartbeats import ShareHeartbeats
 from kcore.group.context import Timer
+from kcore.share.acknowledgements import Commit
 from kcore.share.core import ShareConsumerCore
 from kcore.share.exchange import Exchange
 from kcore.share.marks import ACCEPT, GAP, REJECT, RELEASE, RENEWING, WAITING, Marks
@@ -188,32 +187,12 @@ def tell_that_all_is_well(patch):
 
 def tell_of_failures_with_success(patch):
     """Only the result of a commit is wrong."""
-    original = ShareConsumerCore.commit
-
-    def commit(self, *arguments, **more):
-        sheets = []
-        outstanding = self._exchange.outstanding
-
-        def listed():
-            sheets.extend(outstanding())
-            return sheets
-
-        with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(self._exchange, "outstanding", listed)
-            operation = original(self, *arguments, **more)
-        for sheet in sheets:
-            sheet.waiters = [partial(tell_success, waiter) for waiter in sheet.waiters]
-        return operation
-
-    patch.setattr(ShareConsumerCore, "commit", commit)
+    original = Commit.told
+    patch.setattr(Commit, "told", lambda self, sheet, _error: original(self, sheet, None))
 
 
 def tell_nothing(patch):
     patch.setattr(ShareConsumerCore, "_told", lambda *_: None)
-
-
-def tell_success(waiter, sheet, _error):
-    waiter(sheet, None)
 
 
 def lose_a_record(patch):
