@@ -13,6 +13,7 @@ from kcore.clients import arguments
 from kcore.clients.calls import Calls
 from kcore.clients.engine import Engine
 from kcore.clients.iteration import Batch
+from kcore.clients.polling import Polling
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.errors import IllegalStateError, KafkaTimeoutError
 from kcore.structs import TopicPartition
@@ -117,18 +118,12 @@ class ReadUntil:
         return self._take(self)
 
 
-class Bounded(Calls):
+class Bounded(Calls, Polling):
     """The part of Consumer that reads up to given ends. The attributes are the consumer's."""
 
     _bridge: Bridge
     _batch_size: int
     _records: Iterator[Any]
-
-    def _hand_over(self, take: Callable[[], T]) -> T:
-        raise NotImplementedError
-
-    def _take(self, take: Callable[[int], T], now: int) -> T:
-        raise NotImplementedError
 
     def _want(self, only: Only) -> None:
         raise NotImplementedError

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -23,27 +22,17 @@ from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import open_tls, open_tokens, open_transport
+from kcore.clients.polling import KEEPER_MS
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
-from kcore.errors import (
-    ConcurrentUseError,
-    ConsumerStoppedError,
-    ForkedError,
-    IllegalStateError,
-)
+from kcore.errors import IllegalStateError
 from kcore.structs import OffsetAndMetadata, TopicPartition
-from kcore.transports import Step
 from kcore.transports.forking import release_in_child
 
 if TYPE_CHECKING:
     from kcore.records import ConsumerRecord
-
-# With records at hand a poll only looks at the sockets when they have waited this long.
-_READ_EVERY_MS = 5
-# What `close` grants the keeper at least to come out: as a rule it is a matter of a moment.
-_KEEPER_MS = 1_000
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -141,7 +130,7 @@ class Consumer(Bounded, Batches):
             return
         limit = min(limit, self._settings.request_timeout_ms)
         until = engine.pump.now_ms() + limit
-        with guard.even_barred(max(limit, _KEEPER_MS) / 1000):
+        with guard.even_barred(max(limit, KEEPER_MS) / 1000):
             if not engine.released:
                 # Kept until all is closed: who is struck calls again.
                 batch, self._records = self._batch, iter(())
@@ -157,21 +146,9 @@ class Consumer(Bounded, Batches):
                 )
         self._batch = None
 
-    def wakeup(self) -> None:
-        """End a blocking call with WakeupError; if none is going on, the next one.
-
-        From any thread or signal handler.
-        """
-        if not self._engine.guard.usable:
-            self._engine.guard.refuse()
-        self._engine.wakeup()
-
     def reins(self) -> Reins:
         """For who drives it in its user's place: see `kcore.clients.workers`."""
         return Reins(self._engine, self._bridge, self._settings, self._transport_name(), self._poll)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self,
@@ -181,16 +158,11 @@ class Consumer(Bounded, Batches):
     ) -> None:
         self.close(autocommit=kind is None)
 
-    def __del__(self) -> None:
-        keeper = getattr(self, "_keeper", None)
-        if keeper is not None:
-            keeper.stop()
-
     def forked(self) -> None:
         """In the child of a fork (called by itself): every later call raises ForkedError."""
         self._engine.guard.forked()
         self._keeper.forked()
-        self._batch, self._records = None, iter(())  # the parent goes on with those
+        self._drop_loop()  # the parent goes on with that
         self._engine.released = True  # it closes them, too
 
     # Reading ---------------------------------------------------------------------------------
@@ -261,70 +233,20 @@ class Consumer(Bounded, Batches):
                 return more
         return self._poll_until(wait_ms, lambda now: core.take_records(limit, now)) or {}
 
-    def _hand_over(self, take: Callable[[], T]) -> T:
-        """What `take()` gives, called inside the guard. Whatever it took counts as not handed over
-        if anything strikes from outside before that is out of here (Ctrl-C, a signal handler that
-        raises).
-        """
-        inside = self._inside
-        let_in = False  # else what is being taken is another thread's
-        try:
-            with self._engine.guard:
-                let_in = True
-                found = take()
-                taken = inside.taken
-            self._arrived = taken  # behind this nothing can strike
-            return found
-        except BaseException:
-            if let_in and inside.taken != self._arrived:
-                self._take_back(self._engine.core.take_back)
-            raise
-
-    def _take_back(self, take_back: Callable[[int], None]) -> None:
-        guard = self._engine.guard
-        # Another thread that has come meanwhile goes on behind it; what struck is to be raised.
-        with suppress(ConcurrentUseError, ConsumerStoppedError, ForkedError), guard:
-            self._batch, self._records = None, iter(())
-            take_back(self._engine.pump.now_ms())
-        self._arrived = self._inside.taken
-
     def _poll(self, wait_ms: float, take: Callable[[int], T], shape: Callable[[T | None], R]) -> R:
         """`shape` of what `take(now)` gives as soon as that is not empty; of None at the end of
         `wait_ms`.
         """
         return self._hand_over(lambda: shape(self._poll_until(wait_ms, take)))
 
-    def _poll_until(self, wait_ms: float, take: Callable[[int], T]) -> T | None:
-        engine = self._engine
-        core, pump = engine.core, engine.pump
+    def _begin_poll(self) -> None:
         if self._batch is not None or self._wanted is not None:
             self._leave_loops()
         if self._wish is None:
             raise IllegalStateError("nothing is subscribed or assigned: there is nothing to poll")
-        now = pump.now_ms()
-        until = now + wait_ms
-        looked = False  # at the sockets, in this call
-        while True:
-            engine.raise_pending()
-            if not self._live(now):
-                return None
-            at_hand = core.has_records
-            if at_hand:
-                looked |= now - engine.stepped_at >= _READ_EVERY_MS
-                taken = self._take(take, now)
-                if taken:
-                    return taken
-                at_hand = core.has_records
-            if engine.nudged:
-                engine.nudged, until = False, now
-            if looked and now >= until:
-                return None
-            outcome = engine.step(0 if at_hand else until - now)
-            looked = True
-            now = pump.now_ms()
-            if outcome is Step.IDLE and now >= until and not core.has_records:
-                engine.raise_pending()
-                return None  # nothing has come that another turn could make something of
+
+    def _drop_loop(self) -> None:
+        self._batch, self._records = None, iter(())
 
     def _leave_loops(self) -> None:
         """What a loop has not come to is handed back, and no partition is left aside any more."""
@@ -332,17 +254,6 @@ class Consumer(Bounded, Batches):
             self._drop_batch()
         if self._wanted is not None:
             self._want(None)
-
-    def _take(self, take: Callable[[int], T], now: int) -> T:
-        engine = self._engine
-        if now - engine.stepped_at >= _READ_EVERY_MS:
-            engine.step(0)
-        engine.polled_at = now
-        engine.core.hand_over()  # now, as callbacks may have read meanwhile
-        try:
-            return take(now)
-        finally:
-            engine.pump.drain()  # the next fetch leaves before these records are looked at
 
     def __iter__(self) -> Self:
         return self

@@ -7,10 +7,9 @@ call goes through the guard, so the core sees one thread at a time.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from kcore import transports
 from kcore.clients import arguments
@@ -18,39 +17,31 @@ from kcore.clients.closing import ending
 from kcore.clients.guard import Guard
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import nobody_answered, open_tls, open_tokens, open_transport
+from kcore.clients.polling import KEEPER_MS, Polling
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_engine import ShareEngine
 from kcore.clients.share_loop import ShareLoop
 from kcore.clients.share_verbs import ShareVerbs
 from kcore.errors import (
-    ConcurrentUseError,
-    ConsumerStoppedError,
-    ForkedError,
     IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
 )
 from kcore.share.config import ShareConsumerConfig
 from kcore.structs import TopicPartition
-from kcore.transports import Step
 from kcore.transports.forking import release_in_child
 
 if TYPE_CHECKING:
     from kcore.records import ConsumerRecord
 
-# With records at hand a poll only looks at the sockets when they have waited this long.
-_READ_EVERY_MS = 5
-# What `close` grants the keeper at least to come out: as a rule it is a matter of a moment.
-_KEEPER_MS = 1_000
 # The brokers say how often heartbeats are due (group.share.heartbeat.interval.ms, 5 s as a rule).
 _HEARTBEAT_MS = 3_000
 NOTHING_SUBSCRIBED = "nothing is subscribed: there is nothing to poll"
 
-T = TypeVar("T")
 Records = dict[TopicPartition, list["ConsumerRecord"]]
 
 
-class ShareConsumer(ShareVerbs):
+class ShareConsumer(ShareVerbs, Polling):
     """Reads topics of a Kafka cluster as a member of a share group: records, not partitions, are
     shared out among its members, and each is acknowledged by itself.
 
@@ -65,6 +56,8 @@ class ShareConsumer(ShareVerbs):
     KafkaConfigurationError: options. NoBrokersAvailable: nobody answers.
     """
 
+    _engine: ShareEngine
+
     def __init__(self, *topics: str, **options: Any) -> None:
         names = arguments.topic_names(topics)
         self._settings = ShareConsumerConfig.from_options(options)
@@ -72,7 +65,8 @@ class ShareConsumer(ShareVerbs):
         self.config: dict[str, object] = self._settings.as_mapping()
         name = getattr(getattr(self._engine.pump, "transport", None), "name", "")
         self._keeper = Keeper(self._engine, Pace(_HEARTBEAT_MS), str(name))
-        self._arrived = 0  # of what the core has counted as taken: all, but in a call
+        self._inside = self._engine.core
+        self._arrived = 0
         self._loop = ShareLoop()
         release_in_child(self)
         try:
@@ -128,7 +122,7 @@ class ShareConsumer(ShareVerbs):
             return
         limit = min(limit, self._settings.request_timeout_ms)
         until = engine.pump.now_ms() + limit
-        with guard.even_barred(max(limit, _KEEPER_MS) / 1000):
+        with guard.even_barred(max(limit, KEEPER_MS) / 1000):
             if not engine.released:
                 self._keeper.stop()
                 with ending(engine, self._settings):
@@ -146,18 +140,6 @@ class ShareConsumer(ShareVerbs):
         with suppress(Exception):
             engine.run_callbacks()
 
-    def wakeup(self) -> None:
-        """End a blocking call with WakeupError; if none is going on, the next one.
-
-        From any thread or signal handler.
-        """
-        if not self._engine.guard.usable:
-            self._engine.guard.refuse()
-        self._engine.wakeup()
-
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -166,16 +148,11 @@ class ShareConsumer(ShareVerbs):
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        keeper = getattr(self, "_keeper", None)
-        if keeper is not None:
-            keeper.stop()
-
     def forked(self) -> None:
         """In the child of a fork (called by itself): every later call raises ForkedError."""
         self._engine.guard.forked()
         self._keeper.forked()
-        self._loop.clear()  # the parent goes on with that
+        self._drop_loop()  # the parent goes on with that
         self._engine.released = True  # it closes all, too
 
     # Reading ---------------------------------------------------------------------------------
@@ -193,85 +170,31 @@ class ShareConsumer(ShareVerbs):
         """
         limit = None if max_records is None else arguments.record_count(max_records)
         wait_ms = arguments.timeout(timeout_ms, 0)
-        return self._hand_over(lambda: self._poll_until(wait_ms, limit))
+        return self._hand_over(lambda: self._poll_records(wait_ms, limit))
 
-    def _hand_over(self, take: Callable[[], T]) -> T:
-        """What `take()` gives, called inside the guard. Whatever it took counts as not handed over
-        if anything strikes from outside before that is out of here (Ctrl-C, a signal handler that
-        raises).
-        """
-        let_in = False  # else what is being taken is another thread's
+    def _poll_records(self, wait_ms: float, limit: int | None) -> Records:
+        """Inside the guard: what `poll` gives."""
+        core = self._engine.core
         try:
-            with self._engine.guard:
-                let_in = True
-                found = take()
-                taken = self._engine.core.taken
-            self._arrived = taken  # behind this nothing can strike
-            return found
-        except BaseException:
-            if let_in and self._engine.core.taken != self._arrived:
-                self._take_back()
-            raise
-
-    def _take_back(self) -> None:
-        guard, core = self._engine.guard, self._engine.core
-        # Another thread that has come meanwhile goes on behind it; what struck is to be raised.
-        with suppress(ConcurrentUseError, ConsumerStoppedError, ForkedError), guard:
-            self._loop.clear()
-            core.take_back(self._engine.pump.now_ms())
-        self._arrived = core.taken
-
-    def _poll_until(self, wait_ms: float, limit: int | None) -> Records:
-        engine = self._engine
-        core, pump = engine.core, engine.pump
-        self._leave_loop()
-        if not core.subscription():
-            raise IllegalStateError(NOTHING_SUBSCRIBED)
-        now = pump.now_ms()
-        until = now + wait_ms
-        looked = False  # at the sockets, in this call
-        try:
-            while True:
-                engine.raise_pending()
-                if not self._live(now):
-                    return {}
-                if core.has_records:
-                    looked |= now - engine.stepped_at >= _READ_EVERY_MS
-                    taken = self._take(limit, now)
-                    if taken:
-                        return taken
-                if engine.nudged:
-                    engine.nudged, until = False, now
-                if looked and now >= until:
-                    return {}
-                outcome = engine.step(0 if core.has_records else until - now)
-                looked = True
-                now = pump.now_ms()
-                if outcome is Step.IDLE and now >= until and not core.has_records:
-                    engine.raise_pending()
-                    return {}
+            return self._poll_until(wait_ms, lambda now: core.take_records(limit, now)) or {}
         finally:
             core.rest()
 
-    def _live(self, now: int) -> bool:
-        """What a poll does before it takes records. False: a callback has closed the consumer."""
+    def _begin_poll(self) -> None:
+        self._leave_loop()
+        if not self._engine.core.subscription():
+            raise IllegalStateError(NOTHING_SUBSCRIBED)
+
+    def _drop_loop(self) -> None:
+        self._loop.clear()
+
+    def _live(self, now_ms: int) -> bool:
         engine = self._engine
-        engine.core.poll(now)
+        engine.core.poll(now_ms)
         engine.collect()
         if engine.calls:
             engine.run_callbacks()
         return not engine.guard.closed
-
-    def _take(self, limit: int | None, now: int) -> Records:
-        engine = self._engine
-        if now - engine.stepped_at >= _READ_EVERY_MS:
-            engine.step(0)
-        engine.core.hand_over()  # now, as callbacks may have read meanwhile
-        try:
-            taken: Records = engine.core.take_records(limit, now)
-            return taken
-        finally:
-            engine.pump.drain()
 
     # One by one ------------------------------------------------------------------------------
 
@@ -289,7 +212,7 @@ class ShareConsumer(ShareVerbs):
 
     def _next_batch(self) -> None:
         """The last record is done with: poll for more."""
-        taken = self._poll_until(self._settings.consumer_timeout_ms, None)
+        taken = self._poll_records(self._settings.consumer_timeout_ms, None)
         self._loop.begin(taken.values())
 
     # Commits ---------------------------------------------------------------------------------
