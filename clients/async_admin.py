@@ -7,10 +7,9 @@ The methods are those of `Admin`.
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from kcore.admin import PartitionLag, SharePartitionOffset
 from kcore.admin.config import AdminConfig
@@ -25,10 +24,8 @@ from kcore.clients.async_admin_delegation import AsyncDelegationMethods
 from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
-from kcore.clients.looping import EngineTurns
-from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.looping import EngineTurns, LoopLife, open_driver
 from kcore.clients.reporting import Reporter
-from kcore.clients.turns import READS_PER_TURN
 from kcore.errors import (
     ConcurrentUseError,
     IllegalStateError,
@@ -36,17 +33,19 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from kcore.settings.security import needs_tokens
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
-from kcore.transports import Pump, monotonic_ms
-from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports import monotonic_ms
 from kcore.transports.forking import release_in_child
 from kcore.transports.loops import Loop, here
 from kcore.wire.messages import CreatePartitionsResponse
 
 
 class AsyncAdmin(
-    AsyncClusterMethods, AsyncSecurityMethods, AsyncDelegationMethods, AsyncTransactionMethods
+    AsyncClusterMethods,
+    AsyncSecurityMethods,
+    AsyncDelegationMethods,
+    AsyncTransactionMethods,
+    LoopLife,
 ):
     """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.
 
@@ -56,6 +55,8 @@ class AsyncAdmin(
     Several tasks may call it. A call from another loop or thread is a ConcurrentUseError.
     KafkaConfigurationError: options.
     """
+
+    _closed_word = "closed"
 
     def __init__(self, **options: Any) -> None:
         self._wanted_loop: Loop | None = options.pop("loop", None)
@@ -71,18 +72,8 @@ class AsyncAdmin(
 
     def _connect(self, settings: AdminConfig) -> AdminEngine:
         """Core, transport and pump for these options."""
-        transport = AsyncioTransport(socket_options(settings))
         core = AdminCore(settings, random.SystemRandom(), monotonic_ms())
-        tokens = None
-        if needs_tokens(settings):
-            from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
-
-            tokens = LoopTokens(provider_of(settings))
-        tls = open_tls(settings)
-        pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
-        self._driver = EngineTurns(pump, transport)
-        if tokens is not None:
-            tokens.driver = self._driver
+        self._driver = open_driver(core, settings, EngineTurns)
         self._guard = AdminLoopGuard()
         return AdminEngine(core, self._driver, self._guard, Reporter(settings.client_id))
 
@@ -131,15 +122,8 @@ class AsyncAdmin(
         self._engine.collect()
         driver.close()
 
-    async def __aenter__(self) -> Self:
-        was_started = self._guard.place.started
-        try:
-            await self.start()
-        except BaseException:
-            if not was_started:  # else it is somebody else's
-                await self.close()
-            raise
-        return self
+    async def _give_up(self) -> None:
+        await self.close()
 
     async def __aexit__(
         self,
@@ -148,18 +132,6 @@ class AsyncAdmin(
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-    def __del__(self) -> None:
-        driver = getattr(self, "_driver", None)
-        if driver is None or not driver.left:
-            return
-        if driver.loop is not None and self._guard.usable:
-            warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=2, source=self)
-        driver.abandon()
-
-    def forked(self) -> None:
-        """In the child of a fork (called by itself): every later call raises ForkedError."""
-        self._guard.forked()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

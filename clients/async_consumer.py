@@ -9,12 +9,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kcore.clients import arguments
 from kcore.clients.async_bounded import AsyncBounded
@@ -22,11 +21,9 @@ from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS, Engine
 from kcore.clients.log import Log
-from kcore.clients.looping import LoopDriver, LoopGuard
-from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, open_driver
 from kcore.clients.questions import EARLIEST, LATEST, Question
 from kcore.clients.reporting import Reporter
-from kcore.clients.turns import READS_PER_TURN
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     ConcurrentUseError,
@@ -35,17 +32,15 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from kcore.settings.security import needs_tokens
 from kcore.structs import OffsetAndTimestamp, TopicPartition
-from kcore.transports import Pump, monotonic_ms
-from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports import monotonic_ms
 from kcore.transports.forking import release_in_child
 from kcore.transports.loops import Loop, here, running
 
 log = Log("kcore.consumer")
 
 
-class AsyncConsumer(AsyncBounded):
+class AsyncConsumer(AsyncBounded, LoopLife):
     """Reads topics of a Kafka cluster, alone or as a member of a group, on asyncio or trio.
 
     Topics to subscribe to are positional; options are keywords, those of `Consumer` (kafka-python's
@@ -55,6 +50,8 @@ class AsyncConsumer(AsyncBounded):
     Several tasks may call it. A call from another loop or thread is a ConcurrentUseError.
     KafkaConfigurationError: options.
     """
+
+    _driver: LoopDriver
 
     def __init__(self, *topics: str, **options: Any) -> None:
         super().__init__()
@@ -78,19 +75,9 @@ class AsyncConsumer(AsyncBounded):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        transport = AsyncioTransport(socket_options(settings))
         now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
         core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
-        tokens = None
-        if needs_tokens(settings):
-            from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
-
-            tokens = LoopTokens(provider_of(settings))
-        tls = open_tls(settings)
-        pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
-        self._driver = LoopDriver(pump, transport)
-        if tokens is not None:
-            tokens.driver = self._driver
+        self._driver = open_driver(core, settings, LoopDriver)
         name = settings.client_id if settings.group_id is None else settings.group_id
         self._guard = LoopGuard()
         return Engine(core, self._driver, self._guard, Reporter(name))
@@ -194,15 +181,8 @@ class AsyncConsumer(AsyncBounded):
         except KafkaError as error:
             log.warning("while stopping: %s", error)
 
-    async def __aenter__(self) -> Self:
-        was_started = self._guard.place.started
-        try:
-            await self.start()
-        except BaseException:
-            if not was_started:  # else it is somebody else's
-                await self._stop(autocommit=False)
-            raise
-        return self
+    async def _give_up(self) -> None:
+        await self._stop(autocommit=False)
 
     async def __aexit__(
         self,
@@ -211,18 +191,6 @@ class AsyncConsumer(AsyncBounded):
         trace: TracebackType | None,
     ) -> None:
         await self._stop(autocommit=kind is None)
-
-    def __del__(self) -> None:
-        driver = getattr(self, "_driver", None)
-        if driver is None or not driver.left:
-            return
-        if driver.loop is not None and self._guard.usable:
-            warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
-        driver.abandon()
-
-    def forked(self) -> None:
-        """In the child of a fork (called by itself): every later call raises ForkedError."""
-        self._guard.forked()
 
     def _begin_membership(self) -> None:
         self._called_at = self._driver.now_ms()

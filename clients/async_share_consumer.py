@@ -7,7 +7,6 @@ timers (`turns.py`), so heartbeats go on while the application awaits something 
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,14 +16,13 @@ from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.guard import CLOSED
 from kcore.clients.log import Log
-from kcore.clients.looping import EngineTurns, LoopGuard
-from kcore.clients.opening import nobody_answered, open_tls, socket_options
+from kcore.clients.looping import EngineTurns, LoopGuard, LoopLife, open_driver
+from kcore.clients.opening import nobody_answered
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_consumer import NOTHING_SUBSCRIBED, Records
 from kcore.clients.share_engine import ShareEngine
 from kcore.clients.share_loop import ShareLoop
 from kcore.clients.share_verbs import ShareVerbs
-from kcore.clients.turns import READS_PER_TURN
 from kcore.errors import (
     ConcurrentUseError,
     ConsumerStoppedError,
@@ -33,11 +31,9 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from kcore.settings.security import needs_tokens
 from kcore.share.config import ShareConsumerConfig
 from kcore.structs import TopicPartition
-from kcore.transports import Pump, monotonic_ms
-from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports import monotonic_ms
 from kcore.transports.forking import release_in_child
 from kcore.transports.loops import here, running
 
@@ -47,7 +43,7 @@ if TYPE_CHECKING:
 log = Log("kcore.consumer")
 
 
-class AsyncShareConsumer(ShareVerbs):
+class AsyncShareConsumer(ShareVerbs, LoopLife):
     """`ShareConsumer` on asyncio or trio, with the same options. It may be made anywhere; it
     belongs to the loop that runs `start`.
 
@@ -72,18 +68,8 @@ class AsyncShareConsumer(ShareVerbs):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.share.core import ShareConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        transport = AsyncioTransport(socket_options(settings))
         core = ShareConsumerCore(settings, random.SystemRandom(), monotonic_ms())
-        tokens = None
-        if needs_tokens(settings):
-            from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
-
-            tokens = LoopTokens(provider_of(settings))
-        tls = open_tls(settings)
-        pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
-        self._driver = EngineTurns(pump, transport)
-        if tokens is not None:
-            tokens.driver = self._driver
+        self._driver = open_driver(core, settings, EngineTurns)
         self._guard = LoopGuard()
         return ShareEngine(core, self._driver, self._guard, Reporter(settings.group_id))
 
@@ -147,15 +133,8 @@ class AsyncShareConsumer(ShareVerbs):
         except KafkaError as error:
             log.warning("while stopping: %s", error)
 
-    async def __aenter__(self) -> Self:
-        was_started = self._guard.place.started
-        try:
-            await self.start()
-        except BaseException:
-            if not was_started:  # else it is somebody else's
-                await self.stop()
-            raise
-        return self
+    async def _give_up(self) -> None:
+        await self.stop()
 
     async def __aexit__(
         self,
@@ -164,18 +143,6 @@ class AsyncShareConsumer(ShareVerbs):
         trace: TracebackType | None,
     ) -> None:
         await self.stop()
-
-    def __del__(self) -> None:
-        driver = getattr(self, "_driver", None)
-        if driver is None or not driver.left:
-            return
-        if driver.loop is not None and self._guard.usable:
-            warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
-        driver.abandon()
-
-    def forked(self) -> None:
-        """In the child of a fork (called by itself): every later call raises ForkedError."""
-        self._guard.forked()
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -307,9 +274,10 @@ class AsyncShareConsumer(ShareVerbs):
 
 def _without_transport(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """The running loop is the transport, there is no choice."""
-    if "transport" in options:
+    ours = dict(options)
+    if ours.pop("transport", None) is not None:
         raise KafkaConfigurationError(
-            "an AsyncShareConsumer is driven by the running event loop: it takes no transport",
+            "transport: an AsyncShareConsumer is driven by the running event loop",
             option="transport",
         )
-    return options
+    return ours

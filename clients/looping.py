@@ -7,13 +7,18 @@ without `stop` can be collected.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import next_size
-from kcore.clients.turns import TURN_MS, LoopTurns, Place
+from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.turns import READS_PER_TURN, TURN_MS, LoopTurns, Place
 from kcore.errors import KafkaError
+from kcore.settings.client import ClientConfig
+from kcore.settings.security import needs_tokens
 from kcore.transports import Pump, Step
 from kcore.transports.asyncio_driver import AsyncioTransport
 
@@ -82,6 +87,69 @@ class EngineTurns(LoopTurns):
         except Exception as error:  # noqa: BLE001 - the next call raises it
             engine.keep_failure(error, "a turn of the event loop")
         return fed
+
+
+D = TypeVar("D", bound=LoopTurns)
+
+
+def open_driver(
+    core: Any, settings: ClientConfig, kind: Callable[[Pump, AsyncioTransport], D]
+) -> D:
+    """What drives a core from an event loop, with TLS and tokens by the options.
+    KafkaConfigurationError.
+    """
+    transport, tokens = AsyncioTransport(socket_options(settings)), None
+    if needs_tokens(settings):
+        from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
+
+        tokens = LoopTokens(provider_of(settings))
+    tls = open_tls(settings)
+    pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
+    driver = kind(pump, transport)
+    if tokens is not None:
+        tokens.driver = driver
+    return driver
+
+
+class LoopLife:
+    """What clients of an event loop have in common: `async with`, forks, and the end of one that
+    nobody has closed. The attributes are the client's.
+    """
+
+    _driver: EngineTurns
+    _guard: LoopGuard
+    _closed_word = "stopped"
+
+    async def start(self) -> None:
+        """Connect."""
+        raise NotImplementedError
+
+    async def _give_up(self) -> None:
+        """It did not start: close it."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        was_started = self._guard.place.started
+        try:
+            await self.start()
+        except BaseException:
+            if not was_started:  # else it is somebody else's
+                await self._give_up()
+            raise
+        return self
+
+    def __del__(self) -> None:
+        driver = getattr(self, "_driver", None)
+        if driver is None or not driver.left:
+            return
+        if driver.loop is not None and self._guard.usable:
+            why = f"{self!r} was never {self._closed_word}"
+            warnings.warn(why, ResourceWarning, stacklevel=2, source=self)
+        driver.abandon()
+
+    def forked(self) -> None:
+        """In the child of a fork (called by itself): every later call raises ForkedError."""
+        self._guard.forked()
 
 
 class LoopDriver(EngineTurns):
