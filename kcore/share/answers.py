@@ -92,8 +92,7 @@ class Answers:
             node.failed(now_ms + self._ctx.backoff(node.failures), error)
             return
         node.session.answered()
-        if body.acquisition_lock_timeout_ms > 0:
-            self.lock_timeout_ms = body.acquisition_lock_timeout_ms
+        self._note_lock(body)
         for key, data in found.items():
             if key in sheets:
                 self._end_sheet(sheets.pop(key), _acknowledge_error(data))
@@ -126,7 +125,7 @@ class Answers:
         body: Any,
         now_ms: int,
     ) -> list[Filled]:
-        lock_ms = body.acquisition_lock_timeout_ms or self.lock_timeout_ms or _LOCK_MS
+        lock_ms = self._lock_ms(body)
         made: list[Filled] = []
         for (topic_id, number), data in found.items():
             if data.error_code or not data.acquired_records:
@@ -183,8 +182,7 @@ class Answers:
             self._refused(node, told, body.error_code, body.error_message, now_ms)
             return
         node.session.answered()
-        if body.acquisition_lock_timeout_ms > 0:
-            self.lock_timeout_ms = body.acquisition_lock_timeout_ms
+        lock_ms = self._note_lock(body)
         answers = {
             (topic.topic_id, data.partition_index): data
             for topic in body.responses
@@ -198,7 +196,7 @@ class Answers:
                 why = f"ShareAcknowledge answered without {tp.topic}-{tp.partition}"
                 self._end_sheet(sheet, Unexpected(why, node=node.node_id))
             elif not data.error_code:
-                sheet.lock_until(now_ms + (self.lock_timeout_ms or _LOCK_MS))
+                sheet.lock_until(now_ms + lock_ms)
                 self._end_sheet(sheet, None)
             elif data.error_code in _MOVED or not for_code(data.error_code).retriable or final:
                 self._learn_leader(tp, data, body)
@@ -216,6 +214,16 @@ class Answers:
             node.works()
 
     # Both ------------------------------------------------------------------------------------
+
+    def _lock_ms(self, body: Any) -> int:
+        told: int = body.acquisition_lock_timeout_ms
+        return told if told > 0 else self.lock_timeout_ms or _LOCK_MS
+
+    def _note_lock(self, body: Any) -> int:
+        """How long locks last from here on."""
+        if body.acquisition_lock_timeout_ms > 0:
+            self.lock_timeout_ms = body.acquisition_lock_timeout_ms
+        return self._lock_ms(body)
 
     def _refused(
         self, node: ShareNode, sheets: list[Sheet], code: int, message: str | None, now_ms: int

@@ -115,6 +115,16 @@ def test_what_waits_longer_than_its_lock_is_let_go(cluster, world):
     assert [(one.offset, one.delivery_count) for one in again] == [(at, 2) for at in range(10)]
 
 
+@pytest.mark.parametrize("lock_ms", [0, -5])
+def test_a_lock_that_is_not_told_lasts_as_long_as_usual(cluster, world, lock_ms):
+    cluster.lock_ms = lock_ms
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled(max_records=4)) == [0, 1, 2, 3]
+    world.run(20_000)
+    assert values(client.polled()) == [4, 5, 6, 7, 8, 9]
+    assert client.core.acquisition_lock_timeout_ms is None
+
+
 def test_what_did_not_arrive_is_handed_over_again(cluster, world):
     client = ShareClient(world, {}).subscribe("t")
     client.polled(max_records=2)
