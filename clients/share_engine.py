@@ -9,13 +9,7 @@ from functools import partial
 
 from kcore.clients.engine import Engine
 from kcore.errors import KafkaError
-from kcore.events import (
-    Event,
-    PartitionsAssigned,
-    PartitionsLost,
-    PartitionsRevoked,
-    RecordsAcknowledged,
-)
+from kcore.events import Event, PartitionsAssigned, RecordsAcknowledged
 from kcore.structs import TopicPartition
 
 Offsets = dict[TopicPartition, set[int]]
@@ -29,8 +23,7 @@ class ShareEngine(Engine):
 
     def _sort(self, event: Event) -> None:
         match event:
-            case PartitionsAssigned() | PartitionsRevoked() | PartitionsLost():
-                self.assignments += isinstance(event, PartitionsAssigned)
+            case PartitionsAssigned():
                 self.reporter.report(event, self.pump.now_ms())
             case RecordsAcknowledged():
                 if self.acknowledged is not None:
