@@ -13,7 +13,7 @@ from kcore.group.config import GroupConfig
 from kcore.group.host import GroupHost
 from kcore.structs import Rng
 from kcore.timers import Timers
-from kcore.values import Value, field
+from kcore.values import Value
 
 
 class Timer(Enum):
@@ -35,63 +35,38 @@ class Timer(Enum):
     __hash__ = object.__hash__
 
 
-class LookupOptions(Protocol):
-    """What looking up a coordinator takes of the options."""
+class MemberOptions(Protocol):
+    """What every kind of member takes of its options. Times are ms."""
 
     @property
     def group_id(self) -> str:
-        """Whose coordinator it is."""
+        """Whose member it is."""
 
     @property
     def request_timeout_ms(self) -> int:
         """How long an answer may take."""
 
-
-class Surroundings(Protocol):
-    """What looking up a coordinator takes of what is around: members of other kinds of groups have
-    one, too.
-    """
+    @property
+    def retry_backoff_ms(self) -> int:
+        """How long to wait after the first failure."""
 
     @property
-    def config(self) -> LookupOptions:
-        """The options."""
-
-    @property
-    def network(self) -> Network:
-        """The links to all nodes."""
-
-    @property
-    def cluster(self) -> ClusterView:
-        """What is known of topics and leaders."""
-
-    @property
-    def emit(self) -> Callable[[Event], None]:
-        """Tell the application."""
-
-    @property
-    def timers(self) -> Timers[Timer]:
-        """The member's."""
-
-    def backoff(self, attempts: int) -> int:
-        """How long to wait (ms) after `attempts` failures before the one just seen."""
-
-    def due(self, timer: Timer, now_ms: int) -> bool:
-        """Whether a timer is armed and its time has come; it is disarmed then."""
+    def retry_backoff_max_ms(self) -> int:
+        """How long after many."""
 
 
 FOR_A_POLL = (Timer.AUTO_COMMIT, Timer.PREPARE, Timer.PREPARE_RETRY, Timer.NEXT_POLL)
 
 
-class Context(Value):
-    """Given to each part of a member."""
+class Surroundings(Value):
+    """Given to each part of a member, whatever kind of group it is of."""
 
-    config: GroupConfig
+    config: MemberOptions
     network: Network
     cluster: ClusterView
-    host: GroupHost
     rng: Rng
     emit: Callable[[Event], None]
-    timers: Timers[Timer] = field(default_factory=Timers)
+    timers: Timers[Timer]
 
     def backoff(self, attempts: int) -> int:
         """How long to wait (ms) after `attempts` failures before the one just seen."""
@@ -104,3 +79,10 @@ class Context(Value):
             return False
         self.timers.cancel(timer)
         return True
+
+
+class Context(Surroundings):
+    """Given to each part of a consumer group's member."""
+
+    config: GroupConfig
+    host: GroupHost

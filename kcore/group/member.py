@@ -26,7 +26,7 @@ from kcore.group.protocols import Hooks, Parts, classic_parts, consumer_parts
 from kcore.group.states import MemberState, Step
 from kcore.group.steps import LAST_STEPS
 from kcore.structs import ConsumerGroupMetadata, Rng, TopicPartition
-from kcore.timers import NEVER
+from kcore.timers import NEVER, Timers
 
 # What is due from time to time though nothing happens.
 _EVERYDAY = frozenset({Timer.HEARTBEAT, Timer.AUTO_COMMIT})
@@ -50,7 +50,7 @@ class GroupMember:
         rng: Rng,
         emit: Callable[[Event], None],
     ) -> None:
-        ctx = Context(config, network, cluster, host, rng, emit)
+        ctx = Context(config, network, cluster, rng, emit, Timers(), host)
         self._ctx = ctx
         # Until then a poll that follows no tick finds what the one before it did: nothing to do.
         self._calm_until = 0

@@ -22,7 +22,7 @@ from kcore.share.health import describe
 from kcore.share.membership import Assigned, ShareMembership
 from kcore.share.stock import Stock
 from kcore.structs import AcknowledgeType, Rng, TopicPartition
-from kcore.timers import NEVER
+from kcore.timers import NEVER, Timers
 
 UNACKNOWLEDGED = (
     "{} records of the last poll have not been acknowledged: with"
@@ -41,7 +41,7 @@ class ShareConsumerCore(ClientCore):
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
         self.config = config
         emit = self._outbox.emit
-        ctx = ShareContext(config.group(), self._links, self._view, rng, emit)
+        ctx = ShareContext(config.group(), self._links, self._view, rng, emit, Timers())
         self._stock = Stock()
         self._member = ShareMembership(ctx, self._take_assigned)
         self._exchange = Exchange(
