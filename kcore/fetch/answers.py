@@ -24,6 +24,7 @@ from kcore.errors import (
 from kcore.events import Event, RecordsFetched
 from kcore.fetch import unreadable
 from kcore.fetch.config import EARLY_EMPTY_MAX, STALE_ANSWERS_MAX, FetchConfig, ResetStrategy
+from kcore.fetch.hints import learn_leader
 from kcore.fetch.partition import Partition
 from kcore.fetch.planner import NodePlan, Planner
 from kcore.fetch.positions import Positions
@@ -32,7 +33,7 @@ from kcore.fetch.session import Ask, Verdict
 from kcore.fetch.shelf import Entry, Frame
 from kcore.fetch.states import PartitionState
 from kcore.fetch.validation import Validation
-from kcore.structs import Leader, Node, TopicPartition
+from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import FetchResponse
@@ -260,7 +261,7 @@ class Answers:
         code, now_ms, planner = data.error_code, taken.now_ms, self._planner
         taken.notable = True
         if code in _ASK_ELSEWHERE:
-            self._learn_leader(partition, data, taken.body)
+            learn_leader(self._cluster, partition.tp, data, taken.body)
             self._cluster.request_update()
             partition.preferred = -1
             planner.back_off(partition, now_ms, _name(code))
@@ -289,24 +290,6 @@ class Answers:
     def _may_reset(self, partition: Partition) -> bool:
         # With records buffered the application is not there yet: the error waits behind them.
         return not partition.entries and self._positions.out_of_range is not ResetStrategy.NONE
-
-    def _learn_leader(
-        self, partition: Partition, data: FetchResponse.PartitionData, body: FetchResponse
-    ) -> None:
-        """F6 (KIP-951): the answer names the leader."""
-        hint = data.current_leader
-        if hint.leader_id < 0 or hint.leader_epoch < 0:
-            return
-        node = next(
-            (
-                Node(end.node_id, end.host, end.port, end.rack)
-                for end in body.node_endpoints
-                if end.node_id == hint.leader_id
-            ),
-            None,
-        )
-        leader = Leader(hint.leader_id, hint.leader_epoch)
-        self._cluster.learn_leader(partition.tp, leader, node)
 
 
 def _parts(plan: NodePlan, body: FetchResponse) -> list[_Part] | None:

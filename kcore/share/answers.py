@@ -18,13 +18,14 @@ from kcore.errors import (
     for_code,
 )
 from kcore.events import RecordsFetched
+from kcore.fetch.hints import learn_leader
 from kcore.records.acquired import Range
 from kcore.share.acknowledgements import Sheet
 from kcore.share.context import ShareContext
 from kcore.share.node import ShareNode
 from kcore.share.parcel import Parcel, Place
 from kcore.share.stock import Stock, checked
-from kcore.structs import Leader, Node, TopicPartition
+from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode as Code
 
 _SESSION_GONE: Final = frozenset({Code.SHARE_SESSION_NOT_FOUND, Code.INVALID_SHARE_SESSION_EPOCH})
@@ -146,7 +147,7 @@ class Answers:
         code = data.error_code
         where = f"{tp.topic}-{tp.partition}"
         if code in _ELSEWHERE:
-            self._learn_leader(tp, data, body)
+            learn_leader(self._ctx.cluster, tp, data, body)
             self._ctx.cluster.request_update()
         elif code == Code.TOPIC_AUTHORIZATION_FAILED:
             self._on_error(
@@ -157,20 +158,6 @@ class Answers:
         elif not for_code(code).retriable and code != Code.UNKNOWN_SERVER_ERROR:
             words = data.error_message or "the broker refuses"
             self._on_error(for_code(code)(f"fetching {where} failed: {words}"))
-
-    def _learn_leader(self, tp: TopicPartition, data: Any, body: Any) -> None:
-        hint = data.current_leader
-        if hint.leader_id < 0 or hint.leader_epoch < 0:
-            return
-        node = next(
-            (
-                Node(end.node_id, end.host, end.port, end.rack)
-                for end in body.node_endpoints
-                if end.node_id == hint.leader_id
-            ),
-            None,
-        )
-        self._ctx.cluster.learn_leader(tp, Leader(hint.leader_id, hint.leader_epoch), node)
 
     # ShareAcknowledge ------------------------------------------------------------------------
 
@@ -199,7 +186,7 @@ class Answers:
                 sheet.lock_until(now_ms + lock_ms)
                 self._end_sheet(sheet, None)
             elif data.error_code in _MOVED or not for_code(data.error_code).retriable or final:
-                self._learn_leader(tp, data, body)
+                learn_leader(self._ctx.cluster, tp, data, body)
                 if data.error_code in _ELSEWHERE:
                     self._ctx.cluster.request_update()
                 self._end_sheet(sheet, _error_of(data.error_code, data.error_message))
