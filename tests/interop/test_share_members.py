@@ -11,6 +11,7 @@ from strikes import Strike
 
 import kcore
 from kcore import errors
+from kcore.events import HeartbeatAnswered
 
 WAIT_S = 30
 
@@ -131,13 +132,19 @@ def test_a_poll_behind_a_loop_goes_on_where_that_stopped(kafka, share_topic, sha
 
 
 @pytest.mark.slow
-def test_a_handler_may_take_longer_than_a_session(kafka, share_topic, share):
+def test_a_handler_may_take_longer_than_a_session(kafka, share_topic, share, names):
     share_topic(kafka, 5, session_timeout_ms=2_000, heartbeat_interval_ms=300)
-    consumer = share(kafka)
+    consumer, seen = share(kafka), []
     assert len(read_until(consumer, lambda found: len(found) >= 5)) == 5
+    consumer.observe(seen.append)
     time.sleep(4)
+    with kcore.Admin(bootstrap_servers=kafka.bootstrap) as admin:
+        (member,) = admin.describe_groups([names.group])[names.group]["members"]
+    assert member["member_id"] == consumer.member_id
     assert list(consumer.commit().values()) == [None]
-    assert consumer.assignment()
+    beats = [event for event in seen if isinstance(event, HeartbeatAnswered)]
+    assert len(beats) > 4
+    assert {event.error for event in beats} == {None}  # it was a member all the time
 
 
 @pytest.mark.slow
