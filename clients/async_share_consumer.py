@@ -17,7 +17,6 @@ from kcore.clients.engine import GRACE_MS
 from kcore.clients.guard import CLOSED
 from kcore.clients.log import Log
 from kcore.clients.looping import EngineTurns, LoopGuard, LoopLife, open_driver
-from kcore.clients.opening import nobody_answered
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_consumer import NOTHING_SUBSCRIBED, Records
 from kcore.clients.share_engine import ShareEngine
@@ -91,9 +90,7 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
             try:
                 await self._answer(core.fetch_metadata((), self._driver.now_ms(), limit), limit)
             except KafkaTimeoutError as error:
-                servers = self._settings.bootstrap_servers
-                attempts = self._engine.reporter.attempts
-                raise nobody_answered(servers, attempts, limit) from error
+                raise self._nobody_answered(limit) from error
             self._note_release()
 
     async def stop(self) -> None:

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 from kcore.clients import arguments
 from kcore.clients.groupless import is_internal
-from kcore.clients.opening import nobody_answered
 from kcore.clients.verbs import Verbs
-from kcore.errors import NoBrokersAvailable
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 EARLIEST, LATEST = -2, -1
@@ -38,9 +36,6 @@ class Questions(Verbs):
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:
         """What a commit without offsets commits; None: the core knows best."""
         return None
-
-    def _limit(self, timeout_ms: float | None) -> float:
-        return arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
 
     def _ask_commit(
         self, offsets: Mapping[Any, Any] | None, timeout_ms: float | None = None
@@ -107,12 +102,3 @@ class Questions(Verbs):
     def _ask_release(self, timeout_ms: float) -> Question:
         """Ask any broker for anything; `_note_release` then."""
         return self._ask_metadata((), _as_it_is, timeout_ms)
-
-    def _note_release(self) -> None:
-        release = self._engine.core.broker_api_version()
-        if release is not None and self._settings.api_version is None:
-            self.config["api_version"] = release
-
-    def _nobody_answered(self, timeout_ms: float) -> NoBrokersAvailable:
-        servers, attempts = self._settings.bootstrap_servers, self._engine.reporter.attempts
-        return nobody_answered(servers, attempts, timeout_ms)

@@ -16,7 +16,7 @@ from kcore.clients import arguments
 from kcore.clients.closing import ending
 from kcore.clients.guard import Guard
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import nobody_answered, open_tls, open_tokens, open_transport
+from kcore.clients.opening import open_tls, open_tokens, open_transport
 from kcore.clients.polling import KEEPER_MS, Polling
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_engine import ShareEngine
@@ -103,8 +103,7 @@ class ShareConsumer(ShareVerbs, Polling):
                     lambda now: int(core.fetch_metadata((), now, int(timeout_ms))), timeout_ms
                 )
         except KafkaTimeoutError as error:
-            servers, attempts = self._settings.bootstrap_servers, self._engine.reporter.attempts
-            raise nobody_answered(servers, attempts, timeout_ms) from error
+            raise self._nobody_answered(timeout_ms) from error
         self._note_release()
 
     def close(self, timeout_ms: float | None = None) -> None:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kcore.clients import arguments
+from kcore.clients.looking import Looking, steady
 from kcore.clients.share_engine import AcknowledgementCallback, ShareEngine
 from kcore.clients.share_loop import ShareLoop
-from kcore.clients.verbs import steady
 from kcore.share.config import ShareConsumerConfig
 from kcore.structs import AcknowledgeType, TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.events import Event
     from kcore.records import ConsumerRecord
 
 
-class ShareVerbs:
+class ShareVerbs(Looking):
     """The part of a share consumer that says what is read, and what has become of it. The
     attributes are its own.
-
-    config: every option by its name; `api_version` is the release found.
     """
 
-    config: dict[str, object]
     _settings: ShareConsumerConfig
     _engine: ShareEngine
     _loop: ShareLoop
@@ -138,35 +134,3 @@ class ShareVerbs:
     def member_id(self) -> str:
         """Who this is in its group."""
         return str(self._engine.core.member_id)
-
-    @property
-    def buffered_bytes(self) -> int:
-        """Memory of fetched answers that are not wholly handed over."""
-        return int(steady(lambda: self._engine.core.buffered_bytes))
-
-    def health(self) -> dict[TopicPartition, str]:
-        """Why records of each assigned partition come or do not, in a few words."""
-        return steady(self._engine.core.health)
-
-    def observe(self, observer: Callable[[Event], object] | None) -> None:
-        """Have `observer` called with every event of the core (see kcore.events); None: no more.
-
-        It runs in whichever thread drives the consumer, must be quick, and must not call it.
-        """
-        self._engine.observer = observer
-
-    def __reduce__(self) -> NoReturn:
-        kind = self.__class__.__name__
-        raise TypeError(
-            f"a {kind} cannot be pickled: it holds connections; pickle its options instead"
-        )
-
-    # Questions -------------------------------------------------------------------------------
-
-    def _note_release(self) -> None:
-        release = self._engine.core.broker_api_version()
-        if release is not None and self._settings.api_version is None:
-            self.config["api_version"] = release
-
-    def _limit(self, timeout_ms: Any) -> float:
-        return arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)

@@ -5,12 +5,13 @@ What a kind of consumer does otherwise is in a few methods that it replaces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
 from kcore.clients.groupless import AllPartitions
+from kcore.clients.looking import Looking, steady
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     IllegalArgumentError,
@@ -23,7 +24,7 @@ from kcore.group.config import CONSUMER
 from kcore.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
-    from kcore.events import Event
+    pass
 
 T = TypeVar("T")
 
@@ -43,13 +44,9 @@ class ListenerBridge(Protocol):
         """Have no listener, once it knows all that is queued."""
 
 
-class Verbs:
-    """The part of a consumer that says what is read, and where from. The attributes are its own.
+class Verbs(Looking):
+    """The part of a consumer that says what is read, and where from. The attributes are its own."""
 
-    config: every option by kafka-python's name; `api_version` is the release found.
-    """
-
-    config: dict[str, object]
     _settings: ConsumerConfig
     _engine: Engine
     _bridge: ListenerBridge
@@ -290,11 +287,6 @@ class Verbs:
         found: int | None = self._engine.core.last_stable_offset(tp)
         return found
 
-    @property
-    def buffered_bytes(self) -> int:
-        """Memory of fetched answers that are not wholly handed over; see `max_buffered_bytes`."""
-        return int(self._engine.core.buffered_bytes)
-
     def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
         assigned = self.assignment()
         for tp in partitions:
@@ -315,30 +307,3 @@ class Verbs:
     def _need_group(self, verb: str) -> None:
         if self._settings.group_id is None:
             raise NoGroupIdError(f"{verb} needs a group_id: offsets are kept for a group")
-
-    def health(self) -> dict[TopicPartition, str]:
-        """Why each assigned partition is or is not being fetched, in a few words."""
-        return steady(self._engine.core.health)
-
-    def observe(self, observer: Callable[[Event], object] | None) -> None:
-        """Have `observer` called with every event of the core (see kcore.events); None: no more.
-
-        It runs in whichever thread drives the consumer, must be quick, and must not call it.
-        """
-        self._engine.observer = observer
-
-    def __reduce__(self) -> NoReturn:
-        kind = type(self).__name__
-        raise TypeError(
-            f"a {kind} cannot be pickled: it holds connections; pickle its options instead"
-        )
-
-
-def steady(read: Callable[[], T]) -> T:
-    """Read a collection of the core's without the lock; again if it changes under our hands."""
-    while True:
-        try:
-            return read()
-        except RuntimeError as error:
-            if "changed size" not in str(error):
-                raise
