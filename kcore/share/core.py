@@ -235,10 +235,11 @@ class ShareConsumerCore(ClientCore):
         """
         if self._closed:
             return
-        self._closing_until = now_ms + timeout_ms
-        self._tell(self._closing_until)
+        until = now_ms + timeout_ms
+        self._tell(until)
         self._exchange.close()
         self._member.leave("the consumer was closed", now_ms)
+        self._closing_until = until  # behind it: see ClientCore.handle_interrupted
         self._settle(now_ms)
 
     # -- state -------------------------------------------------------------------------------------

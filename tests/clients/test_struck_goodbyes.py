@@ -116,7 +116,7 @@ def test_who_says_goodbye_again_has_left(broker, protocol, verb, again, listens)
 
 @pytest.mark.parametrize(("verb", "again"), WAYS)
 def test_who_says_goodbye_to_a_share_group_again_has_left(broker, verb, again):
-    places = [10, 31, 60, 90, 120, 160]
+    places = [10, 31, 40, 60, 90, 120, 160]
     struck = [leave_at(broker, "share", verb, again, False, at) for at in places]
     assert sum(struck) >= 5
 
