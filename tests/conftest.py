@@ -2,7 +2,6 @@
 
 import gc
 import signal
-import sys
 
 import pytest
 
@@ -69,6 +68,4 @@ def pytest_collection_finish():
     import hypothesis  # noqa: F401, PLC0415
 
     gc.collect()
-    if "trio" in sys.modules:  # whose `random` hypothesis does not find among what is frozen
-        import hypothesis  # noqa: F401, PLC0415 - it is not loaded for others
     gc.freeze()
