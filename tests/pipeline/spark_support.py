@@ -2,6 +2,8 @@
 
 import json
 
+from secure_kafka import PASSWORD, USER
+
 DEADLINE_S = 90
 
 
@@ -82,3 +84,15 @@ def words(rows):
         (row.topic, row.partition, row.offset, row.value and bytes(row.value))
         for row in places(rows)
     )
+
+
+def security(kafka, password=PASSWORD):
+    """The options for the listener SASLTLS of a SecureKafka."""
+    login = f'scram.ScramLoginModule required username="{USER}" password="{password}";'
+    return {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.{login}",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.location": str(kafka.certificates.ca),
+    }

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from certificates import missing
 from pyspark.errors import PySparkException
-from secure_kafka import PASSWORD, USER, SecureKafka, unsigned_token
+from secure_kafka import PASSWORD, SecureKafka, unsigned_token
 from spark_processes import standalone_cluster
-from spark_support import Collected, load, save, words
+from spark_support import Collected, load, save, security, words
 from token_endpoint import TokenEndpoint
 
 pytestmark = [
@@ -34,17 +34,6 @@ def kafka(spark):
         kafka.create_topic("t")
         kafka.produce("t", [(None, b"%d" % number) for number in range(20)])
         yield kafka
-
-
-def security(kafka, password=PASSWORD):
-    login = f'scram.ScramLoginModule required username="{USER}" password="{password}";'
-    return {
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.sasl.mechanism": "SCRAM-SHA-512",
-        "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.{login}",
-        "kafka.ssl.truststore.type": "PEM",
-        "kafka.ssl.truststore.location": str(kafka.certificates.ca),
-    }
 
 
 def test_read_and_written_and_the_password_is_kept_nowhere(spark, kafka, tmp_path, capfd, caplog):
