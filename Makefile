@@ -10,7 +10,7 @@ SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka connector clean distclean
+.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka connector yarn clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,7 +27,7 @@ run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded
 test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
 	@$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" $(ARGS)
 
-test-long: build $(VENV)/.extra-test kafka connector  ## the slow suites too: failover, outages, a million records
+test-long: build $(VENV)/.extra-test kafka connector yarn  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
 
 bench: build $(VENV)/.extra-bench kafka connector  ## everything that is measured, beside other clients; results, plots, tables (twenty minutes)
@@ -60,6 +60,9 @@ kafka:  # the real broker's jars; says so when there is no Java or Maven
 
 connector:  # Spark's own Kafka connector, beside which ours is tested and measured
 	@tools/fetch_spark_connector.sh .cache/spark/connector
+
+yarn:  # a real YARN, for jobs that are submitted to one
+	@tools/fetch_yarn.sh .cache/yarn/jars
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
 	rm -rf build dist kcore.egg-info .cache/pipeline .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
