@@ -1,7 +1,7 @@
 """A cluster in a folder, so that a restart keeps topics, records, producers, groups.
 
     <folder>/.lock                       held by the broker that uses it
-    <folder>/cluster.log                 topics, options, who leads what; a checked line a change
+    <folder>/cluster.log                 topics, options, access, who leads what; a checked line a change
     <folder>/node-1/orders-0/*.log       the replicas' logs (log_files.py)
     <folder>/coordinators/__consumer_offsets-7/   the journals of groups (journal_files.py), and of
     <folder>/coordinators/__transaction_state-7/  transactions
@@ -18,7 +18,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from typing import Any, Final
 from crc32c import crc32c
 
 from kcore.broker import Cluster
+from kcore.broker.authorization.acls import Acl
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.share.keeping import STATE_PARTITIONS
 from kcore.broker.topics import Topic
@@ -66,6 +67,7 @@ class Store:
         self._ids: dict[str, str] = {}  # by name
         self._settings: dict[str, dict[str, str]] = {}  # of nodes
         self._groups: dict[str, dict[str, str]] = {}  # options of groups
+        self._acls: dict[Acl, None] = {}
         self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
@@ -104,6 +106,9 @@ class Store:
         self._starts += 1
         cluster.settings.nodes.update(self._settings)
         cluster.settings.groups.update(self._groups)
+        if cluster.authorizer is not None:
+            cluster.authorizer.add(self._acls)
+            cluster.authorizer.changed = self.acls_changed
         for topic_id, known in self._topics.items():
             self._restore(cluster, topic_id, known, now_ms)
         self._set_strays_aside()
@@ -124,6 +129,7 @@ class Store:
             {"producer_ids": self._given},
             {"settings": self._settings},
             {"groups": self._groups},
+            {"acls": [*self._acls]},
         ]
         lines += [{"topic": key} | known for key, known in self._topics.items()]
         self.disk.replace(self._path, b"".join(map(_line, lines)))
@@ -183,6 +189,10 @@ class Store:
         """Groups have these options now."""
         self._write({"groups": groups})
 
+    def acls_changed(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
+        """There are other entries of access control lists."""
+        self._write({"acls": [*added], "no_acls": [*removed]})
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""
         self._given = max(self._given, producer_id + 1)
@@ -234,6 +244,10 @@ class Store:
             self._settings = record["settings"]
         elif "groups" in record:
             self._groups = record["groups"]
+        elif "acls" in record:
+            self._acls.update((Acl(*acl), None) for acl in record["acls"])
+            for acl in record.get("no_acls", ()):
+                self._acls.pop(Acl(*acl), None)
         elif "producer_ids" in record:
             self._given = record["producer_ids"]
 

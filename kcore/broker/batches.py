@@ -34,6 +34,7 @@ _LENGTH: Final = struct.Struct(">i")
 _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _CHECKED_AT: Final = 21
+_ATTRIBUTES_AT: Final = 22  # the lower byte
 _MAX_TIMESTAMP_AT: Final = 35
 _MAGIC: Final = 2
 _TAKE: Final = 1_000
@@ -119,6 +120,13 @@ def _size_at(view: memoryview, at: int) -> int:
     if length < _LENGTH_MIN:
         raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length} bytes")
     return int(length) + _PREFIX_SIZE
+
+
+def is_transactional(data: bytes | memoryview | None) -> bool:
+    """Whether what is sent for a partition says that it is of a transaction."""
+    if data is None or len(data) < HEADER_SIZE or data[_MAGIC_AT] != _MAGIC:
+        return False
+    return bool(data[_ATTRIBUTES_AT] & TRANSACTIONAL)
 
 
 def check_batch(

@@ -8,6 +8,7 @@ from kcore.coordinator import Caller
 from kcore.wire.message import Message
 
 if TYPE_CHECKING:
+    from kcore.broker.authorization.acls import Operation, Resource
     from kcore.broker.links import ClientLink
     from kcore.broker.node import Node
     from kcore.wire.frames import DecodedRequest
@@ -22,6 +23,9 @@ class Call:
 
     __slots__ = ("client_id", "correlation_id", "key", "link", "node", "now_ms", "version")
 
+    # Whether there is an authorizer to be asked.
+    guarded = False
+
     def __init__(self, node: Node, link: ClientLink, request: DecodedRequest, now_ms: int) -> None:
         self.node = node
         self.link = link
@@ -34,6 +38,10 @@ class Call:
     def answer(self, message: Message) -> None:
         """Answer a parked request."""
         self.node.answer(self, message)
+
+    def allows(self, _operation: Operation, _resource: Resource, _name: str) -> bool:
+        """Whether who asks may do something; without an authorizer everybody may."""
+        return True
 
     def caller(self) -> Caller:
         """Whom the coordinator is to answer."""

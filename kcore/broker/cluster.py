@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
+from kcore.broker.authorization.authorizer import Authorizer
 from kcore.broker.batches import RefusedError
 from kcore.broker.clocks import CommonClock, NodeClock
 from kcore.broker.config import BrokerConfig
@@ -59,6 +60,7 @@ class Cluster:
         self.replication = Replication(self)
         self.settings = Settings(config)
         self.topics = Catalog(rng, self.settings, self.live, self.replication)
+        self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
         self.mishaps = Mishaps()
         self._moved_to: dict[int, int] = {}  # partitions of the coordinators' journals
         self.nodes: dict[int, Node] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.options import LogConfig
 from kcore.broker.sessions import SessionLimits
@@ -32,7 +33,8 @@ class BrokerConfig:
 
     release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3). log_bytes_max:
     of all logs together; beyond it, producers are answered as if a disk were full.
-    share_sessions_max: of one node (Kafka: group.share.max.share.sessions).
+    share_sessions_max: of one node (Kafka: group.share.max.share.sessions). authorizer: whom access
+    control lists do not concern; None: there are none, and everybody may do everything.
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -57,6 +59,7 @@ class BrokerConfig:
         )
     )
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
+    authorizer: AuthorizerConfig | None = None
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""

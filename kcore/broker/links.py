@@ -11,6 +11,7 @@ from collections import deque
 from enum import Enum
 from typing import Final
 
+from kcore.broker.authorization.acls import ANONYMOUS
 from kcore.wire.frames import FrameReader
 
 # Requests of one connection that wait behind the one being served. A client has five or so in
@@ -40,6 +41,7 @@ class ClientLink:
         "frames",
         "host",
         "number",
+        "principal",
         "queued_bytes",
         "reader",
         "served_bytes",
@@ -49,6 +51,7 @@ class ClientLink:
     def __init__(self, number: int, host: str, max_frame_bytes: int, now_ms: int) -> None:
         self.number = number
         self.host = host
+        self.principal = ANONYMOUS  # who it is, as far as it is known
         self.reader = FrameReader(max_frame_bytes)
         self.frames: deque[memoryview] = deque()
         self.queued_bytes = 0  # of frames that wait

@@ -53,6 +53,7 @@ class Node:
         self.cluster = cluster
         self.node_id = node_id
         self.versions = apis.offered(cluster.config.release)
+        self._handlers = apis.handlers(cluster.authorizer)
         self.fetches = Fetches()
         self.sessions = Sessions(cluster.rng, cluster.config.sessions)
         self.shares = Shares(self)
@@ -307,7 +308,7 @@ class Node:
 
     def _handle(self, call: Call, message: Message) -> None:
         try:
-            result = apis.HANDLERS[call.key](call, message)
+            result = self._handlers[call.key](call, message)
         except Exception as error:  # noqa: BLE001 - one request must not end everybody's node
             self._fail(call.link, error)
             return

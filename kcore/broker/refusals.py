@@ -35,6 +35,7 @@ _ASKED: Final = (
     *("topics", "topic_data", "partitions", "partition_data", "groups", "resources"),
     *("topic_names", "coordinator_keys", "groups_names", "members", "partition_indexes"),
     *("topic_partitions", "group_ids"),
+    *("creations", "filters"),
     *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
 _ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from kcore.broker.authorization.acls import Acl
     from kcore.broker.partitions import Partition
     from kcore.broker.topics import Topic
 
@@ -45,6 +46,9 @@ class ClusterStore(Protocol):
 
     def groups_changed(self, groups: dict[str, dict[str, str]]) -> None:
         """Groups have these options now: by group id."""
+
+    def acls_changed(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
+        """There are other entries of access control lists."""
 
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""

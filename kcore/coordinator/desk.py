@@ -9,7 +9,7 @@ answer is dropped.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from kcore.errors import IllegalStateError
@@ -20,13 +20,15 @@ from kcore.wire.message import Message
 class Caller:
     """Who asks: `token` finds the request again, `link` is its connection; both the owner's own.
 
-    client_id and client_host name the member in member ids and DescribeGroups.
+    client_id and client_host name the member in member ids and DescribeGroups. sees: which topics
+    who asks may know of; None: all.
     """
 
     token: Hashable
     link: Hashable = None
     client_id: str = ""
     client_host: str = ""
+    sees: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ def exactly(sock, size):
 class Link:
     """One connection."""
 
-    def __init__(self, address):
+    def __init__(self, address, client_id="scenario"):
+        self.client_id = client_id
         host, port = address.rsplit(":", 1)
         self.sock = socket.create_connection((host, int(port)), DEADLINE_S)
         self._sent = []
@@ -64,7 +65,7 @@ class Link:
         number = next(self._ids)
         if not (isinstance(message, m.ProduceRequest) and message.acks == 0):
             self._sent.append((API_TABLE[ApiKey(message.API_KEY)].response, version, number))
-        self.sock.sendall(frames.encode_request(message, version, number, "scenario"))
+        self.sock.sendall(frames.encode_request(message, version, number, self.client_id))
 
     def receive(self):
         cls, version, number = self._sent.pop(0)

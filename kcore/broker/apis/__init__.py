@@ -6,10 +6,11 @@ raises nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kcore.broker.apis import (
+    acls,
     alter_configs,
     alter_partition_reassignments,
     api_versions,
@@ -38,12 +39,13 @@ from kcore.broker.apis import (
     txn_offset_commit,
     write_txn_markers,
 )
+from kcore.broker.authorization.authorizer import Authorizer
 from kcore.broker.calls import Call
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.message import Message
 from kcore.wire.releases import highest_versions
 
-__all__ = ["HANDLERS", "offered", "unsupported_version"]
+__all__ = ["HANDLERS", "handlers", "offered", "unsupported_version"]
 
 Handler = Callable[[Call, Any], Message | str]
 
@@ -74,6 +76,9 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.END_TXN: transactions.handle,
     ApiKey.WRITE_TXN_MARKERS: write_txn_markers.handle,
     ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit.handle,
+    ApiKey.DESCRIBE_ACLS: acls.describe,
+    ApiKey.CREATE_ACLS: acls.create,
+    ApiKey.DELETE_ACLS: acls.delete,
     ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
     ApiKey.CREATE_PARTITIONS: create_partitions.handle,
     ApiKey.DELETE_GROUPS: groups.handle,
@@ -99,6 +104,15 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
 }
 
 unsupported_version = api_versions.unsupported
+
+
+def handlers(authorizer: Authorizer | None) -> Mapping[ApiKey, Handler]:
+    """Who serves each API; behind the authorizer, if there is one."""
+    if authorizer is None:
+        return HANDLERS
+    from kcore.broker.authorization.guard import guarded  # noqa: PLC0415 - few brokers have one
+
+    return guarded(authorizer, HANDLERS)
 
 
 def offered(release: tuple[int, int]) -> dict[ApiKey, tuple[int, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from kcore.broker.apis.metadata import leader_error
+from kcore.broker.authorization.acls import Operation, Resource
 from kcore.broker.calls import Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.partitions import Partition
@@ -35,12 +36,17 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
     ):
         return _refused(names)
     if not names:
-        names = [topic.name for topic in cluster.topics.topics()]
+        known = [topic.name for topic in cluster.topics.topics()]
+        names = [name for name in known if call.allows(Operation.DESCRIBE, Resource.TOPIC, name)]
     first = "" if cursor is None else cursor.topic_name
     left = max(1, min(request.response_partition_limit, _PARTITIONS_MAX))
     response = DescribeTopicPartitionsResponse()
     for name in names:
         if name < first:
+            continue
+        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+            refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            response.topics.append(Described(error_code=refused, name=name))
             continue
         start = cursor.partition_index if cursor is not None and name == first else 0
         topic = cluster.topics.get(name)

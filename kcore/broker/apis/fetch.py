@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from kcore.broker.authorization.acls import Operation, Resource
 from kcore.broker.batches import RefusedError, read_header
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
@@ -56,6 +57,7 @@ class _Fetch:
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
         self._enough = min(request.min_bytes, self._max_bytes)
         self._hints = Hints(call.node.cluster)
+        self._refused = _refused_topics(call, opened) if call.guarded else frozenset[str]()
         # Partitions that do not exist are answered with the rest and hurry nobody (Java:
         # KafkaApis.handleFetchRequest keeps them apart); if they go while we wait, that does.
         self._there = [wanted for wanted in opened.parts.values() if self._find(wanted) is not None]
@@ -197,6 +199,8 @@ class _Fetch:
 
     def _find(self, wanted: Wanted) -> Partition | None:
         topic = self._topic(wanted)
+        if wanted.name in self._refused:
+            return None
         if topic is None or not 0 <= wanted.number < len(topic.partitions):
             return None
         return topic.partitions[wanted.number]
@@ -205,6 +209,8 @@ class _Fetch:
         """RefusedError with the code to answer."""
         node = self._call.node
         topic = self._topic(wanted)
+        if wanted.name in self._refused:
+            raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
         if topic is None and self._by_id:
             raise RefusedError(self._missing(wanted), "no topic of this id")
         return node.cluster.lead(node.node_id, topic, wanted.number, wanted.leader_epoch)
@@ -216,6 +222,14 @@ class _Fetch:
         if self._call.node.cluster.topics.get(wanted.name) is not None:
             return ErrorCode.INCONSISTENT_TOPIC_ID
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _refused_topics(call: Call, opened: Opened) -> frozenset[str]:
+    """Topics that who asks may not read; it is asked once, also if the answer comes later."""
+    names = {wanted.name for wanted in opened.parts.values() if wanted.name is not None}
+    return frozenset(
+        name for name in names if not call.allows(Operation.READ, Resource.TOPIC, name)
+    )
 
 
 def _aborted(log: PartitionLog, offset: int, read: Read) -> list[FetchResponse.AbortedTransaction]:

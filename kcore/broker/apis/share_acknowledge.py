@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from kcore.broker.authorization.acls import Operation, Resource
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.share.partition import Acknowledgement
@@ -82,6 +83,7 @@ def acknowledge_all(call: Call, request: Request, key: SessionKey) -> Said:
                 continue
             part = (topic.topic_id, one.partition_index)
             try:
+                check_readable(call, topic.topic_id)
                 batches = _checked(call, one.acknowledgement_batches, renewing=renewing)
                 call.node.shares.acknowledge((group_id, *part), member, batches)
                 said[part] = (ErrorCode.NONE, None)
@@ -98,6 +100,13 @@ def by_topic(results: Mapping[Part, Any], topic_of: Callable[..., Any]) -> list[
             topics[topic_id] = topic_of(topic_id=topic_id)
         topics[topic_id].partitions.append(result)
     return list(topics.values())
+
+
+def check_readable(call: Call, topic_id: bytes) -> None:
+    """RefusedError if who asks may not read the topic; one that is not known is not hidden."""
+    name = call.node.cluster.topics.name_of(topic_id)
+    if name is not None and not call.allows(Operation.READ, Resource.TOPIC, name):
+        raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "")
 
 
 def _checked(call: Call, batches: Sequence[Any], *, renewing: bool) -> list[Acknowledgement]:

@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from kcore.broker.apis.share_acknowledge import acknowledge_all, by_topic, renews, who_asks
+from kcore.broker.apis.share_acknowledge import (
+    acknowledge_all,
+    by_topic,
+    check_readable,
+    renews,
+    who_asks,
+)
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
@@ -108,11 +114,14 @@ class _Fetch:
         self._parts = parts[turn:] + parts[:turn]
         self._said = acknowledge_all(call, request, session.key)
         topics = call.node.cluster.topics
-        # Partitions that do not exist are answered with the rest and hurry nobody.
+        refused = _refused_topics(call, self._parts) if call.guarded else frozenset[bytes]()
+        self._refused = refused
+        # Partitions that do not exist, or not for who asks, are answered with the rest and hurry nobody.
         self._there = [
             part
             for part in self._parts
             if topics.has_partition(topics.name_of(part[0]) or "", part[1])
+            and part[0] not in refused
         ]
         self.places: list[Place] = [
             (topics.name_of(topic_id) or "", number) for topic_id, number in self._there
@@ -171,6 +180,8 @@ class _Fetch:
         for part in self._parts:
             demand = Demand(self._member, records, max(request.batch_size, 1), exact)
             try:
+                if part[0] in self._refused:
+                    raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
                 got = self._shares.acquire(
                     self._key(part), demand, min(share, size), at_least_one=empty
                 )
@@ -203,3 +214,14 @@ class _Fetch:
 
     def _key(self, part: Part) -> ShareKey:
         return (self._group, *part)
+
+
+def _refused_topics(call: Call, parts: list[Part]) -> frozenset[bytes]:
+    """Topics that who asks may not read; it is asked once, also if the answer comes later."""
+    refused = set()
+    for topic_id in {topic_id for topic_id, _ in parts}:
+        try:
+            check_readable(call, topic_id)
+        except RefusedError:
+            refused.add(topic_id)
+    return frozenset(refused)

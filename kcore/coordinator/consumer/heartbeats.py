@@ -5,6 +5,8 @@ Whatever writes to a group holds it, so that each heartbeat finds what the one b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.answers import refuse_join, refuse_sync
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 # Regular expressions are looked at again no sooner than this, as it takes a walk over all topics.
 REGEX_REFRESH_MIN_MS: Final = 10_000
+
+Sees = Callable[[str], bool] | None  # which topics who asks may know of; None: all
 
 _Assignment = ConsumerGroupHeartbeatResponse.Assignment
 _TopicPartitions = ConsumerGroupHeartbeatResponse.TopicPartitions
@@ -100,7 +104,7 @@ class Heartbeats:
                 self._stepped(live, beat, now_ms)
             ticket.answer(response)
             if live is not None:
-                self._refresh_regexes(live, now_ms)
+                self._refresh_regexes(live, ticket.caller.sees, now_ms)
 
         if beat.items:
             self._context.write(beat.items, done, now_ms)
@@ -171,9 +175,10 @@ class Heartbeats:
 
     # Regular expressions -------------------------------------------------------------------------
 
-    def _refresh_regexes(self, group: ConsumerGroup, now_ms: int) -> None:
+    def _refresh_regexes(self, group: ConsumerGroup, sees: Sees, now_ms: int) -> None:
         """Find out what the group's regular expressions stand for, if that may have changed. The
-        member is answered before: it gets what comes of it with its next heartbeat.
+        member is answered before: it gets what comes of it with its next heartbeat. As in a Kafka,
+        they stand for the topics that this member may know of.
         """
         if not group.regex_members:
             return
@@ -190,15 +195,17 @@ class Heartbeats:
             if fresh or since_ms <= REGEX_REFRESH_MIN_MS:
                 return
         group_id = group.group_id
-        self._context.hold(group_id, self._resolve_regexes, now_ms)
+        self._context.hold(group_id, partial(self._resolve_regexes, sees), now_ms)
 
-    def _resolve_regexes(self, group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
+    def _resolve_regexes(
+        self, sees: Sees, group: AnyGroup | None, error: ErrorCode, now_ms: int
+    ) -> None:
         if error or not isinstance(group, ConsumerGroup):
             if group is not None:
                 group.held = False
             return
         topics, wall_ms = self._context.topics, self._context.wall_ms(now_ms)
-        found = resolve(topics, group.regex_members, wall_ms)
+        found = resolve(topics, group.regex_members, wall_ms, sees)
         items: list[Item] = [
             records.regex_entry(group.group_id, regex, one) for regex, one in found.items()
         ]

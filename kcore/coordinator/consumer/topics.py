@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.consumer.group import Resolved
@@ -36,9 +36,13 @@ def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
     return int.from_bytes(digest.digest(), "big", signed=True) if existing else 0
 
 
-def resolve(topics: Topics, regexes: Iterable[str], wall_ms: int) -> dict[str, Resolved]:
-    """What each regular expression stands for; nothing, if it cannot be read."""
-    names = list(topics.names())
+def resolve(
+    topics: Topics, regexes: Iterable[str], wall_ms: int, sees: Callable[[str], bool] | None = None
+) -> dict[str, Resolved]:
+    """What each regular expression stands for; nothing, if it cannot be read. sees: which topics
+    who asks may know of; None: all.
+    """
+    names = list(filter(sees, topics.names()) if sees is not None else topics.names())
     found = {}
     for regex in regexes:
         pattern = compiled(regex)
