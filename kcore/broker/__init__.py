@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.batches import RefusedError
 from kcore.broker.cluster import Cluster
 from kcore.broker.config import BrokerConfig
@@ -11,6 +12,7 @@ from kcore.broker.node import Node
 from kcore.broker.options import LogConfig
 
 __all__ = [
+    "AuthorizerConfig",
     "BrokerConfig",
     "Cluster",
     "Kind",

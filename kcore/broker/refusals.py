@@ -16,6 +16,7 @@ from kcore.wire.message import Message, Struct
 _MEANING: Final = {
     "name": "name",
     "topic": "name",
+    "topic_name": "name",
     "key": "name",
     "group_id": "name",
     "transactional_id": "name",

@@ -153,20 +153,3 @@ def only(response):
     (topic,) = response.responses if hasattr(response, "responses") else response.topics
     (partition,) = getattr(topic, "partition_responses", None) or topic.partitions
     return partition
-
-
-def sample(cls, version, topic_id=bytes(16)):
-    """A request with one element in every array of the version; names are `t`, numbers 0."""
-    return _sample(cls, cls, version, topic_id)
-
-
-def _sample(root, cls, version, topic_id):
-    plain = {"string": "t", "uuid": topic_id, "bool": True, "records": batch(b"a"), "bytes": b"x"}
-
-    def value(kind):
-        if kind.startswith("[]"):
-            return [value(kind[2:])]
-        struct = getattr(root, kind, None)
-        return plain.get(kind, 0) if struct is None else _sample(root, struct, version, topic_id)
-
-    return cls(**{row[0]: value(row[1]) for row in cls.FIELDS if row[2] <= version <= row[3]})

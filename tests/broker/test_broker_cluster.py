@@ -1,7 +1,8 @@
 """Nodes that go and come back: leaders, groups, what clients are told."""
 
 import pytest
-from broker_world import World, batch, fetch, only, produce, sample
+from broker_world import World, batch, fetch, only, produce
+from samples import sample
 
 from kcore.coordinator import partition_for
 from kcore.wire import messages as m

@@ -1,7 +1,8 @@
 """Mishaps on purpose, and leaders that move."""
 
 import pytest
-from broker_world import World, batch, fetch, only, produce, sample
+from broker_world import World, batch, fetch, only, produce
+from samples import sample
 
 from kcore.broker import Kind, Mishap
 from kcore.errors import UsageError

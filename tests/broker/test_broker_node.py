@@ -4,7 +4,8 @@ import random
 import struct
 
 import pytest
-from broker_world import World, batch, fetch, only, produce, sample
+from broker_world import World, batch, fetch, only, produce
+from samples import sample
 
 from kcore.broker import BrokerConfig
 from kcore.wire import frames

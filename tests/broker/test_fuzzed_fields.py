@@ -3,7 +3,8 @@
 import random
 
 import pytest
-from broker_world import World, sample
+from broker_world import World
+from samples import sample
 
 from kcore.broker import BrokerConfig
 from kcore.wire import frames

@@ -1,7 +1,8 @@
 """Nodes whose clocks differ: each coordinator goes by its own."""
 
 import pytest
-from broker_world import WALL_MS, World, sample
+from broker_world import WALL_MS, World
+from samples import sample
 
 from kcore.broker import BrokerConfig
 from kcore.coordinator import CoordinatorConfig, partition_for

@@ -186,6 +186,11 @@ class Peer:
             return sorted((self.plain(item) for item in value), key=repr)
         return value
 
+    def number(self, kind, *values):
+        """These come up in this order: answers have them in any."""
+        for value in values:
+            self._number(kind, value)
+
     def _number(self, kind, value):
         if value in NONE_DRAWN[kind]:
             return value

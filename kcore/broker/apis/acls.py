@@ -1,4 +1,7 @@
-"""DescribeAcls, CreateAcls, DeleteAcls v1-3 (KIP-11, KIP-290), at any node."""
+"""DescribeAcls, CreateAcls, DeleteAcls v1-3 (KIP-11, KIP-290), at any node.
+
+What says that its type or operation is UNKNOWN (0) costs its connection: a Kafka does not read it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from kcore.broker.authorization.acls import (
 )
 from kcore.broker.authorization.authorizer import ACLS_MAX
 from kcore.broker.batches import RefusedError
-from kcore.broker.calls import Call
+from kcore.broker.calls import UNANSWERED, Call
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
     CreateAclsRequest,
@@ -35,7 +38,7 @@ _PERMISSIONS: Final = frozenset({Permission.DENY, Permission.ALLOW})
 _PATTERNS: Final = frozenset({Pattern.LITERAL, Pattern.PREFIXED})
 
 
-def describe(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def describe(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | str:
     """The entries that a filter finds, by what they are about."""
     authorizer = call.node.cluster.authorizer
     if authorizer is None:
@@ -44,10 +47,9 @@ def describe(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse:
             error_message="No Authorizer is configured on the broker",
         )
     wanted = _filter(request)
-    if _is_unknown(wanted):
-        return DescribeAclsResponse(
-            error_code=ErrorCode.INVALID_REQUEST, error_message="The filter has unknown elements"
-        )
+    if _is_unreadable(wanted):
+        call.node.hang_up(call)
+        return UNANSWERED
     found: dict[tuple[int, str, int], DescribeAclsResponse.DescribeAclsResource] = {}
     for acl in authorizer.find(wanted):
         entry = found.setdefault(
@@ -69,11 +71,20 @@ def describe(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse:
     return DescribeAclsResponse(error_message=None, resources=list(found.values()))
 
 
-def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse:
-    """Each entry by itself succeeds or fails; one that is there already succeeds."""
+def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | str:
+    """Each entry by itself succeeds or fails; one that is there already succeeds. One that is a
+    filter fails all.
+    """
+    if any(_is_unreadable(_pattern(one)) for one in request.creations):
+        call.node.hang_up(call)
+        return UNANSWERED
     authorizer = call.node.cluster.authorizer
     Result = CreateAclsResponse.AclCreationResult  # noqa: N806 - a class
     response = CreateAclsResponse()
+    if authorizer is not None and any(map(_is_filter, request.creations)):
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+        response.results = [Result(error_code=code, error_message=None) for _ in request.creations]
+        return response
     good = []
     for one in request.creations:
         result = Result(error_message=None)
@@ -93,9 +104,12 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse:
     return response
 
 
-def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse:
+def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | str:
     """What each filter finds goes; one that two of them find is told by both."""
     authorizer = call.node.cluster.authorizer
+    if any(_is_unreadable(_filter(one)) for one in request.filters):
+        call.node.hang_up(call)
+        return UNANSWERED
     response = DeleteAclsResponse()
     gone: list[Acl] = []
     for one in request.filters:
@@ -122,23 +136,27 @@ def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse:
 
 def _checked(one: CreateAclsRequest.AclCreation) -> Acl:
     """RefusedError if it can be no entry."""
-    kind, name, pattern = one.resource_type, one.resource_name, one.resource_pattern_type
+    kind, name = one.resource_type, one.resource_name
     wrong = None
     if kind == Resource.CLUSTER and name != CLUSTER_NAME:
         wrong = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     elif not name:
         wrong = "Invalid empty resource name"
-    elif kind not in _TYPES:
-        wrong = f"Invalid resourceType {kind}"
-    elif pattern not in _PATTERNS:
-        wrong = f"Invalid patternType {pattern}"
-    elif one.operation not in _OPERATIONS:
-        wrong = f"Invalid operation {one.operation}"
-    elif one.permission_type not in _PERMISSIONS:
-        wrong = f"Invalid permissionType {one.permission_type}"
+    elif _is_unknown(_pattern(one)):
+        wrong = f"Invalid entry: {one}"
+    elif ":" not in one.principal:
+        wrong = f"Could not parse principal from `{one.principal}` (no colon is present)"
     if wrong is not None:
         raise RefusedError(ErrorCode.INVALID_REQUEST, wrong)
-    return Acl(kind, name, pattern, one.principal, one.host, one.operation, one.permission_type)
+    return Acl(
+        kind,
+        name,
+        one.resource_pattern_type,
+        one.principal,
+        one.host,
+        one.operation,
+        one.permission_type,
+    )
 
 
 def _filter(one: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter) -> AclFilter:
@@ -151,6 +169,33 @@ def _filter(one: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter) -> Ac
         one.operation,
         one.permission_type,
     )
+
+
+def _pattern(one: CreateAclsRequest.AclCreation) -> AclFilter:
+    return AclFilter(
+        one.resource_type,
+        one.resource_name,
+        one.resource_pattern_type,
+        one.principal,
+        one.host,
+        one.operation,
+        one.permission_type,
+    )
+
+
+def _is_filter(one: CreateAclsRequest.AclCreation) -> bool:
+    """Whether something of it is for filters only."""
+    return (
+        one.resource_type == Resource.ANY
+        or one.resource_pattern_type in {Pattern.ANY, Pattern.MATCH}
+        or one.operation == Operation.ANY
+        or one.permission_type == Permission.ANY
+    )
+
+
+def _is_unreadable(one: AclFilter) -> bool:
+    """Whether it says itself that a part of it means nothing."""
+    return 0 in {one.resource_type, one.pattern_type, one.operation, one.permission_type}
 
 
 def _is_unknown(wanted: AclFilter) -> bool:

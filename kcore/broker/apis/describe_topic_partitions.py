@@ -35,20 +35,17 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
         cursor.partition_index < 0 or (names and cursor.topic_name not in names)
     ):
         return _refused(names)
-    if not names:
-        known = [topic.name for topic in cluster.topics.topics()]
-        names = [name for name in known if call.allows(Operation.DESCRIBE, Resource.TOPIC, name)]
     first = "" if cursor is None else cursor.topic_name
+    everything = names or [topic.name for topic in cluster.topics.topics()]
+    wanted = [name for name in everything if name >= first]
+    allowed = [name for name in wanted if call.allows(Operation.DESCRIBE, Resource.TOPIC, name)]
     left = max(1, min(request.response_partition_limit, _PARTITIONS_MAX))
     response = DescribeTopicPartitionsResponse()
-    for name in names:
-        if name < first:
-            continue
-        if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
-            refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            response.topics.append(Described(error_code=refused, name=name))
-            continue
+    for name in allowed:
         start = cursor.partition_index if cursor is not None and name == first else 0
+        if not left:
+            response.next_cursor = _cursor(name, start)
+            break
         topic = cluster.topics.get(name)
         if topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -57,9 +54,6 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
             )
             continue
         parts = topic.partitions[start : start + left]
-        if not left:
-            response.next_cursor = _cursor(name, start)
-            break
         left -= len(parts)
         response.topics.append(
             Described(
@@ -72,6 +66,10 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
         if start + len(parts) < len(topic.partitions):
             response.next_cursor = _cursor(name, start + len(parts))
             break
+    if names:  # whatever the limit
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        refused = sorted(set(wanted).difference(allowed))
+        response.topics += [Described(error_code=code, name=name) for name in refused]
     return response
 
 

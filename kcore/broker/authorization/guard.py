@@ -181,9 +181,15 @@ def _take_out(call: GuardedCall, entries: Entries, request: Message) -> Message 
     setattr(request, entries.asked, refused)
     answer = refused_answer(request, call.version, error, bare=entries.bare)
     setattr(request, entries.asked, kept)
+    if entries.with_ids:
+        for one in getattr(answer, entries.answered):
+            name = getattr(one, entries.field)
+            one.topic_id = call.node.cluster.topics.id_of(name) or ZERO_UUID
     if not kept:
         if hasattr(answer, "error_code"):
             answer.error_code = ErrorCode.NONE
+        if hasattr(answer, "error_message"):
+            answer.error_message = None
         return answer
     call.amend(partial(_put_back, entries.answered, getattr(answer, entries.answered)))
     return None

@@ -34,6 +34,7 @@ _TOLD: Final = {
             ApiKey.ALTER_PARTITION_REASSIGNMENTS,
             ApiKey.LIST_PARTITION_REASSIGNMENTS,
             ApiKey.DESCRIBE_PRODUCERS,
+            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
             ApiKey.ALTER_SHARE_GROUP_OFFSETS,
             ApiKey.DELETE_SHARE_GROUP_OFFSETS,
             ApiKey.DESCRIBE_ACLS,
@@ -49,6 +50,7 @@ _NOTHING: Final[dict[ApiKey, dict[str, tuple[Any, int]]]] = {
     ApiKey.PRODUCE: {"base_offset": (-1, 0)},
     ApiKey.FIND_COORDINATOR: {"node_id": (-1, 0), "port": (-1, 0)},
     ApiKey.OFFSET_FETCH: {"committed_offset": (-1, 0), "metadata": ("", 0)},
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: {"start_offset": (-1, 0)},
     ApiKey.DELETE_RECORDS: {"low_watermark": (-1, 0)},
     ApiKey.JOIN_GROUP: {"member_id": ("", 0), "protocol_name": (None, 7)},
     ApiKey.INIT_PRODUCER_ID: {"producer_id": (-1, 0), "producer_epoch": (-1, 0)},
@@ -71,7 +73,7 @@ def refused_answer(
     nothing = {
         name: value for name, (value, since) in _NOTHING.get(key, {}).items() if version >= since
     }
-    text = TEXTS[error] if version <= _TOLD.get(key, -1) else None
+    text = TEXTS[error] if not bare and version <= _TOLD.get(key, -1) else None
     _complete(answer, nothing, text, bare=bare)
     return answer
 

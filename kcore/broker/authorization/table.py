@@ -51,6 +51,9 @@ class Entries(NamedTuple):
     is the name. Topics may be named by their ids. instead: an operation on the cluster that does as
     well. within: the list in whose entries `asked` and `answered` are, and the field that is the
     same in those of request and answer.
+    distinct: what is named twice is the handler's, which refuses it. bare: what is refused has its
+    name and the error, and no more. with_ids: topics that are refused by their names are answered
+    with their ids, too.
     """
 
     operation: Op
@@ -62,6 +65,7 @@ class Entries(NamedTuple):
     within: tuple[str, str] | None = None
     distinct: bool = False
     bare: bool = False
+    with_ids: bool = False
 
 
 class Hides(NamedTuple):
@@ -190,7 +194,7 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: Rule(
         needs=(_READ_GROUP,),
-        entries=(Entries(Op.READ, TOPIC, "topics", "responses", "topic_name"),),
+        entries=(Entries(Op.READ, TOPIC, "topics", "responses", "topic_name", with_ids=True),),
         once_since=0,
     ),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Rule(
