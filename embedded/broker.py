@@ -7,13 +7,15 @@ import socket
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from kcore.broker import BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
+from kcore.broker import AuthorizerConfig, BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
 from kcore.embedded import inside
+from kcore.embedded.access import AccessVerbs
 from kcore.embedded.disk import flush_of
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
@@ -24,6 +26,7 @@ from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
+    from kcore.embedded.entries import Access
     from kcore.embedded.store import Store
 
 # More nodes in one thread than this are a mistake.
@@ -47,7 +50,7 @@ def _check(name: str, value: object, kinds: type | tuple[type, ...], right: str)
         raise UsageError(f"{name}={value!r} ({kind}) is not {right}")
 
 
-class EmbeddedBroker:
+class EmbeddedBroker(AccessVerbs):
     """A Kafka cluster of `nodes` brokers that serves from `with` on (or `start`), and is gone with
     everything in it afterwards.
 
@@ -63,6 +66,8 @@ class EmbeddedBroker:
     directory: where topics, records and groups are kept over a restart; None: nowhere. flush: when
     what is written there is synced: "never" (the system decides: it outlives this process, not the
     machine), "always" (before it is answered), or every so many ms.
+    authorizer: whether access control lists say who may do what, and for whom they do not count;
+    False: everybody may do everything.
     """
 
     def __init__(
@@ -77,6 +82,7 @@ class EmbeddedBroker:
         in_memory: bool = False,
         directory: str | Path | None = None,
         flush: str | int = "never",
+        authorizer: AuthorizerConfig | bool = False,
     ) -> None:
         _check("nodes", nodes, int, "a number of brokers")
         _check("host", host, str, "a host name or an address")
@@ -86,6 +92,7 @@ class EmbeddedBroker:
         _check("seed", seed, (int, NoneType), "a number")
         _check("in_memory", in_memory, bool, "True or False")
         _check("directory", directory, (str, PathLike, NoneType), "a path")
+        _check("authorizer", authorizer, (AuthorizerConfig, bool), "True or an AuthorizerConfig")
         flush_of(flush)
         if advertised_host is not None and (in_memory or advertised_host in EVERY_ADDRESS):
             why = "is no host to connect to" if not in_memory else "is for a broker on ports"
@@ -102,6 +109,9 @@ class EmbeddedBroker:
         self._advertised_host = host if advertised_host is None else advertised_host
         self._port = port
         self._config = config or BrokerConfig()
+        if authorizer is not False:
+            rules = AuthorizerConfig() if authorizer is True else authorizer
+            self._config = replace(self._config, authorizer=rules)
         self._rng = random.SystemRandom() if seed is None else random.Random(seed)
         self._directory = None if directory is None else Path(directory)
         self._flush = flush
@@ -487,6 +497,12 @@ class EmbeddedBroker:
             server.look_again()
 
         server.call(resume)
+
+    def _access(self) -> Access:
+        from kcore.embedded.entries import Access  # noqa: PLC0415 - a broker is up sooner without
+
+        cluster, server = self._running()
+        return Access(server, cluster.authorizer)
 
     def _flush_now(self) -> None:
         """What was done from inside is answered by returning; flush="always" holds for it, too."""

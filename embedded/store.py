@@ -1,7 +1,7 @@
 """A cluster in a folder, so that a restart keeps topics, records, producers, groups.
 
     <folder>/.lock                       held by the broker that uses it
-    <folder>/cluster.log                 topics, options, access, who leads what; a checked line a change
+    <folder>/cluster.log                 topics, options, access, leaders; a checked line a change
     <folder>/node-1/orders-0/*.log       the replicas' logs (log_files.py)
     <folder>/coordinators/__consumer_offsets-7/   the journals of groups (journal_files.py), and of
     <folder>/coordinators/__transaction_state-7/  transactions
@@ -238,7 +238,12 @@ class Store:
             self._topics[key]["partitions"][number] = placed
         elif "deleted" in record:
             self._topics.pop(record["deleted"], None)
-        elif "starts" in record:
+        else:
+            self._take_other(record)
+
+    def _take_other(self, record: dict[str, Any]) -> None:
+        """The same, of what is not about a topic."""
+        if "starts" in record:
             self._starts = record["starts"]
         elif "settings" in record:
             self._settings = record["settings"]

@@ -122,7 +122,7 @@ def _size_at(view: memoryview, at: int) -> int:
     return int(length) + _PREFIX_SIZE
 
 
-def is_transactional(data: bytes | memoryview | None) -> bool:
+def is_transactional(data: bytes | bytearray | memoryview | None) -> bool:
     """Whether what is sent for a partition says that it is of a transaction."""
     if data is None or len(data) < HEADER_SIZE or data[_MAGIC_AT] != _MAGIC:
         return False

@@ -102,7 +102,8 @@ class Side:
             answer = self.root.link().ask(asked, 3)
             if sum(len(one.acls) for one in answer.resources) >= count:
                 return
-            assert time.monotonic() < end and answer.error_code == E.NONE
+            assert answer.error_code == E.NONE
+            assert time.monotonic() < end
             time.sleep(0.02)
 
     def nothing_allowed(self):

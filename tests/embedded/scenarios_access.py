@@ -4,9 +4,9 @@ import random
 import time
 
 from raw_client import DEADLINE_S
-from scenarios_data import batch, creating, fetch, produce
-from scenarios_groups import committing, joining, ready, stable
 from samples import sample
+from scenarios_data import batch, creating, fetch, produce
+from scenarios_groups import committing, ready, stable
 from scenarios_transactions import served
 
 from kcore.broker import apis
@@ -81,7 +81,9 @@ def producing(side):
             one = produce(name, batch(b"a"), topic_id=ids.get(name, b"?" * 16))
             request.topic_data += one.topic_data
         side.alice.ask(request, version, note=f"v{version}")
-    transactional = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    transactional = batch(
+        b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True
+    )
     for transaction in (None, side.root.name("tx")):
         request = produce(names[1], transactional, transactional_id=transaction)
         side.alice.ask(request, 11, note=f"of {transaction}")
@@ -385,7 +387,8 @@ def assigned(peer, group, member, topics):
     while True:
         request = share_beat(group, member, epoch, None if epoch else topics)
         answer = peer.link().ask(request, 1)
-        assert not answer.error_code and time.monotonic() < end, answer
+        assert not answer.error_code, answer
+        assert time.monotonic() < end
         if answer.assignment is not None and answer.assignment.topic_partitions:
             return
         epoch = answer.member_epoch
@@ -520,8 +523,9 @@ def transactions(side):
     side.alice.said.append(("described", side.alice.plain(answer)))
     side.alice.ask(m.EndTxnRequest(transactional_id=name, committed=True, **producer), 3)
     side.alice.ask(m.EndTxnRequest(transactional_id=other, committed=True, **producer), 3)
-    ours = [one for one in side.alice.link().ask(m.ListTransactionsRequest(), 2).transaction_states]
-    side.alice.said.append(("listed", sorted(one.transactional_id for one in ours)))
+    answer = side.alice.link().ask(m.ListTransactionsRequest(), 2)
+    seen = sorted(one.transactional_id for one in answer.transaction_states)
+    side.alice.said.append(("listed", seen))
 
 
 @scenario

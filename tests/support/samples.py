@@ -11,7 +11,13 @@ def sample(cls, version, topic_id=bytes(16)):
 
 
 def _sample(root, cls, version, topic_id):
-    plain = {"string": "t", "uuid": topic_id, "bool": True, "records": encode_batch([(NOON_MS, None, b"a")]), "bytes": b"x"}
+    plain = {
+        "string": "t",
+        "uuid": topic_id,
+        "bool": True,
+        "records": encode_batch([(NOON_MS, None, b"a")]),
+        "bytes": b"x",
+    }
 
     def value(kind):
         if kind.startswith("[]"):

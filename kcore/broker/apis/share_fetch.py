@@ -116,7 +116,8 @@ class _Fetch:
         topics = call.node.cluster.topics
         refused = _refused_topics(call, self._parts) if call.guarded else frozenset[bytes]()
         self._refused = refused
-        # Partitions that do not exist, or not for who asks, are answered with the rest and hurry nobody.
+        # Partitions that do not exist, or not for who asks, are answered with the rest and hurry
+        # nobody.
         self._there = [
             part
             for part in self._parts

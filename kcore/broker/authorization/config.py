@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kcore.errors import KafkaConfigurationError
@@ -18,13 +18,13 @@ class AuthorizerConfig:
     client is taken for that user. For tests of access alone.
     """
 
-    super_users: tuple[str, ...] = ()
+    super_users: Collection[str] = ()
     allow_everyone_if_no_acl_found: bool = False
     principals: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
-        if isinstance(self.super_users, str) or not all(
+        if not isinstance(self.super_users, (tuple, list, frozenset, set)) or not all(
             isinstance(one, str) for one in self.super_users
         ):
             raise KafkaConfigurationError(

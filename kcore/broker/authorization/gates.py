@@ -161,9 +161,7 @@ def _keep_described(call: GuardedCall, answer: MetadataResponse) -> None:
     ]
 
 
-def _tell_operations(
-    call: GuardedCall, request: MetadataRequest, answer: MetadataResponse
-) -> None:
+def _tell_operations(call: GuardedCall, request: MetadataRequest, answer: MetadataResponse) -> None:
     if request.include_cluster_authorized_operations and call.version <= _CLUSTER_OPERATIONS_UNTIL:
         answer.cluster_authorized_operations = _cluster_operations(call)
     if request.include_topic_authorized_operations:

@@ -1,5 +1,5 @@
-"""Answers to who may not: the shape any refusal has (`refusals.py`), with Kafka's words, and what it
-says in fields that have nothing to say.
+"""Answers to who may not: the shape of any refusal (`refusals.py`), Kafka's words, and what is in
+fields that have nothing to say.
 """
 
 from __future__ import annotations

@@ -170,16 +170,12 @@ TABLE: Final[dict[ApiKey, Rule]] = {
         others=(Need(Op.DESCRIBE, TOPIC),),
     ),
     # Share groups
-    ApiKey.SHARE_GROUP_HEARTBEAT: Rule(
-        needs=(_READ_GROUP,), others=(Need(Op.DESCRIBE, TOPIC),)
-    ),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Rule(needs=(_READ_GROUP,), others=(Need(Op.DESCRIBE, TOPIC),)),
     ApiKey.SHARE_GROUP_DESCRIBE: Rule(
         entries=(Entries(Op.DESCRIBE, GROUP, "group_ids", "groups", ""),),
         others=(Need(Op.DESCRIBE, TOPIC),),
     ),
-    ApiKey.SHARE_FETCH: Rule(
-        needs=(_READ_GROUP,), others=(Need(Op.READ, TOPIC),), once_since=0
-    ),
+    ApiKey.SHARE_FETCH: Rule(needs=(_READ_GROUP,), others=(Need(Op.READ, TOPIC),), once_since=0),
     ApiKey.SHARE_ACKNOWLEDGE: Rule(
         needs=(_READ_GROUP,), others=(Need(Op.READ, TOPIC),), once_since=0
     ),
@@ -231,15 +227,15 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ),
     # Topics, options, replicas
     ApiKey.CREATE_TOPICS: Rule(  # and DESCRIBE_CONFIGS, to be told what options they have
-        entries=(
-            Entries(Op.CREATE, TOPIC, "topics", "topics", instead=Op.CREATE, distinct=True),
-        ),
+        entries=(Entries(Op.CREATE, TOPIC, "topics", "topics", instead=Op.CREATE, distinct=True),),
         others=(Need(Op.DESCRIBE_CONFIGS, TOPIC),),
     ),
     ApiKey.DELETE_TOPICS: Rule(  # who may not describe them either is not told their names
         others=(Need(Op.DELETE, TOPIC, instead=Op.DELETE), Need(Op.DESCRIBE, TOPIC)),
     ),
-    ApiKey.CREATE_PARTITIONS: Rule(entries=(Entries(Op.ALTER, TOPIC, "topics", "results", distinct=True),)),
+    ApiKey.CREATE_PARTITIONS: Rule(
+        entries=(Entries(Op.ALTER, TOPIC, "topics", "results", distinct=True),)
+    ),
     ApiKey.DESCRIBE_CONFIGS: Rule(  # of the cluster, for nodes
         others=(
             Need(Op.DESCRIBE_CONFIGS, TOPIC),
