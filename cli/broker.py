@@ -6,17 +6,18 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kcore.broker import BrokerConfig
+from kcore.broker import AuthorizerConfig, BrokerConfig
 from kcore.cli.endings import DONE, RefusalError, output
 from kcore.embedded import EmbeddedBroker
 from kcore.embedded.disk import StorageError
-from kcore.errors import UsageError
+from kcore.errors import KafkaConfigurationError, UsageError
 
 
 @dataclass(frozen=True)
 class ServeOptions:
     """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
+    authorizer: whether access control lists count; super_users: for whom they do not.
     """
 
     host: str
@@ -26,6 +27,8 @@ class ServeOptions:
     directory: str | None = None
     flush: str | int = "never"
     release: tuple[int, int] | None = None
+    authorizer: bool = False
+    super_users: tuple[str, ...] = ()
 
 
 def serve(options: ServeOptions) -> int:
@@ -43,8 +46,9 @@ def serve(options: ServeOptions) -> int:
             config=None if options.release is None else BrokerConfig(release=options.release),
             directory=options.directory,
             flush=options.flush,
+            authorizer=_authorizer(options),
         ).start()
-    except (UsageError, StorageError) as error:
+    except (UsageError, StorageError, KafkaConfigurationError) as error:
         raise RefusalError(str(error)) from error
     except OSError as error:
         where = f"{options.host}:{options.port}"
@@ -58,3 +62,10 @@ def serve(options: ServeOptions) -> int:
     finally:
         broker.stop()
     return DONE
+
+
+def _authorizer(options: ServeOptions) -> AuthorizerConfig | bool:
+    """RefusalError: super users of whom nothing is asked."""
+    if options.super_users and not options.authorizer:
+        raise RefusalError("--super-user is for a broker with --authorizer")
+    return options.authorizer and AuthorizerConfig(super_users=options.super_users)

@@ -441,6 +441,18 @@ def _release(
     callback=_release,
     help="Offer what this Kafka offered, from 2.1 on.  [default: 4.3]",
 )
+@click.option(
+    "--authorizer",
+    is_flag=True,
+    help="Refuse what no access control list allows (kafka-acls makes them).",
+)
+@click.option(
+    "--super-user",
+    "super_users",
+    multiple=True,
+    metavar="User:NAME",
+    help="Whom they do not concern, with --authorizer; may be given more than once.",
+)
 def broker(listen: tuple[str, int], **given: Any) -> None:
     """Serve the Kafka protocol, for trying things out: from memory, or kept in a directory."""
     from kcore.cli.broker import ServeOptions, serve  # noqa: PLC0415

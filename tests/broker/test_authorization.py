@@ -79,11 +79,6 @@ def asked(key, version, topic_id):
         request.forgotten_topics_data, request.session_epoch = [], -1
     if isinstance(request, m.MetadataRequest) and version < 12:
         request.topics[0].topic_id = bytes(16)
-    for one in (*getattr(request, "creations", ()), *getattr(request, "filters", ()), request):
-        for field in ("operation", "permission_type", "resource_type", "resource_type_filter",
-                      "resource_pattern_type", "pattern_type_filter"):  # fmt: skip
-            if "Acls" in type(request).__name__ and hasattr(one, field):
-                setattr(one, field, 3)
     for one in getattr(request, "resources", ()):
         one.resource_type = 2
     return request

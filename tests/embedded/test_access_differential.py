@@ -5,6 +5,7 @@ same answers, field by field. What is meant to differ stands in MEANT.
 import itertools
 
 import pytest
+import scenarios_access_groups  # noqa: F401 - it adds its scenarios
 from access_sides import AlicesPeer, GuardedKafka, SaslPeer, Side
 from differences import compare
 from raw_client import Peer

@@ -1,4 +1,4 @@
-"""Access at an EmbeddedBroker, as people's clients find it: kcore's, kafka-python's, librdkafka's."""
+"""Access at an EmbeddedBroker, as clients find it: kcore's, kafka-python's and librdkafka's."""
 
 import time
 

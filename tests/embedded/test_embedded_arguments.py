@@ -14,6 +14,7 @@ WRONG = {
     "seed": [{}, [], "", float("nan")],
     "in_memory": [None, {}, 0, ""],
     "directory": [{}, [], 0, -1, float("nan")],
+    "authorizer": [None, {}, 0, "", "User:admin", ("User:admin",)],
     "flush": [None, {}, [], 0, -1, "", "sometimes", True, float("nan")],
 }
 

@@ -1,4 +1,4 @@
-"""DescribeCluster v0-2. Left out: authorized operations; controllers as an endpoint (KIP-919)."""
+"""DescribeCluster v0-2. Left out: controllers as an endpoint (KIP-919)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from kcore.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPar
 # Kafka: max.request.partition.size.limit.
 _PARTITIONS_MAX: Final = 2_000
 
-# Without an authorizer everybody may do everything (Java: AclOperation, a bit each).
+# Without an authorizer everybody may do everything (Java: AclOperation, a bit each); with one, its
+# guard says what.
 _EVERYTHING: Final = 3_576
 
 Described = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic

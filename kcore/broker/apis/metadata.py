@@ -1,7 +1,4 @@
-"""Metadata v0-13: nodes, topics by name or id, topics made when they are asked for.
-
-Left out: authorized operations (there is no authorizer: the field says "not asked for").
-"""
+"""Metadata v0-13: nodes, topics by name or id, topics made when they are asked for."""
 
 from __future__ import annotations
 

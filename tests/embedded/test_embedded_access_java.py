@@ -1,0 +1,95 @@
+"""Java's tools and consumer at an EmbeddedBroker that has an authorizer."""
+
+import subprocess
+
+import pytest
+
+from kcore.broker import AuthorizerConfig
+from kcore.cli.demo.java import TOOLS
+from kcore.cli.demo.kafka_cluster import TOOL_JVM
+from kcore.embedded import EmbeddedBroker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
+
+ACLS = "org.apache.kafka.tools.AclCommand"
+WHO = AuthorizerConfig(
+    super_users=("User:root",), principals={"root": "User:root", "alice": "User:alice"}
+)
+
+
+@pytest.fixture
+def broker():
+    with EmbeddedBroker(authorizer=WHO) as made:
+        made.create_topic("orders")
+        made.produce("orders", [(None, b"one"), (None, b"two")])
+        yield made
+        assert not made.faults
+
+
+@pytest.fixture
+def tool(installation, broker, tmp_path):
+    """A tool as somebody; what it says, and whether it ends well."""
+
+    def run(who, name, *args, option="--command-config"):
+        config = tmp_path / f"{who}.properties"
+        config.write_text(f"client.id={who}\n")
+        command = installation.command(
+            TOOLS.get(name, name), "--bootstrap-server", broker.bootstrap, option, str(config),
+            *args, jvm=TOOL_JVM,
+        )  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return done.stdout + done.stderr, done.returncode == 0
+
+    return run
+
+
+def test_entries_are_made_listed_and_deleted_by_kafkas_tool(tool, broker):
+    alice = ("--allow-principal", "User:alice", "--topic", "ord")
+    said, well = tool("root", ACLS, "--add", *alice, "--operation", "Read",
+                      "--resource-pattern-type", "prefixed")  # fmt: skip
+    assert well, said
+    (entry,) = broker.acls()
+    assert entry.resource_pattern.pattern_type.name == "PREFIXED"
+    said, well = tool("root", ACLS, "--list", "--topic", "orders",
+                      "--resource-pattern-type", "match")  # fmt: skip
+    assert "principal=User:alice, host=*, operation=READ, permissionType=ALLOW" in said
+    said, well = tool("alice", ACLS, "--list")
+    assert "ClusterAuthorizationException: Cluster authorization failed" in said
+    said, well = tool("root", ACLS, "--remove", "--force", *alice, "--operation", "Read",
+                      "--resource-pattern-type", "prefixed")  # fmt: skip
+    assert well, said
+    assert broker.acls() == []
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_javas_consumer_says_what_it_may_not(tool, broker, protocol):
+    def consume():
+        return tool(
+            "alice", "kafka-console-consumer", "--topic", "orders", "--group", "billing",
+            "--from-beginning", "--max-messages", "2", "--timeout-ms", "20000",
+            "--consumer-property", f"group.protocol={protocol}", option="--consumer.config",
+        )  # fmt: skip
+
+    broker.allow("User:alice", "READ", group="billing")
+    said, _ = consume()
+    assert "TopicAuthorizationException: Not authorized to access topics: [orders]" in said
+    broker.allow("User:alice", "READ", topic="orders")
+    broker.revoke("User:alice", "READ", group="billing")
+    said, _ = consume()
+    assert "GroupAuthorizationException: Not authorized to access group: billing" in said
+    broker.allow("User:alice", "READ", group="billing")
+    said, well = consume()
+    assert well
+    assert "one\ntwo\n" in said
+
+
+def test_javas_tools_show_what_who_asks_may_see(tool, broker):
+    broker.create_topic("hidden")
+    assert tool("alice", "kafka-topics", "--list")[0].split() == []
+    broker.allow("User:alice", ["DESCRIBE", "DESCRIBE_CONFIGS"], topic="orders")
+    assert tool("alice", "kafka-topics", "--list")[0].split() == ["orders"]
+    said, _ = tool("alice", "kafka-topics", "--describe", "--topic", "orders")
+    assert said.count("Leader: 1") == 1
+    said, _ = tool("alice", "kafka-topics", "--create", "--topic", "new")
+    assert "TopicAuthorizationException" in said
+    assert sorted(broker.topics()) == ["hidden", "orders"]
