@@ -1,6 +1,7 @@
 """What the README and docs/ say by name is there: commands, options, defaults, methods, metrics."""
 
 import inspect
+import itertools
 import re
 import shlex
 from dataclasses import MISSING, fields
@@ -115,7 +116,8 @@ def test_the_options_of_coordinators():
 
 
 def test_the_words_of_the_embedded_broker():
-    for row in pages.table("docs/EMBEDDED.md", "word | what"):
+    tables = [pages.table("docs/EMBEDDED.md", head) for head in ("word | what", "of access | what")]
+    for row in itertools.chain(*tables):
         for word in pages.in_code(row[0]):
             name, called, arguments = word.partition("(")
             member = inspect.getattr_static(EmbeddedBroker, name)
