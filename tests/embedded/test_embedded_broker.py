@@ -254,6 +254,19 @@ def test_the_command_can_look_like_an_older_kafka_and_have_another_name():
     assert {one.api_key: one.max_version for one in offered}[ApiKey.METADATA] == 7
 
 
+@pytest.mark.parametrize("more", [(), ("--super-user", "User:ANONYMOUS")])
+def test_the_command_can_ask_who_may(more):
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--authorizer", *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        host, port = served.stdout.readline().split()[2].rstrip(";").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as sock:
+            topics = [m.MetadataRequest.MetadataRequestTopic(name="t")]
+            (topic,) = ask(sock, m.MetadataRequest(topics=topics), 9).topics
+        served.terminate()
+    assert topic.error_code == (0 if more else 29)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -261,6 +274,8 @@ def test_the_command_can_look_like_an_older_kafka_and_have_another_name():
         (("127.0.0.1:x",), "HOST:PORT"),
         (("0.0.0.0:0",), "every address of this machine"),
         (("127.0.0.1:0", "--advertise", "0.0.0.0"), "'0.0.0.0' is no host to connect to"),
+        (("127.0.0.1:0", "--super-user", "User:admin"), "is for a broker with --authorizer"),
+        (("127.0.0.1:0", "--authorizer", "--super-user", "admin"), "'admin' is no principal"),
     ],
 )
 def test_the_command_says_what_cannot_be(options, said):
