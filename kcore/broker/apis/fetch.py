@@ -199,7 +199,7 @@ class _Fetch:
 
     def _find(self, wanted: Wanted) -> Partition | None:
         topic = self._topic(wanted)
-        if wanted.name in self._refused:
+        if self._refused and wanted.name in self._refused:
             return None
         if topic is None or not 0 <= wanted.number < len(topic.partitions):
             return None
@@ -209,7 +209,7 @@ class _Fetch:
         """RefusedError with the code to answer."""
         node = self._call.node
         topic = self._topic(wanted)
-        if wanted.name in self._refused:
+        if self._refused and wanted.name in self._refused:
             raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
         if topic is None and self._by_id:
             raise RefusedError(self._missing(wanted), "no topic of this id")

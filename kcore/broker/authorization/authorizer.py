@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from kcore.broker.authorization.acls import (
+    ANONYMOUS,
     EVERYBODY,
     WILDCARD,
     Acl,
@@ -109,8 +110,10 @@ class Authorizer:
     # Questions -----------------------------------------------------------------------------------
 
     def principal_of(self, client_id: str, principal: str) -> str:
-        """Who a client is: who it says it is, where that was asked for, else who its link is."""
-        return self._principals.get(client_id, principal)
+        """Who a client is. One that has not said so is whom its id stands for, where that was asked
+        for.
+        """
+        return self._principals.get(client_id, principal) if principal == ANONYMOUS else principal
 
     def allows(
         self, principal: str, host: str, operation: int, resource_type: int, name: str

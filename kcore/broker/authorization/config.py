@@ -14,8 +14,8 @@ class AuthorizerConfig:
 
     super_users: principals whom no entry concerns ("User:admin"). allow_everyone_if_no_acl_found:
     whether everybody may do what he likes to a resource of which no entry speaks.
-    principals: client_id -> principal, in place of an authentication: whoever says that he is this
-    client is taken for that user. For tests of access alone.
+    principals: client_id -> principal, in place of an authentication: whoever has none, and says
+    that he is this client, is taken for that user. For tests of access alone.
     """
 
     super_users: Collection[str] = ()

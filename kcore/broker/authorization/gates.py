@@ -94,11 +94,11 @@ def _find_coordinator(call: GuardedCall, request: FindCoordinatorRequest) -> Mes
             return None
         return refused_answer(request, call.version, ERRORS[kind])
     asked = request.coordinator_keys
-    request.coordinator_keys = [key for key in asked if not call.allows(Op.DESCRIBE, kind, key)]
-    refused: Any = refused_answer(request, call.version, ERRORS[kind])
-    gone = set(request.coordinator_keys)
-    request.coordinator_keys = [key for key in asked if key not in gone]
+    gone = {key for key in asked if not call.allows(Op.DESCRIBE, kind, key)}
     if gone:
+        request.coordinator_keys = [key for key in asked if key in gone]
+        refused: Any = refused_answer(request, call.version, ERRORS[kind])
+        request.coordinator_keys = [key for key in asked if key not in gone]
         call.amend(lambda answer: answer.coordinators.extend(refused.coordinators))
     return None
 
