@@ -9,7 +9,7 @@ from confluent_kafka import admin as confluents
 from kafka import admin as their_admin
 from leftovers import KAFKA_PYTHON
 
-from kcore import Admin, Consumer, Producer, errors
+from kcore import Admin, Consumer, Producer, ShareConsumer, errors
 from kcore.admin import ACL, ACLFilter, ResourcePattern, ResourcePatternFilter
 from kcore.broker import AuthorizerConfig, BrokerConfig
 from kcore.coordinator import CoordinatorConfig
@@ -172,6 +172,40 @@ def test_a_group_that_is_not_ours_is_refused_at_once(broker):
     with pytest.raises(errors.GroupAuthorizationFailedError):
         taken(consumer, 1)
     consumer.close()
+
+
+def test_a_share_consumer_is_told_and_goes_on_when_it_may_again(broker):
+    broker.allow("User:alice", "READ", topic="orders", group="billing")
+    with ShareConsumer("orders", group_id="billing", **options(broker)) as consumer:
+        consumer.poll(timeout_ms=100)  # where the group begins
+        for where, error in (
+            ({"topic": "orders"}, errors.TopicAuthorizationFailedError),
+            ({"group": "billing"}, errors.GroupAuthorizationFailedError),
+        ):
+            put(broker)
+            assert taken(consumer, 3) == 3
+            broker.revoke("User:alice", "READ", **where)
+            with pytest.raises(error):
+                taken(consumer, 1)
+            broker.allow("User:alice", "READ", **where)
+
+
+def test_a_transaction_ends_with_the_right_to_its_id(broker):
+    who, where = ("User:alice", "WRITE"), {"topic": "orders", "transactional_id": "tx"}
+    with (
+        Producer(transactional_id="tx", **options(broker)) as producer,
+        pytest.raises(errors.TransactionalIdAuthorizationFailedError),
+    ):
+        producer.init_transactions()
+    broker.allow(*who, **where)
+    with Producer(transactional_id="tx", **options(broker)) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        assert producer.send("orders", b"one").get(timeout=10).offset == 0
+        broker.revoke(*who, **where)
+        with pytest.raises(errors.TransactionalIdAuthorizationFailedError):
+            producer.commit_transaction()
+    assert broker.end_offsets("orders") == [1]  # no marker
 
 
 def test_a_producer_is_told_of_the_topic_it_may_not_write_to(broker):
