@@ -197,6 +197,13 @@ def test_a_piece_says_who_leads():
         2, 1, [2], [1])  # fmt: skip
 
 
+def test_a_topic_that_does_not_exist_waits_for_its_turn(client):
+    """As in a Kafka: who has got as much as he wants asks for it next."""
+    assert describe(client, "t", "u", limit=1) == ([("t", 0, [0])], ("u", 0))
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert describe(client, "t", "u", limit=1, cursor=("u", 0)) == ([("u", unknown, [])], None)
+
+
 def test_a_cursor_before_the_first_partition_is_refused(client):
     assert describe(client, "t", cursor=("t", -1)) == (
         [("t", ErrorCode.INVALID_REQUEST, [])], None
