@@ -83,6 +83,40 @@ def test_javas_consumer_says_what_it_may_not(tool, broker, protocol):
     assert "one\ntwo\n" in said
 
 
+MEANWHILE = {
+    "topic": ({"topic": "orders"}, "TopicAuthorizationException: Not authorized to access topics"),
+    "group": ({"group": "billing"}, "GroupAuthorizationException: Not authorized to access group"),
+}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("kind", MEANWHILE)
+def test_javas_consumer_is_told_when_a_right_goes(installation, broker, tmp_path, kind, protocol):
+    """A topic's by its next fetch; a group's by the next heartbeat, or with the classic protocol
+    when its session has ended.
+    """
+    where, said = MEANWHILE[kind]
+    config = tmp_path / "alice.properties"
+    config.write_text(f"client.id=alice\ngroup.protocol={protocol}\n")
+    if protocol == "classic":
+        config.write_text(config.read_text() + "session.timeout.ms=6000\n")
+    broker.allow("User:alice", "READ", topic="orders", group="billing")
+    command = installation.command(
+        TOOLS["kafka-console-consumer"], "--bootstrap-server", broker.bootstrap, "--topic",
+        "orders", "--group", "billing", "--from-beginning", "--consumer.config", str(config),
+        jvm=TOOL_JVM,
+    )  # fmt: skip
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        lines = iter(process.stdout.readline, "")
+        assert any("two" in line for line in lines)
+        broker.revoke("User:alice", "READ", **where)
+        rest = "".join(lines)
+        process.wait(60)
+    assert said in rest
+
+
 def test_javas_tools_show_what_who_asks_may_see(tool, broker):
     broker.create_topic("hidden")
     assert tool("alice", "kafka-topics", "--list")[0].split() == []
