@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import NoneType
 from typing import TYPE_CHECKING, Final
 
 from kcore.admin.security import (
@@ -15,7 +16,7 @@ from kcore.admin.security import (
     ResourceType,
     as_told,
 )
-from kcore.broker.authorization.acls import CLUSTER_NAME, WILDCARD, Acl, AclFilter
+from kcore.broker.authorization.acls import CLUSTER_NAME, TEXT_BYTES_MAX, WILDCARD, Acl, AclFilter
 from kcore.broker.authorization.authorizer import ACLS_MAX, Authorizer
 from kcore.broker.authorization.config import check_principal
 from kcore.errors import KafkaConfigurationError, UsageError
@@ -73,6 +74,8 @@ class Access:
 
     def find(self, wanted: ACLFilter | None = None) -> list[ACL]:
         """Those that a filter finds; all, if there is none."""
+        if not isinstance(wanted, (ACLFilter, NoneType)):
+            raise UsageError(f"wanted={wanted!r:.100} is no ACLFilter of kcore.admin")
         one = _EVERYTHING if wanted is None else wanted
         pattern = one.resource_pattern
         found = AclFilter(
@@ -96,11 +99,19 @@ def _made(
     unknown = set(where) - WHERE
     if unknown:
         raise UsageError(f"{min(unknown)}= is nothing that access is to, nor how")
-    names = [operations] if isinstance(operations, str) else list(operations)
+    names = [operations] if isinstance(operations, str) else operations
     known = {one.name for one in ACLOperation if one.value > ACLOperation.ANY.value}
-    wrong = [name for name in names if name not in known]
-    if wrong or not names:
-        raise UsageError(f"operations={operations!r}: there are {', '.join(sorted(known))}")
+    if (
+        not isinstance(names, (list, tuple, set, frozenset))
+        or not names
+        or not known.issuperset(name if isinstance(name, str) else "" for name in names)
+    ):
+        raise UsageError(f"operations={operations!r:.100}: there are {', '.join(sorted(known))}")
+    _check_text("principal", principal)
+    _check_text("host", where.get("host", WILDCARD))
+    for name in ("cluster", "prefixed"):
+        if not isinstance(where.get(name, False), bool):
+            raise UsageError(f"{name}={where.get(name)!r:.100} is not True or False")
     try:
         check_principal(principal)
     except KafkaConfigurationError as error:
@@ -130,12 +141,21 @@ def _resources(where: Where) -> dict[ResourceType, str]:
         ResourceType.CLUSTER: CLUSTER_NAME if where.get("cluster") else None,
     }
     found = {kind: name for kind, name in named.items() if name is not None}
-    if not found or not all(isinstance(name, str) and name for name in found.values()):
+    for kind, name in found.items():
+        _check_text(kind.name.lower(), name)
+    if not found:
         raise UsageError(
             'access is to something: topic="orders", group="billing", transactional_id="tx" or'
             " cluster=True"
         )
     return found
+
+
+def _check_text(name: str, text: object) -> None:
+    """UsageError: a Kafka could not be told of it."""
+    fits = isinstance(text, str) and 0 < len(text.encode("utf-8", "replace")) <= TEXT_BYTES_MAX
+    if not fits or (isinstance(text, str) and text.encode("utf-8", "replace").decode() != text):
+        raise UsageError(f"{name}={text!r:.100} is no text of 1 to {TEXT_BYTES_MAX} bytes")
 
 
 def _entry(acl: ACL) -> Acl:

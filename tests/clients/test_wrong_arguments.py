@@ -12,6 +12,7 @@ import pyarrow
 import pytest
 
 from kcore import (
+    Admin,
     AsyncConsumer,
     AsyncProducer,
     Consumer,
@@ -21,6 +22,8 @@ from kcore import (
     Workers,
     errors,
 )
+from kcore.admin import ACLFilter
+from kcore.broker import AuthorizerConfig
 from kcore.broker.batches import RefusedError
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaError
@@ -61,6 +64,8 @@ FINE = {
 }
 OF_PRODUCERS = FINE | {"partition": 0, "value": b"v"}
 OF_BROKERS = FINE | {
+    "principal": "User:alice",
+    "operations": "READ",
     "partition": 0,
     "name": "t",
     "records": [],
@@ -309,6 +314,25 @@ def test_an_embedded_broker(broker):
     broker.create_topic("behind", 1)
     with Producer(**options(broker)) as producer:
         producer.send("behind", b"v").get(5)
+
+
+def test_access_to_an_embedded_broker():
+    """What is taken can be told to an administrator, too."""
+    everybody = AuthorizerConfig(super_users=("User:ANONYMOUS",))
+    tried = 0
+    with EmbeddedBroker(authorizer=everybody) as broker, Admin(**options(broker)) as admin:
+        for name in ("allow", "deny", "revoke", "acls"):
+            fine = {"principal": "User:alice", "operations": "READ", "topic": "t"}
+            more = ("group", "transactional_id", "cluster", "prefixed", "host")
+            for argument in ("wanted",) if name == "acls" else (*fine, *more):
+                for value in VALUES:
+                    given = {argument: value} if name == "acls" else fine | {argument: value}
+                    error = made(getattr(broker, name), given)
+                    judge(error, f"{name}({argument}={value!r:.60}): {error!r:.300}")
+                    tried += 1
+        assert admin.describe_acls(ACLFilter())[0] == broker.acls()
+        assert broker.faults == []
+    assert tried > 300
 
 
 def made(kind, given):

@@ -9,6 +9,7 @@ from typing import Final
 
 from kcore.broker.authorization.acls import (
     CLUSTER_NAME,
+    TEXT_BYTES_MAX,
     Acl,
     AclFilter,
     Operation,
@@ -142,6 +143,8 @@ def _checked(one: CreateAclsRequest.AclCreation) -> Acl:
         wrong = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     elif not name:
         wrong = "Invalid empty resource name"
+    elif any(len(t.encode()) > TEXT_BYTES_MAX for t in (name, one.principal, one.host)):
+        wrong = f"More than {TEXT_BYTES_MAX} bytes of a text"
     elif _is_unknown(_pattern(one)):
         wrong = f"Invalid entry: {one}"
     elif ":" not in one.principal:

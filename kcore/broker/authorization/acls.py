@@ -13,6 +13,9 @@ CLUSTER_NAME: Final = "kafka-cluster"
 ANONYMOUS: Final = "User:ANONYMOUS"
 EVERYBODY: Final = "User:*"
 
+# Of a name, a principal or a host, in UTF-8: what the older versions of the APIs can tell of.
+TEXT_BYTES_MAX: Final = 32_767
+
 
 class Resource(IntEnum):
     """What access is to. ANY is for filters."""
