@@ -11,12 +11,13 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kcore.broker import AuthorizerConfig, BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
 from kcore.embedded import inside
 from kcore.embedded.access import AccessVerbs
 from kcore.embedded.disk import flush_of
+from kcore.embedded.secured import Secured
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
@@ -27,6 +28,7 @@ from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.embedded.entries import Access
+    from kcore.embedded.security import SecurityOptions
     from kcore.embedded.store import Store
 
 # More nodes in one thread than this are a mistake.
@@ -50,7 +52,7 @@ def _check(name: str, value: object, kinds: type | tuple[type, ...], right: str)
         raise UsageError(f"{name}={value!r} ({kind}) is not {right}")
 
 
-class EmbeddedBroker(AccessVerbs):
+class EmbeddedBroker(AccessVerbs, Secured):
     """A Kafka cluster of `nodes` brokers that serves from `with` on (or `start`), and is gone with
     everything in it afterwards.
 
@@ -68,6 +70,7 @@ class EmbeddedBroker(AccessVerbs):
     machine), "always" (before it is answered), or every so many ms.
     authorizer: whether access control lists say who may do what, and for whom they do not count;
     False: everybody may do everything.
+    security: TLS and SASL; see docs/EMBEDDED.md.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class EmbeddedBroker(AccessVerbs):
         directory: str | Path | None = None,
         flush: str | int = "never",
         authorizer: AuthorizerConfig | bool = False,
+        **security: Unpack[SecurityOptions],
     ) -> None:
         _check("nodes", nodes, int, "a number of brokers")
         _check("host", host, str, "a host name or an address")
@@ -112,6 +116,8 @@ class EmbeddedBroker(AccessVerbs):
         if authorizer is not False:
             rules = AuthorizerConfig() if authorizer is True else authorizer
             self._config = replace(self._config, authorizer=rules)
+        if security:
+            self._secure(security)
         self._rng = random.SystemRandom() if seed is None else random.Random(seed)
         self._directory = None if directory is None else Path(directory)
         self._flush = flush
@@ -121,6 +127,20 @@ class EmbeddedBroker(AccessVerbs):
         self._passed_ms = 0  # by which the brokers' clock is ahead
         self._cut: list[tuple[int, int]] = []  # between nodes, until restore_links
         self._late: list[int] = []
+
+    def _secure(self, options: SecurityOptions) -> None:
+        # Only for who asks for it, as with a directory.
+        from kcore.embedded.security import read_security  # noqa: PLC0415
+
+        found = read_security(options)
+        if found.tls is not None:
+            from kcore.embedded.encryption import Tls, in_memory_refused  # noqa: PLC0415
+
+            if self._network is not None:
+                raise in_memory_refused(found)
+            self._tls = Tls(found)
+        if found.sasl is not None:
+            self._config = replace(self._config, sasl=found.sasl)
 
     # Life ----------------------------------------------------------------------------------------
 
@@ -137,7 +157,11 @@ class EmbeddedBroker(AccessVerbs):
             cluster, nodes = self._make_nodes(listeners, begun)
             selector = None if self._network is None else MemorySelector()
             served: list[tuple[Any, ServingCore]] = [*zip(listeners, nodes, strict=True)]
-            self._server = Server(served, self._now_ms, selector=selector)
+            tls = None
+            if self._tls is not None:
+                begun.callback(self._tls.close)
+                tls = self._tls.open({self._host, self._advertised_host} - EVERY_ADDRESS)
+            self._server = Server(served, self._now_ms, selector=selector, tls=tls)
             begun.pop_all()
         self._cluster = cluster
         self._server.start()
@@ -181,6 +205,8 @@ class EmbeddedBroker(AccessVerbs):
         server, self._server = self._server, None
         if server is not None:
             server.stop()
+        if self._tls is not None:
+            self._tls.close()
         store, self._store = self._store, None
         if store is not None:
             store.close()

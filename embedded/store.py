@@ -28,6 +28,7 @@ from crc32c import crc32c
 from kcore.broker import Cluster
 from kcore.broker.authorization.acls import Acl
 from kcore.broker.partitions import NOBODY, Partition
+from kcore.broker.sasl.credentials import Credential
 from kcore.broker.share.keeping import STATE_PARTITIONS
 from kcore.broker.topics import Topic
 from kcore.embedded.disk import ALWAYS, NEVER, Disk, StorageError, unusable
@@ -68,6 +69,7 @@ class Store:
         self._settings: dict[str, dict[str, str]] = {}  # of nodes
         self._groups: dict[str, dict[str, str]] = {}  # options of groups
         self._acls: dict[Acl, None] = {}
+        self._credentials: dict[tuple[str, str], Credential] = {}  # by user and mechanism
         self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
@@ -109,6 +111,7 @@ class Store:
         if cluster.authorizer is not None:
             cluster.authorizer.add(self._acls)
             cluster.authorizer.changed = self.acls_changed
+        cluster.users.load(self._credentials)
         for topic_id, known in self._topics.items():
             self._restore(cluster, topic_id, known, now_ms)
         self._set_strays_aside()
@@ -131,9 +134,10 @@ class Store:
             {"groups": self._groups},
             {"acls": [*self._acls]},
         ]
+        lines += [_credited(*key, kept) for key, kept in self._credentials.items()]
         lines += [{"topic": key} | known for key, known in self._topics.items()]
         self.disk.replace(self._path, b"".join(map(_line, lines)))
-        cluster.replication.store = self
+        cluster.replication.store = cluster.users.store = self
 
     def close(self) -> None:
         """Sync, unless that is never done, and let others use the folder. Idempotent."""
@@ -192,6 +196,14 @@ class Store:
     def acls_changed(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
         """There are other entries of access control lists."""
         self._write({"acls": [*added], "no_acls": [*removed]})
+
+    def credential_changed(self, user: str, mechanism: str, credential: Credential | None) -> None:
+        """A user goes by that in a SCRAM mechanism; None: by nothing any more."""
+        if credential is None:
+            self._credentials.pop((user, mechanism), None)
+        else:
+            self._credentials[user, mechanism] = credential
+        self._write(_credited(user, mechanism, credential))
 
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""
@@ -253,8 +265,19 @@ class Store:
             self._acls.update((Acl(*acl), None) for acl in record["acls"])
             for acl in record.get("no_acls", ()):
                 self._acls.pop(Acl(*acl), None)
-        elif "producer_ids" in record:
-            self._given = record["producer_ids"]
+        elif "user" in record:
+            self._take_credential(*record["user"])
+        else:
+            self._given = record.get("producer_ids", self._given)
+
+    def _take_credential(
+        self, user: str, mechanism: str, keys: list[str] | None, iterations: int
+    ) -> None:
+        if keys is None:
+            self._credentials.pop((user, mechanism), None)
+        else:
+            kept = Credential(*map(bytes.fromhex, keys), iterations)
+            self._credentials[user, mechanism] = kept
 
     def _restore(self, cluster: Cluster, topic_id: str, known: dict[str, Any], now_ms: int) -> None:
         replicas = [placed["replicas"] for placed in known["partitions"]]
@@ -350,6 +373,13 @@ def _placed(partition: Partition) -> dict[str, Any]:
         "leader": partition.leader,
         "epoch": partition.leader_epoch,
     }
+
+
+def _credited(user: str, mechanism: str, kept: Credential | None) -> dict[str, Any]:
+    """A line about a SCRAM credential: salt and keys, as a Kafka has them in its metadata."""
+    if kept is None:
+        return {"user": [user, mechanism, None, 0]}
+    return {"user": [user, mechanism, [part.hex() for part in kept[:3]], kept.iterations]}
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -5,6 +5,9 @@ core does may let another one answer. Other threads come in by `call`, which run
 thread. An error in a core (a bug, never a client's doing) costs the link it came with and is kept
 in `faults`.
 
+Where TLS is spoken (`tls_serving.py`) a core is told of a connection when it is there, of its
+client when the handshake is done, and of nothing else of it.
+
 Nobody is starved: a turn takes from each connection one read, and one request behind an answer that
 is written. Where descriptors have run out, nobody is accepted until one is free.
 """
@@ -22,7 +25,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.timers import NEVER
@@ -30,6 +33,9 @@ from kcore.transports.core import monotonic_ms
 from kcore.transports.forking import release_in_child
 from kcore.transports.sockets import is_loopback, unpace
 from kcore.transports.waker import Waker
+
+if TYPE_CHECKING:  # at run time only where TLS is spoken
+    from kcore.transports.tls_serving import TlsDoor, TlsEnd
 
 # Connections at a time; more are closed as they come.
 CONNECTIONS_MAX: Final = 20_000
@@ -55,6 +61,11 @@ class ServingCore(Protocol):
 
     def handle_connected(self, link: int, host: str, now_ms: int, /) -> None:
         """A client connected."""
+
+    def handle_secured(self, link: int, name: str | None, now_ms: int, /) -> None:
+        """TLS stands; whose certificate the client has shown, None if it has none. Only where TLS
+        is spoken.
+        """
 
     def receive_buffer(self, link: int) -> memoryview:
         """Writable room, never empty. LookupError: the link is not known."""
@@ -82,14 +93,20 @@ class ServingCore(Protocol):
 
 
 class _Client:
-    """A connection: its socket and what is not written yet."""
+    """A connection: its socket and what is not written yet. stream: what is read and written, which
+    is the socket unless there is TLS in between.
+    """
 
-    __slots__ = ("core", "mask", "number", "out", "sock", "turn")
+    __slots__ = ("core", "mask", "number", "out", "sock", "stream", "tls", "turn")
 
-    def __init__(self, number: int, core: ServingCore, sock: socket.socket) -> None:
+    def __init__(
+        self, number: int, core: ServingCore, sock: socket.socket, tls: TlsEnd | None
+    ) -> None:
         self.number = number
         self.core = core
         self.sock = sock
+        self.tls = tls
+        self.stream: Any = sock if tls is None else tls
         self.out: deque[bytes | memoryview] = deque()
         self.mask = 0
         self.turn = 0  # the last in which its core was told that all is written
@@ -99,7 +116,8 @@ class Server:
     """Serves each core on its listening sockets, which it takes over.
 
     clock: monotonic ms; what the cores are told. selector: what waits for the listeners and their
-    connections, if they are no sockets.
+    connections, if they are no sockets. tls: makes an end of TLS of a connection; None: they are
+    plain.
     """
 
     def __init__(
@@ -109,10 +127,12 @@ class Server:
         *,
         max_connections: int = CONNECTIONS_MAX,
         selector: selectors.BaseSelector | None = None,
+        tls: TlsDoor | None = None,
     ) -> None:
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
         self._clock = clock
         self._max_connections = max_connections
+        self._tls = tls
         self._listeners = dict(listeners)
         self._cores = list(dict.fromkeys(core for _, core in listeners))
         self._selector = selector or selectors.DefaultSelector()
@@ -122,6 +142,7 @@ class Server:
         self._turn_number = 0
         self._sent: deque[_Client] = deque()  # whose core is to be told that all is written
         self._told: deque[_Client] = deque()  # and who had that in this turn already
+        self._unread: set[_Client] = set()  # of whom TLS may have bytes that no socket tells of
         self._resting: list[socket.socket] = []  # listeners, while there are no descriptors
         self._resume_at = NEVER
         self._deadline = 0  # the first turn asks
@@ -249,6 +270,8 @@ class Server:
                 self._waker.take()
             elif key.data.number in self._clients:
                 self._serve(key.data, mask)
+        if self._unread:
+            self._read_on()
         while self._calls:
             self._calls.popleft()()
             self._obey()
@@ -267,7 +290,7 @@ class Server:
             self._deadline = min(core.deadline() for core in self._cores)
 
     def _wait_s(self) -> float:
-        if self._calls or self._told:
+        if self._calls or self._told or self._unread:
             return 0
         deadline = min(self._deadline, self._resume_at)
         return min(max(0.0, (deadline - self._clock()) / 1000), _WAIT_S_MAX)
@@ -341,7 +364,8 @@ class Server:
             if is_loopback(host):
                 unpace(sock)
             self._last += 1
-            client = _Client(self._last, core, sock)
+            tls = None if self._tls is None else self._tls(sock)
+            client = _Client(self._last, core, sock, tls)
             self._clients[client.number] = client
             self._greet(client, host)
 
@@ -359,11 +383,33 @@ class Server:
             self._read(client)
         self._watch(client)
 
+    def _read_on(self) -> None:
+        """Go on with those of whom more may be there than their sockets tell."""
+        unread, self._unread = self._unread, set()
+        for client in unread:
+            if client.number in self._clients:
+                self._serve(client, selectors.EVENT_READ)
+
+    def _secured(self, client: _Client, tls: TlsEnd) -> bool:
+        """Go on with the handshake; whether it is done, and the core told."""
+        try:
+            done = tls.handshake()
+        except OSError as error:  # ssl.SSLError is one
+            self._lose(client, str(error))
+            return False
+        if done:
+            core, now_ms = client.core, self._clock()
+            self._feed(client, lambda: core.handle_secured(client.number, tls.peer_name(), now_ms))
+        return done and client.number in self._clients
+
     def _read(self, client: _Client) -> None:
         if not client.core.reads(client.number):
             return
+        tls = client.tls
+        if tls is not None and not tls.ready and not self._secured(client, tls):
+            return
         try:
-            size = client.sock.recv_into(client.core.receive_buffer(client.number))
+            size = client.stream.recv_into(client.core.receive_buffer(client.number))
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
@@ -380,13 +426,15 @@ class Server:
         try:
             while out:
                 if len(out) == 1:
-                    size = client.sock.send(out[0])
+                    size = client.stream.send(out[0])
                 else:
-                    size = client.sock.sendmsg(islice(out, _BUFFERS_MAX))
+                    size = client.stream.sendmsg(islice(out, _BUFFERS_MAX))
                 while out and size >= len(out[0]):
                     size -= len(out.popleft())
                 if size:
                     out[0] = memoryview(out[0])[size:]
+            if client.tls is not None and not client.tls.flush():
+                raise BlockingIOError
         except (BlockingIOError, InterruptedError):
             self._watch(client)
             return
@@ -402,6 +450,11 @@ class Server:
         mask = selectors.EVENT_WRITE if client.out else 0
         if client.core.reads(client.number):
             mask |= selectors.EVENT_READ
+        if client.tls is not None:
+            if client.tls.unread and mask & selectors.EVENT_READ:
+                self._unread.add(client)
+            if client.tls.unsent:
+                mask |= selectors.EVENT_WRITE
         if mask == client.mask:
             return
         if not client.mask:
@@ -423,7 +476,7 @@ class Server:
         if client.mask:
             self._selector.unregister(client.sock)
             client.mask = 0
-        client.sock.close()
+        client.stream.close()
         if self._resting:
             self._resume()
 

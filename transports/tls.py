@@ -28,6 +28,14 @@ _CIPHERTEXT_BYTES: Final = 262_144
 # What one write encrypts at most: a huge request is not to be held twice.
 _PLAINTEXT_BYTES: Final = 262_144
 
+# Whether a server asks its clients for certificates (Java: ssl.client.auth).
+NOT_ASKED: Final = "none"
+CLIENT_AUTH: Final = {
+    NOT_ASKED: ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+
 Password = str | bytes | Callable[[], str | bytes]
 
 
@@ -62,14 +70,31 @@ class TlsOptions(Value):
         if self.context is not None:
             return self.context
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.check_hostname = self.check_hostname
-        for option, load in (
-            ("ssl_cadata" if self.cadata else "ssl_cafile", self._load_authorities),
+        return self._load(context, authorities=True)
+
+    def make_serving_context(self, client_auth: str) -> ssl.SSLContext:
+        """What to be connected to with. client_auth: whether clients are asked for certificates of
+        these authorities: CLIENT_AUTH. KafkaConfigurationError.
+        """
+        if self.context is not None:
+            return self.context
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._load(context, authorities=client_auth != NOT_ASKED)
+        context.verify_mode = CLIENT_AUTH[client_auth]
+        return context
+
+    def _load(self, context: ssl.SSLContext, *, authorities: bool) -> ssl.SSLContext:
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        loads = [
             ("ssl_certdata" if self.certdata else "ssl_certfile", self._load_own),
             ("ssl_ciphers", self._set_ciphers),
             ("ssl_crlfile", self._load_revoked),
-        ):
+        ]
+        if authorities:
+            option = "ssl_cadata" if self.cadata else "ssl_cafile"
+            loads.insert(0, (option, self._load_authorities))
+        for option, load in loads:
             try:
                 load(context)
             except (OSError, ValueError) as error:  # ssl.SSLError is an OSError

@@ -18,6 +18,7 @@ from kcore.broker.journals import Journal
 from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
+from kcore.broker.sasl.users import Users
 from kcore.broker.settings import Settings
 from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareStates
 from kcore.broker.topics import Catalog, Topic
@@ -59,6 +60,7 @@ class Cluster:
         self.live = list(self.node_ids)  # those that are up, in order
         self.replication = Replication(self)
         self.settings = Settings(config)
+        self.users = Users(rng, {} if config.sasl is None else config.sasl.users)
         self.topics = Catalog(rng, self.settings, self.live, self.replication)
         self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
         self.mishaps = Mishaps()

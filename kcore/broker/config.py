@@ -8,6 +8,7 @@ from typing import Final
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.options import LogConfig
+from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.transactions import TransactionConfig
@@ -34,7 +35,8 @@ class BrokerConfig:
     release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3). log_bytes_max:
     of all logs together; beyond it, producers are answered as if a disk were full.
     share_sessions_max: of one node (Kafka: group.share.max.share.sessions). authorizer: whom access
-    control lists do not concern; None: there are none, and everybody may do everything.
+    control lists do not concern; None: there are none, and everybody may do everything. sasl: how
+    clients say who they are; None: nobody is asked.
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -52,6 +54,7 @@ class BrokerConfig:
     crowd: CrowdLimits = field(default_factory=CrowdLimits)
     sessions: SessionLimits = field(default_factory=SessionLimits)
     share_sessions_max: int = 2_000
+    sasl: SaslConfig | None = None
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(
         default_factory=lambda: CoordinatorConfig(

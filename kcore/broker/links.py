@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.authorization.acls import ANONYMOUS
 from kcore.wire.frames import FrameReader
+
+if TYPE_CHECKING:
+    from kcore.broker.sasl.authenticator import Authenticator
 
 # Requests of one connection that wait behind the one being served. A client has five or so in
 # flight; beyond this nothing is read until one is done (Kafka reads none at all).
 QUEUED_BYTES_MAX: Final = 1_048_576
 FRAME_COST_BYTES: Final = 256  # what the smallest of them costs us
+
+# Java: KafkaPrincipal.
+USER: Final = "User:"
+ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 class Turn(Enum):
@@ -26,12 +33,16 @@ class Turn(Enum):
     IDLE = "idle"  # the next request may begin
     SERVING = "serving"  # a request is being served, maybe parked
     SENDING = "sending"  # its answer is being written
+    LEAVING = "leaving"  # it is turned away, in a moment
     BLOCKED = "blocked"  # what has come is not to have come yet (see mishaps.LinkFault)
 
 
 class ClientLink:
     """A connection: what has come in, and whose turn it is. Bytes are of requests and answers that
     are kept for it.
+
+    principal: who its client is, as a Kafka writes it. sasl: how that is found out; None: nobody is
+    asked.
     """
 
     __slots__ = (
@@ -44,6 +55,7 @@ class ClientLink:
         "principal",
         "queued_bytes",
         "reader",
+        "sasl",
         "served_bytes",
         "turn",
     )
@@ -60,12 +72,19 @@ class ClientLink:
         self.counted_bytes = 0  # what the node counts of all these
         self.turn = Turn.IDLE
         self.active_ms = now_ms  # when a request came, or was done
+        self.principal = ANONYMOUS
+        self.sasl: Authenticator | None = None
 
     @property
     def held_bytes(self) -> int:
         """All of them."""
         waiting = self.queued_bytes + self.reader.resident_bytes
         return waiting + self.served_bytes + self.answer_bytes
+
+    def signed_in(self) -> None:
+        """Its client may be known now."""
+        if self.sasl is not None and self.sasl.user is not None:
+            self.principal = f"{USER}{self.sasl.user}"
 
     def queue(self, frames: list[memoryview]) -> None:
         """Requests that wait for their turn."""
@@ -90,4 +109,4 @@ class ClientLink:
     @property
     def open_for_more(self) -> bool:
         """Whether more may be read: what waits is bounded."""
-        return self.queued_bytes < QUEUED_BYTES_MAX
+        return self.queued_bytes < QUEUED_BYTES_MAX and self.turn is not Turn.LEAVING

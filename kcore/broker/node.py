@@ -4,6 +4,7 @@
       a client connected, from this host   -->    handle_connected
       bytes of it                          -->    receive_buffer, receive_advance (or handle_data)
       what was sent on it is written       -->    handle_sent
+      TLS stands, with this certificate    -->    handle_secured
       it is gone                           -->    handle_closed
       time has come                        -->    handle_deadline
       Send, Disconnect                     <--    next_action
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 from itertools import count
+from typing import TYPE_CHECKING
 
 from kcore.actions import Action, Disconnect, Send, SendParts
 from kcore.broker import apis
@@ -29,7 +31,7 @@ from kcore.broker.config import FAULTS_MAX
 from kcore.broker.crowd import Crowd
 from kcore.broker.fetches import Fetches
 from kcore.broker.groups import Groups
-from kcore.broker.links import ClientLink, Turn
+from kcore.broker.links import USER, ClientLink, Turn
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.refusals import refusal
 from kcore.broker.sessions import Sessions
@@ -42,6 +44,9 @@ from kcore.wire import frames
 from kcore.wire.apis import ApiKey
 from kcore.wire.message import Message
 from kcore.wire.messages import ProduceRequest
+
+if TYPE_CHECKING:
+    from kcore.broker.door import Door
 
 
 class Node:
@@ -67,7 +72,17 @@ class Node:
         self._paused = False
         self._blocked: list[tuple[Call, Message]] = []  # answers that do not pass now
         self._upkeep = Upkeep(cluster, node_id, now_ms)
+        self._door = self._made_door()  # None: nobody is asked who he is
         cluster.nodes[node_id] = self
+
+    def _made_door(self) -> Door | None:
+        config = self.cluster.config.sasl
+        if config is None:
+            return None
+        # Only for who asks: a broker in a test is up sooner without.
+        from kcore.broker.door import Door, Hands  # noqa: PLC0415
+
+        return Door(self, config, Hands(self._send, self._drop, self._fail, self._links.has))
 
     # World in ------------------------------------------------------------------------------------
 
@@ -76,8 +91,18 @@ class Node:
         if link in self._links:
             raise UsageError(f"link {link} is there already")
         client = ClientLink(link, host, self.cluster.config.max_request_bytes, now_ms)
+        if self._door is not None:
+            self._door.meet(client)
         if not self._links.admit(client):
             self._actions.append(Disconnect(link))
+
+    def handle_secured(self, link: int, name: str | None, _now_ms: int) -> None:
+        """TLS stands on a link. name: of its client's certificate, as a Kafka writes it; None: it
+        has none. Who has to say by SASL who he is, is that, whatever his certificate says.
+        """
+        client = self._links.get(link)
+        if client is not None and client.sasl is None and name is not None:
+            client.principal = f"{USER}{name}"
 
     def receive_buffer(self, link: int) -> memoryview:
         """Writable room for the next bytes, never empty. LookupError: the link is not known."""
@@ -93,7 +118,7 @@ class Node:
             try:
                 complete = client.reader.advance(n)
             except (ProtocolError, MemoryError):
-                self._drop(client)
+                self._refuse_bytes(client, now_ms)
                 return
             self._take(client, complete, now_ms)
 
@@ -104,7 +129,7 @@ class Node:
             try:
                 complete = client.reader.feed(data)
             except (ProtocolError, MemoryError):
-                self._drop(client)
+                self._refuse_bytes(client, now_ms)
                 return
             self._take(client, complete, now_ms)
 
@@ -136,6 +161,8 @@ class Node:
             self._drop(idle)
             idle = self._links.idle(now_ms)
         self._handle_delayed(now_ms)
+        if self._door is not None:
+            self._door.expire(now_ms)
         self.cluster.replication.expire(self.node_id, now_ms)
         self.shares.expire(now_ms)  # first: who waits may get what is free now
         self.fetches.expire(now_ms)
@@ -149,6 +176,8 @@ class Node:
         """
         self._paused = False
         self._blocked.clear()
+        if self._door is not None:
+            self._door.clear()
         self.shares.clear()  # first: nobody gives anything back
         for client in self._links:
             self._drop(client)
@@ -201,6 +230,7 @@ class Node:
         delayed = self._delayed[0][0] if self._delayed else NEVER
         return min(
             delayed,
+            NEVER if self._door is None else self._door.deadline(),
             self._upkeep.deadline(),
             self.fetches.deadline(),
             self.shares.deadline(),
@@ -253,9 +283,24 @@ class Node:
         """End the connection of a request: the only way to tell who wants no answer."""
         self._drop(call.link)
 
+    def turn_away(self, call: Call, message: Message | None) -> None:
+        """Its client has not proven who it is: see `Door`."""
+        assert self._door is not None
+        self._door.turn_away(call, message)
+
+    def _refuse_bytes(self, client: ClientLink, now_ms: int) -> None:
+        """What came is no frame, or too large a one."""
+        self.cluster.now_ms = now_ms
+        if self._door is None:
+            self._drop(client)
+        else:
+            self._door.refuse_bytes(client, now_ms)
+
     def _take(self, client: ClientLink, complete: list[memoryview], now_ms: int) -> None:
         """Bytes have come, and with them these requests."""
         self.cluster.now_ms = now_ms
+        if self._door is not None and not self._door.takes(client, complete, now_ms):
+            return
         if complete:
             client.queue(complete)
             self._links.touch(client, now_ms)
@@ -281,6 +326,8 @@ class Node:
         self._count(client)
 
     def _serve_frame(self, client: ClientLink, frame: memoryview, now_ms: int) -> None:
+        if self._door is not None and not self._door.admits(client, frame, now_ms):
+            return
         request = frames.decode_request(frame)
         call = Call(self, client, request, now_ms)
         if self.cluster.mishaps.blocked(self.node_id, call.client_id):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from kcore.broker.authorization.acls import Acl
     from kcore.broker.partitions import Partition
+    from kcore.broker.sasl.credentials import Credential
     from kcore.broker.topics import Topic
 
 
@@ -49,6 +50,9 @@ class ClusterStore(Protocol):
 
     def acls_changed(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
         """There are other entries of access control lists."""
+
+    def credential_changed(self, user: str, mechanism: str, credential: Credential | None) -> None:
+        """A user goes by that in a SCRAM mechanism; None: by nothing any more."""
 
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""

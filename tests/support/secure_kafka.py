@@ -22,6 +22,7 @@ from kcore.cli.demo.kafka_cluster import KafkaCluster
 from kcore.cli.demo.kafka_node import HOST, free_ports
 
 USER, PASSWORD = "alice", "alice-secret"
+OTHER = "bob"  # has the same in PLAIN
 # What SASLprep (RFC 4013) would change: a compatibility character, a decomposed one, a soft hyphen.
 UNPREPARED = "p\u00aass-e\u0301-\u00adx"
 SESSION_MS = 4_000  # of the SHORT listener
@@ -89,7 +90,7 @@ class SecureKafka(KafkaCluster):
         settings["listener.name.bearer.sasl.enabled.mechanisms"] = "OAUTHBEARER"
         # Sessions then end with their tokens.
         settings["listener.name.bearer.connections.max.reauth.ms"] = "3600000"
-        settings["listener.name.short.sasl.enabled.mechanisms"] = "PLAIN"
+        settings["listener.name.short.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256"
         settings["listener.name.short.connections.max.reauth.ms"] = str(SESSION_MS)
         settings |= {
             "ssl.keystore.type": "PEM",
@@ -103,7 +104,8 @@ class SecureKafka(KafkaCluster):
 
     def _sasl(self, listener: str) -> dict[str, str]:
         module = "org.apache.kafka.common.security"
-        plain = f'{module}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+        users = " ".join(f'user_{user}="{PASSWORD}"' for user in (USER, OTHER))
+        plain = f"{module}.plain.PlainLoginModule required {users};"
         # Without a callback handler this takes tokens that nobody has signed.
         bearer = (
             f"{module}.oauthbearer.OAuthBearerLoginModule required "
