@@ -40,8 +40,9 @@ _ESCAPED: Final = ',=+<>#;"\\'
 
 def subject(certificate: bytes) -> str:
     """Of a certificate in DER, which OpenSSL has read before. ValueError: it is none."""
-    ((_, body, _),) = _values(certificate)
-    fields = list(_values(next(_values(body))[1]))
+    (_, body, _), *_ = _values(certificate)
+    (_, signed, _), *_ = _values(body)
+    fields = list(_values(signed))
     if fields and fields[0][0] == _VERSION:
         del fields[0]
     # Serial number, algorithm, issuer, validity, subject.
@@ -59,7 +60,7 @@ def _attribute(data: bytes) -> str:
     word = _WORDS.get(kind)
     if word is None or tag not in _STRINGS:
         return f"{word or _number(kind)}=#{whole.hex()}"
-    return f"{word}={_escaped(value.decode(_STRINGS[tag]))}"
+    return f"{word}={_escaped(value.decode(_STRINGS[tag], 'replace'))}"
 
 
 def _escaped(text: str) -> str:
@@ -80,6 +81,8 @@ def _number(kind: bytes) -> str:
         if not byte & 0x80:
             parts.append(part)
             part = 0
+    if not parts:
+        raise ValueError("no certificate")
     first = min(parts[0] // 40, 2)
     return ".".join(map(str, [first, parts[0] - 40 * first, *parts[1:]]))
 
