@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from kcore.broker import AuthorizerConfig, BrokerConfig
 from kcore.cli.endings import DONE, RefusalError, output
@@ -12,12 +14,16 @@ from kcore.embedded import EmbeddedBroker
 from kcore.embedded.disk import StorageError
 from kcore.errors import KafkaConfigurationError, UsageError
 
+if TYPE_CHECKING:
+    from kcore.embedded.security import SecurityOptions
+
 
 @dataclass(frozen=True)
 class ServeOptions:
     """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
-    authorizer: whether access control lists count; super_users: for whom they do not.
+    authorizer: whether access control lists count; super_users: for whom they do not. users: names and
+    passwords.
     """
 
     host: str
@@ -29,6 +35,26 @@ class ServeOptions:
     release: tuple[int, int] | None = None
     authorizer: bool = False
     super_users: tuple[str, ...] = ()
+    security_protocol: str = "PLAINTEXT"
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_cafile: str | None = None
+    ssl_client_auth: str | None = None
+
+    @property
+    def security(self) -> SecurityOptions:
+        """For an EmbeddedBroker: what is given."""
+        given = {
+            "sasl_users": self.users or None,
+            "ssl_certfile": self.ssl_certfile,
+            "ssl_keyfile": self.ssl_keyfile,
+            "ssl_cafile": self.ssl_cafile,
+            "ssl_client_auth": self.ssl_client_auth,
+        }
+        if self.security_protocol != "PLAINTEXT" or any(given.values()):
+            given["security_protocol"] = self.security_protocol
+        return cast("SecurityOptions", {name: one for name, one in given.items() if one})
 
 
 def serve(options: ServeOptions) -> int:
@@ -47,6 +73,7 @@ def serve(options: ServeOptions) -> int:
             directory=options.directory,
             flush=options.flush,
             authorizer=_authorizer(options),
+            **options.security,
         ).start()
     except (UsageError, StorageError, KafkaConfigurationError) as error:
         raise RefusalError(str(error)) from error
@@ -56,6 +83,8 @@ def serve(options: ServeOptions) -> int:
     try:
         ending = "ends it all" if options.directory is None else "ends it"
         print(f"serving on {broker.bootstrap}; {kept}: Ctrl-C {ending}", flush=True)
+        if options.security_protocol.endswith("SSL") and options.ssl_certfile is None:
+            print(f"clients trust {broker.ssl_cafile} (ssl_cafile)", flush=True)
         with suppress(KeyboardInterrupt):
             while True:
                 signal.pause()

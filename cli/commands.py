@@ -403,6 +403,18 @@ def _release(
     raise click.BadParameter(f"{text!r} is no release such as 2.8, from 2.1 on")
 
 
+def _users(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    users = {}
+    for text in given:
+        name, colon, password = text.partition(":")
+        if not (name and colon and password):
+            raise click.BadParameter("it is not NAME:PASSWORD")  # which may be all password
+        users[name] = password
+    return users
+
+
 @kcore.command()
 @click.option(
     "-l",
@@ -452,6 +464,30 @@ def _release(
     multiple=True,
     metavar="User:NAME",
     help="Whom they do not concern, with --authorizer; may be given more than once.",
+)
+@click.option(
+    "--security-protocol",
+    type=click.Choice(["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]),
+    default="PLAINTEXT",
+    show_default=True,
+    help="TLS and SASL. A certificate is made if none is given.",
+)
+@click.option(
+    "-u",
+    "--user",
+    "users",
+    multiple=True,
+    metavar="NAME:PASSWORD",
+    callback=_users,
+    help="Of SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. More than once for more of them.",
+)
+@click.option("--ssl-certfile", metavar="FILE", help="The broker's certificate (PEM).")
+@click.option("--ssl-keyfile", metavar="FILE", help="Its key.")
+@click.option("--ssl-cafile", metavar="FILE", help="Who signs clients' certificates.")
+@click.option(
+    "--ssl-client-auth",
+    type=click.Choice(["none", "requested", "required"]),
+    help="Whether clients have to show certificates.  [default: none]",
 )
 def broker(listen: tuple[str, int], **given: Any) -> None:
     """Serve the Kafka protocol, for trying things out: from memory, or kept in a directory."""

@@ -162,7 +162,10 @@ def _read_sasl(options: Mapping[str, Any]) -> SaslConfig:
             "sasl_users is no mapping of users to their passwords", option="sasl_users"
         )
     for user, password in users.items():
-        check_user(user, password)
+        try:
+            check_user(user, password)
+        except KafkaConfigurationError as error:
+            raise KafkaConfigurationError(f"sasl_users: {error}", option="sasl_users") from None
     if users and not set(mechanisms) & set(WITH_PASSWORDS):
         raise KafkaConfigurationError(
             "sasl_users is given, but no mechanism of sasl_enabled_mechanisms goes by passwords",

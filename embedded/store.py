@@ -276,7 +276,8 @@ class Store:
         if keys is None:
             self._credentials.pop((user, mechanism), None)
         else:
-            kept = Credential(*map(bytes.fromhex, keys), iterations)
+            salt, stored_key, server_key = map(bytes.fromhex, keys)
+            kept = Credential(salt, stored_key, server_key, iterations)
             self._credentials[user, mechanism] = kept
 
     def _restore(self, cluster: Cluster, topic_id: str, known: dict[str, Any], now_ms: int) -> None:

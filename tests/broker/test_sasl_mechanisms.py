@@ -1,6 +1,7 @@
 """The mechanisms of the broker against those of the client, and against anything else."""
 
 import base64
+import hashlib
 import json
 import random
 import time
@@ -22,6 +23,9 @@ WALL_MS = 1_700_000_000_000
 # As Kafka has it, names in SCRAM are ASCII.
 NAMES = st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1, max_size=20)
 PASSWORDS = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=20)
+
+
+WORDS = [b"n,,n=alice,r=ab", b"c=biws,r=x,p=abcd", b"n,,\1auth=Bearer a\1\1", b"\1", b"\0a\0b"]
 
 
 def served(mechanism, users):
@@ -93,8 +97,6 @@ def test_the_example_of_the_rfc():
 
 def test_a_credential_can_be_made_of_a_salted_password():
     """KIP-554: clients send that, not the password."""
-    import hashlib
-
     salted = hashlib.pbkdf2_hmac("sha512", b"secret", b"salt", 5_000)
     made = credential_of_salted("SCRAM-SHA-512", salted, b"salt", 5_000)
     assert made == credential_of("SCRAM-SHA-512", "secret", b"salt", 5_000)
@@ -102,9 +104,7 @@ def test_a_credential_can_be_made_of_a_salted_password():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @settings(max_examples=40)
-@given(messages=st.lists(st.binary(max_size=60) | st.from_regex(
-    r"(n,,n=alice,r=ab|c=biws,r=[a-z]+,p=[a-z]{4}|n,,\x01auth=Bearer a\x01\x01|\x01)", fullmatch=True
-).map(str.encode), max_size=4))  # fmt: skip
+@given(messages=st.lists(st.binary(max_size=60) | st.sampled_from(WORDS), max_size=4))
 def test_nothing_that_is_said_breaks_it(mechanism, messages):
     server = served(mechanism, Users(random.Random(1), {"alice": "secret"}))
     for message in messages:
@@ -158,7 +158,7 @@ def test_a_token_that_nobody_has_signed(encode):
     ids=lambda text: text[-12:],
 )  # fmt: skip
 def test_a_token_that_is_not_good(wrong):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"[a-z]"):
         read_unsigned(wrong, WALL_MS)
 
 

@@ -135,7 +135,9 @@ SCENARIOS = {
     "something else behind ApiVersions": [versions(), metadata()],
     "something else behind the handshake": [handshake(), metadata()],
     "produce behind the handshake": [handshake(), ask(m.ProduceRequest(acks=1), 9)],
-    "find behind the handshake": [handshake(), ask(m.FindCoordinatorRequest(coordinator_keys=["g"]), 4)],
+    "find behind the handshake": [
+        handshake(), ask(m.FindCoordinatorRequest(coordinator_keys=["g"]), 4),
+    ],
     "fetch behind the handshake": [handshake(), ask(m.FetchRequest(), 12)],
     "describe behind the handshake": [
         handshake(), ask(m.DescribeGroupsRequest(groups=["g"]), 5),

@@ -3,9 +3,12 @@
 import asyncio
 import itertools
 import logging
+import signal
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -453,6 +456,36 @@ def test_in_memory():
         options["sasl_plain_password"] = "wrong"
         with pytest.raises(SaslAuthenticationFailedError):
             kcore.Consumer("t", transport=broker.transport(), **options)
+
+
+def test_the_command_asks_who_it_is():
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    secure = ["--security-protocol", "SASL_SSL", "--user", f"{USER}:{PASSWORD}"]
+    with subprocess.Popen([*command, *secure], stdout=subprocess.PIPE, text=True) as served:
+        address = served.stdout.readline().split()[2].rstrip(";")
+        cafile = served.stdout.readline().split()[2]
+        options = {
+            "bootstrap_servers": address,
+            "security_protocol": "SASL_SSL",
+            "ssl_cafile": cafile,
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": USER,
+        }
+        with kcore.Admin(sasl_plain_password=PASSWORD, **options) as admin:
+            assert admin.list_topics() == []
+        with pytest.raises(SaslAuthenticationFailedError):
+            kcore.Admin(sasl_plain_password="wrong", **options)
+        served.send_signal(signal.SIGINT)
+        assert served.wait(10) == 0
+    assert not Path(cafile).exists()
+    for wrong, said in (
+        (["--user", f"{USER}:{PASSWORD}"], "sasl_users is given, but security_protocol"),
+        (["--security-protocol", "SASL_SSL", "--user", PASSWORD], "NAME:PASSWORD"),
+    ):
+        ended = subprocess.run([*command, *wrong], capture_output=True, text=True, timeout=60)
+        assert ended.returncode
+        assert said in ended.stderr
+        assert PASSWORD not in ended.stderr
 
 
 # Certificates -------------------------------------------------------------------------------------

@@ -275,11 +275,10 @@ def test_files_that_are_not_what_they_should_be(pems):
 )  # fmt: skip
 def test_who_does_not_speak_tls_is_sent_away(serve, pems, said):
     core = serve()
-    with socket.create_connection(core.address, LIMIT_S) as sock:
-        with suppress(ConnectionError):
-            sock.sendall(said)
-            while sock.recv(1_000):
-                pass
+    with socket.create_connection(core.address, LIMIT_S) as sock, suppress(ConnectionError):
+        sock.sendall(said)
+        while sock.recv(1_000):
+            pass
     until(lambda: core.told[-1].startswith("closed"))
     assert "secured" not in core.told
 

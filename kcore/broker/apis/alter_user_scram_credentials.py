@@ -27,7 +27,8 @@ def handle(
     users = call.node.cluster.users
     wanted: dict[str, Any] = {}
     refused: dict[str, RefusedError] = {}
-    for change in (*request.deletions, *request.upsertions):
+    changes: list[Any] = [*request.deletions, *request.upsertions]
+    for change in changes:
         if change.name in refused:
             continue
         try:

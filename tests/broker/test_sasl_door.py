@@ -59,7 +59,7 @@ def bare(data):
 
 def test_the_tables_have_every_cell():
     assert set(TAKEN) == {(state, asked) for state in State for asked in Asked}
-    assert {after for after in MOVES.values()} == set(State) - {State.GREETING}
+    assert set(MOVES.values()) == set(State) - {State.GREETING}
     assert {(state, Outcome.REFUSED) for state in State} <= set(MOVES)
 
 
