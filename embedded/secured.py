@@ -22,6 +22,9 @@ class Secured:
     def _running(self) -> tuple[Cluster, Server]:
         raise NotImplementedError
 
+    def _flush_now(self) -> None:
+        raise NotImplementedError
+
     def set_user(self, name: str, password: str) -> None:
         """A new user, or another password for one, in PLAIN and SCRAM; who is connected stays so
         until the session is over. UsageError: nobody is asked who he is.
@@ -29,6 +32,7 @@ class Secured:
         check_user(name, password)
         cluster, server = self._asking()
         server.call(lambda _now_ms: cluster.users.set_password(name, password))
+        self._flush_now()
 
     def remove_user(self, name: str) -> None:
         """Nobody is let in by this name any more; who is connected stays so until the session is
@@ -37,6 +41,7 @@ class Secured:
         cluster, server = self._asking()
         if not server.call(lambda _now_ms: cluster.users.remove(name)):
             raise LookupError(f"there is no user {name!r}")
+        self._flush_now()
 
     def _asking(self) -> tuple[Cluster, Server]:
         cluster, server = self._running()

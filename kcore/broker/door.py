@@ -147,6 +147,7 @@ class Door:
         assert client.sasl is not None
         client.sasl.refuse()
         client.turn = Turn.LEAVING
+        client.reader = FrameReader(0)  # what has begun of a frame is not kept meanwhile
         delay_ms = self._config.connection_failed_authentication_delay_ms
         if delay_ms:
             self._leaving.append((now_ms + delay_ms, client, parts))

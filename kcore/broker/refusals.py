@@ -21,6 +21,7 @@ _MEANING: Final = {
     "group_id": "name",
     "transactional_id": "name",
     "resource_name": "name",
+    "user": "name",
     "member_id": "member",
     "index": "number",
     "partition": "number",
@@ -35,10 +36,12 @@ _MEANING: Final = {
 _ASKED: Final = (
     *("topics", "topic_data", "partitions", "partition_data", "groups", "resources"),
     *("topic_names", "coordinator_keys", "groups_names", "members", "partition_indexes"),
-    *("topic_partitions", "group_ids"),
+    *("topic_partitions", "group_ids", "users"),
     *("creations", "filters"),
     *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
+# Lists of which the answer has one for all.
+_TOGETHER: Final = ("deletions", "upsertions")
 _ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
 # Lists in an answer that are about something else, such as where the nodes are.
 _OTHER: Final = {"brokers", "node_endpoints", "api_keys", "configs", "record_errors"}
@@ -108,7 +111,10 @@ def _listed(asked: object, version: int) -> list[object]:
     """What a level of the request asks for."""
     if not isinstance(asked, Struct):
         return []
+    found: list[object] = []
     for name, _, first, last, *_ in asked.FIELDS:
         if name in _ASKED and first <= version <= last:
             return list(getattr(asked, name) or ())
-    return []
+        if name in _TOGETHER:
+            found += getattr(asked, name)
+    return found

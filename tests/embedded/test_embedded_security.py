@@ -46,6 +46,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
 LIMIT_S = 15.0
 SLOW = pytest.mark.slow
+MOSTLY_SLOW = ["SASL_SSL", *(pytest.param(one, marks=SLOW) for one in ("SSL", "SASL_PLAINTEXT"))]
 
 
 def validate(token):
@@ -194,6 +195,7 @@ def test_every_client_gets_in_by_tls(brokers, read):
     assert read(brokers["SSL"], "SSL", "") == b"one"
 
 
+@pytest.mark.slow
 def test_aiokafka_gets_in(brokers):
     async def main():
         broker = brokers["SASL_SSL"]
@@ -209,10 +211,7 @@ def test_aiokafka_gets_in(brokers):
     assert asyncio.run(asyncio.wait_for(main(), LIMIT_S)) == b"one"
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    ["SASL_SSL", pytest.param("SSL", marks=SLOW), pytest.param(PROTOCOLS[0], marks=SLOW)],
-)
+@pytest.mark.parametrize("protocol", MOSTLY_SLOW)
 def test_producers_get_in(brokers, protocol):
     broker = brokers[protocol]
     broker.create_topic("written")
@@ -310,7 +309,7 @@ def ended(sock):
     return True
 
 
-@pytest.mark.parametrize("protocol", ["SSL", *PROTOCOLS])
+@pytest.mark.parametrize("protocol", MOSTLY_SLOW)
 def test_nonsense_ends_its_connection_and_nothing_else(brokers, protocol):
     before = descriptors()
     for said in NO_SENSE.values():
@@ -322,7 +321,7 @@ def test_nonsense_ends_its_connection_and_nothing_else(brokers, protocol):
     assert read_by_kcore(brokers[protocol], protocol) == b"one"
 
 
-@pytest.mark.parametrize("protocol", ["SSL", *PROTOCOLS])
+@pytest.mark.parametrize("protocol", MOSTLY_SLOW)
 def test_who_stands_still_goes_after_his_time(protocol):
     limits = CrowdLimits(connections_max_idle_ms=60_000)
     with made(protocol, config=BrokerConfig(crowd=limits)) as broker:
@@ -408,6 +407,7 @@ def test_clients_alter_users(brokers):
         assert not gets_in(broker, "SCRAM-SHA-256", "k1m", "kim", "SASL_SSL")
 
 
+@pytest.mark.slow
 def test_confluent_and_kafka_python_alter_users(brokers):
     broker = brokers["SASL_PLAINTEXT"]
     client = confluent_admin.AdminClient(dotted(broker, "SASL_PLAINTEXT"))
@@ -458,6 +458,7 @@ def test_in_memory():
             kcore.Consumer("t", transport=broker.transport(), **options)
 
 
+@pytest.mark.slow
 def test_the_command_asks_who_it_is():
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
     secure = ["--security-protocol", "SASL_SSL", "--user", f"{USER}:{PASSWORD}"]
