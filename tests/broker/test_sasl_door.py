@@ -2,6 +2,7 @@
 compared in tests/embedded/test_sasl_differential.py.
 """
 
+import random
 import struct
 
 import pytest
@@ -13,6 +14,7 @@ from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.sasl.config import MECHANISMS, WITH_PASSWORDS, SaslConfig
 from kcore.broker.sasl.states import MOVES, TAKEN, Asked, Outcome, State, Taken
 from kcore.errors import KafkaConfigurationError
+from kcore.wire import frames
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -417,6 +419,40 @@ def test_a_validator_that_gives_nonsense_is_a_fault(given):
         send(client)
         assert client.closed
     assert [type(fault) for fault in world.faults] == [TypeError, TypeError]
+
+
+# Whatever they say -------------------------------------------------------------------------------
+
+
+def strangers_words(rng):
+    """What comes next: something that is right somewhere, spoilt or not."""
+    message, version = rng.choice(
+        [(m.ApiVersionsRequest(), 2), (handshake(), 1), (handshake("SCRAM-SHA-256"), 1),
+         (handshake("OAUTHBEARER"), 1), (handshake(), 0), (plain("nobody"), 2), (plain("nobody"), 0),
+         (everything(), 9), (bearer("x"), 2), (m.SaslAuthenticateRequest(auth_bytes=b"\1"), 2),
+         (m.SaslAuthenticateRequest(auth_bytes=b"n,,n=alice,r=x"), 2)]
+    )  # fmt: skip
+    frame = bytearray(frames.encode_request(message, version, 1, "x"))
+    for _ in range(rng.choice((0, 0, 0, 1, 3))):
+        frame[rng.randrange(4, len(frame))] = rng.randrange(256)
+    return bytes(frame)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_gets_in_by_nonsense(seed):
+    rng = random.Random(seed)
+    world = guarded(mechanisms=MECHANISMS, connection_failed_authentication_delay_ms=seed % 2 * 50)
+    for _ in range(30):
+        client = world.client()
+        data = b"".join(strangers_words(rng) for _ in range(rng.randrange(1, 8)))
+        while data and not client.closed:
+            size = rng.choice((1, 10, 100, 10_000))
+            client.raw(data[:size])
+            data = data[size:]
+            world.run(rng.choice((0, 0, 30)))
+            link = link_of(world, client)
+            assert link is None or (link.principal == "User:ANONYMOUS" and not link.sasl.known)
+    assert not world.faults
 
 
 # With the rest ------------------------------------------------------------------------------------

@@ -390,6 +390,24 @@ def test_a_session_that_is_renewed_goes_on_and_one_of_a_user_who_is_gone_ends():
                 polled(lambda: consumer.poll(timeout_ms=100))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS[:3])
+def test_confluent_renews_its_sessions(mechanism):
+    with made("SASL_PLAINTEXT", connections_max_reauth_ms=1_500) as broker:
+        broker.create_topic("t")
+        said = []
+        options = dotted(broker, "SASL_PLAINTEXT", mechanism, error_cb=said.append)
+        producer = confluent_kafka.Producer(options)
+        end, sent = time.monotonic() + 4.0, 0
+        while time.monotonic() < end:
+            producer.produce("t", b"x")
+            sent += 1
+            assert producer.flush(LIMIT_S) == 0
+            time.sleep(0.05)
+        assert broker.end_offsets("t") == [sent]
+        assert not said
+
+
 def test_clients_alter_users(brokers):
     broker = brokers["SASL_SSL"]
     how = ours(broker, "SASL_SSL", "SCRAM-SHA-512")
