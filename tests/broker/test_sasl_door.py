@@ -428,8 +428,9 @@ def strangers_words(rng):
     """What comes next: something that is right somewhere, spoilt or not."""
     message, version = rng.choice(
         [(m.ApiVersionsRequest(), 2), (handshake(), 1), (handshake("SCRAM-SHA-256"), 1),
-         (handshake("OAUTHBEARER"), 1), (handshake(), 0), (plain("nobody"), 2), (plain("nobody"), 0),
-         (everything(), 9), (bearer("x"), 2), (m.SaslAuthenticateRequest(auth_bytes=b"\1"), 2),
+         (handshake("OAUTHBEARER"), 1), (handshake(), 0), (plain("nobody"), 2),
+         (plain("nobody"), 0), (everything(), 9), (bearer("x"), 2),
+         (m.SaslAuthenticateRequest(auth_bytes=b"\1"), 2),
          (m.SaslAuthenticateRequest(auth_bytes=b"n,,n=alice,r=x"), 2)]
     )  # fmt: skip
     frame = bytearray(frames.encode_request(message, version, 1, "x"))

@@ -119,6 +119,9 @@ def said_of_users(address):
 
     def rows(answer):
         whole = answer.error_code if hasattr(answer, "error_code") else 0
+        for row in answer.results:
+            if hasattr(row, "credential_infos"):
+                row.credential_infos.sort(key=repr)  # a Kafka's come as they like
         return whole, sorted(map(repr, answer.results))
 
     for deletions, upsertions in CHANGES:
