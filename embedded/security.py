@@ -11,13 +11,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from kcore.broker.sasl.config import (
-    MECHANISMS,
-    OAUTHBEARER,
-    WITH_PASSWORDS,
-    SaslConfig,
-    TokenValidator,
-)
+from kcore.broker.sasl.config import SaslConfig, TokenValidator
+from kcore.broker.sasl.names import MECHANISMS, OAUTHBEARER, WITH_PASSWORDS
 from kcore.broker.sasl.users import check_user
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.options import LogConfig
-from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.transactions import TransactionConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
+
+if TYPE_CHECKING:
+    from kcore.broker.sasl.config import SaslConfig
 
 # Partitions of one topic, and of all; topics: what a typing error, or an attacker, can make us keep
 # is some hundred megabytes.

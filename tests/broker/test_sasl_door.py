@@ -11,7 +11,8 @@ from broker_world import World
 from kcore.broker import BrokerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.mishaps import Kind, Mishap
-from kcore.broker.sasl.config import MECHANISMS, WITH_PASSWORDS, SaslConfig
+from kcore.broker.sasl.config import SaslConfig
+from kcore.broker.sasl.names import MECHANISMS, WITH_PASSWORDS
 from kcore.broker.sasl.states import MOVES, TAKEN, Asked, Outcome, State, Taken
 from kcore.errors import KafkaConfigurationError
 from kcore.wire import frames

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcore.broker.sasl.bearer import Bearer
-from kcore.broker.sasl.config import MECHANISMS
 from kcore.broker.sasl.mechanisms import MisfitError, Plain, Proven, RefusalError
+from kcore.broker.sasl.names import MECHANISMS
 from kcore.broker.sasl.scram import Scram, credential_of, credential_of_salted
 from kcore.broker.sasl.tokens import read_unsigned
 from kcore.broker.sasl.users import Users, check_user

@@ -535,6 +535,7 @@ def test_who_shows_none_is_nobody_where_they_are_wanted_only():
         assert principals(broker) == {"User:ANONYMOUS"}
 
 
+@pytest.mark.slow
 def test_certificates_of_ones_own(tmp_path):
     pems = certificates.Certificates(tmp_path)
     own = {"ssl_certfile": str(pems.broker), "ssl_keyfile": str(pems.key("broker"))}

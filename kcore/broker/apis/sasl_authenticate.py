@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.sasl.mechanisms import RefusalError
-from kcore.broker.sasl.states import State
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 
@@ -15,7 +14,7 @@ from kcore.wire.messages import SaslAuthenticateRequest, SaslAuthenticateRespons
 def handle(call: Call, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse | str:
     """What the mechanism says; who is refused is told so after a while, and turned away."""
     sasl = call.link.sasl
-    if sasl is None or sasl.state is not State.AUTHENTICATE:
+    if sasl is None or not sasl.proving:
         return SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE,
             error_message="SaslAuthenticate request received after successful authentication",

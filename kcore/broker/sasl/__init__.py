@@ -9,6 +9,7 @@ bearer.py         OAUTHBEARER: the exchange
 tokens.py         tokens that nobody has signed, which a Kafka takes by default
 users.py          who there is, with passwords and SCRAM credentials
 config.py         what a broker can be told about it
+names.py          the mechanisms that there are
 """
 
 from __future__ import annotations

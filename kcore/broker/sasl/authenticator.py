@@ -11,8 +11,9 @@ import struct
 from typing import Final
 
 from kcore.broker.sasl.bearer import Bearer
-from kcore.broker.sasl.config import OAUTHBEARER, PLAIN, SaslConfig
+from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sasl.mechanisms import Mechanism, MisfitError, Plain, Proven, RefusalError
+from kcore.broker.sasl.names import OAUTHBEARER, PLAIN
 from kcore.broker.sasl.scram import Scram
 from kcore.broker.sasl.states import MOVES, TAKEN, Asked, Outcome, State, Taken
 from kcore.broker.sasl.users import Users
@@ -63,6 +64,11 @@ class Authenticator:
     def known(self) -> bool:
         """Whether the client may ask for what it likes."""
         return self.state is State.KNOWN
+
+    @property
+    def proving(self) -> bool:
+        """Whether a step of a mechanism is due, in a SaslAuthenticate."""
+        return self.state is State.AUTHENTICATE
 
     def look(self, frame: memoryview, now_ms: int) -> Taken:
         """What to do about the next request."""

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
+from kcore.broker.sasl.names import MECHANISMS, WITH_PASSWORDS
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
-
-PLAIN: Final = "PLAIN"
-SCRAM_SHA_256: Final = "SCRAM-SHA-256"
-SCRAM_SHA_512: Final = "SCRAM-SHA-512"
-OAUTHBEARER: Final = "OAUTHBEARER"
-# In the order in which clients are told of them.
-MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
-WITH_PASSWORDS: Final = MECHANISMS[:3]
 
 # Takes a token; gives the user's name, and for how many ms from now on the token is good (None: for
 # ever). Whatever it raises refuses the token.

@@ -13,9 +13,9 @@ import hmac
 import re
 from typing import Final
 
-from kcore.broker.sasl.config import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.broker.sasl.credentials import Credential
 from kcore.broker.sasl.mechanisms import MisfitError, Proven, RefusalError
+from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.broker.sasl.users import Users
 from kcore.structs import Rng
 

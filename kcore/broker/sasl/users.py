@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kcore.broker.sasl.config import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.broker.sasl.credentials import Credential
+from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.errors import KafkaConfigurationError
 from kcore.structs import Rng
 
