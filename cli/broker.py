@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class ServeOptions:
     """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
-    authorizer: whether access control lists count; super_users: for whom they do not. users: names and
-    passwords.
+    authorizer: whether access control lists count; super_users: for whom they do not. users: names
+    and passwords.
     """
 
     host: str

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 QUEUED_BYTES_MAX: Final = 1_048_576
 FRAME_COST_BYTES: Final = 256  # what the smallest of them costs us
 
-# Java: KafkaPrincipal.
-USER: Final = "User:"
-ANONYMOUS: Final = "User:ANONYMOUS"
+USER: Final = "User:"  # Java: KafkaPrincipal
 
 
 class Turn(Enum):
@@ -63,7 +61,6 @@ class ClientLink:
     def __init__(self, number: int, host: str, max_frame_bytes: int, now_ms: int) -> None:
         self.number = number
         self.host = host
-        self.principal = ANONYMOUS  # who it is, as far as it is known
         self.reader = FrameReader(max_frame_bytes)
         self.frames: deque[memoryview] = deque()
         self.queued_bytes = 0  # of frames that wait
