@@ -40,7 +40,7 @@ _ASKED: Final = (
     *("creations", "filters"),
     *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
-# Lists of which the answer has one for all.
+# Lists of which the answer has one for all, with each name once.
 _TOGETHER: Final = ("deletions", "upsertions")
 _ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
 # Lists in an answer that are about something else, such as where the nodes are.
@@ -111,10 +111,10 @@ def _listed(asked: object, version: int) -> list[object]:
     """What a level of the request asks for."""
     if not isinstance(asked, Struct):
         return []
-    found: list[object] = []
+    together: dict[str, object] = {}
     for name, _, first, last, *_ in asked.FIELDS:
         if name in _ASKED and first <= version <= last:
             return list(getattr(asked, name) or ())
         if name in _TOGETHER:
-            found += getattr(asked, name)
-    return found
+            together.update((one.name, one) for one in getattr(asked, name))
+    return list(together.values())

@@ -40,6 +40,7 @@ _TOLD: Final = {
             ApiKey.DESCRIBE_ACLS,
             ApiKey.CREATE_ACLS,
             ApiKey.DELETE_ACLS,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
         ),
         _ALL,
     ),
@@ -55,6 +56,8 @@ _NOTHING: Final[dict[ApiKey, dict[str, tuple[Any, int]]]] = {
     ApiKey.JOIN_GROUP: {"member_id": ("", 0), "protocol_name": (None, 7)},
     ApiKey.INIT_PRODUCER_ID: {"producer_id": (-1, 0), "producer_epoch": (-1, 0)},
     ApiKey.END_TXN: {"producer_id": (-1, 0), "producer_epoch": (-1, 0)},
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: {"user": ("", 0)},
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: {"entries": (None, 0)},
 }
 
 
@@ -81,13 +84,13 @@ def refused_answer(
 def _complete(one: Struct, nothing: dict[str, Any], text: str | None, *, bare: bool) -> None:
     for name, *_ in one.FIELDS:
         value = getattr(one, name)
-        if isinstance(value, list):
+        if name in nothing:
+            setattr(one, name, nothing[name])
+        elif isinstance(value, list):
             if bare and not isinstance(one, Message):
                 value.clear()
             for inner in value:
                 if isinstance(inner, Struct):
                     _complete(inner, nothing, text, bare=bare)
-        elif name in nothing:
-            setattr(one, name, nothing[name])
         elif name == "error_message":
             setattr(one, name, text)

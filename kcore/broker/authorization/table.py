@@ -267,4 +267,5 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DELETE_ACLS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Rule(needs=(_DESCRIBE_CLUSTER,)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Rule(needs=(_ALTER_CLUSTER,)),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Rule(needs=(Need(Op.DESCRIBE_CONFIGS, CLUSTER),)),
 }
