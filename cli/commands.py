@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from kcore.cli import endings
+from kcore.cli import endings, reading
 from kcore.cli.formats import FormatError, Formatter, formatter
-from kcore.limits import MAX_INT64
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
@@ -47,11 +46,6 @@ _OWN = {
 }
 
 
-def _is_number(text: str) -> bool:
-    """Whether `int` reads it: str.isdigit is true of superscripts, too."""
-    return text.isascii() and text.isdigit()
-
-
 def _setting(text: str) -> tuple[str, object]:
     """One -X; numbers and booleans become what they look like."""
     name, separator, value = text.partition("=")
@@ -62,7 +56,7 @@ def _setting(text: str) -> tuple[str, object]:
     words: dict[str, object] = {"true": True, "false": False, "none": None}
     if value.lower() in words:
         return name, words[value.lower()]
-    return name, int(value) if _is_number(value.removeprefix("-")) else value
+    return name, int(value) if reading.is_number(value.removeprefix("-")) else value
 
 
 def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) -> Formatter:
@@ -70,29 +64,6 @@ def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) 
         return formatter(text)
     except FormatError as wrong:
         raise click.BadParameter(str(wrong)) from wrong
-
-
-def _start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    if text in {"earliest", "latest"} or (_is_number(text) and int(text) <= MAX_INT64):
-        return text
-    from kcore.fetch.config import BY_DURATION, ResetStrategy  # noqa: PLC0415
-
-    if text.lower().startswith(BY_DURATION):
-        try:
-            return ResetStrategy.of(text).value
-        except ValueError as wrong:
-            raise click.BadParameter(f"{text!r}: {wrong}") from wrong
-    why = f"{text!r} is neither earliest, latest nor an offset, nor as by_duration:PT1H30M"
-    raise click.BadParameter(why)
-
-
-def _reset(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    if text is None or (text[:1] in {"+", "-"} and _is_number(text[1:])):
-        return text
-    try:
-        return _start(_context, _parameter, text)
-    except click.BadParameter as wrong:
-        raise click.BadParameter(f"{wrong.message}, +N or -N") from wrong
 
 
 class Verbs(click.Group):
@@ -133,7 +104,7 @@ def kcore() -> None:
     default="latest",
     show_default=True,
     metavar="earliest|latest|by_duration:PT1H|OFFSET",
-    callback=_start,
+    callback=reading.start,
     help="Where to begin; by_duration: with the records of that time, in ISO 8601. With --group: "
     "where nothing is committed; not an offset.",
 )
@@ -179,7 +150,7 @@ def consume(
         sys.exit(endings.run(lambda: consume_share(options, format_, endings.output())))
     if options.group is not None and options.partitions:
         raise click.UsageError("a group assigns the partitions itself: --partition is without it")
-    if options.group is not None and _is_number(options.start):
+    if options.group is not None and reading.is_number(options.start):
         raise click.UsageError("a group begins where it has committed: --from OFFSET is without it")
     sys.exit(endings.run(lambda: run_consume(options, format_, endings.output())))
 
@@ -295,7 +266,7 @@ def topics(
     "--reset-to",
     "where",
     metavar="earliest|latest|by_duration:PT1H|+N|-N|OFFSET",
-    callback=_reset,
+    callback=reading.reset,
     help="Say where these groups, which have no members, would go on; +N and -N: from where they "
     "are, by_duration: with the records of that time, in ISO 8601.",
 )
@@ -377,44 +348,6 @@ def bench(**given: Any) -> None:
     sys.exit(endings.run(lambda: run_bench(BenchOptions(**given))))
 
 
-def _listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if host and _is_number(port) and int(port) <= 65_535:
-        return host.strip("[]"), int(port)
-    raise click.BadParameter(f"{text!r} is not HOST:PORT")
-
-
-def _flush(_context: click.Context, _parameter: click.Parameter, text: str) -> str | int:
-    if text in {"never", "always"}:
-        return text
-    if _is_number(text) and int(text) > 0:
-        return int(text)
-    raise click.BadParameter(f"{text!r} is neither never, always nor a number of ms")
-
-
-def _release(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    major, _, minor = text.partition(".")
-    if _is_number(major) and _is_number(minor) and (int(major), int(minor)) >= (2, 1):
-        return int(major), int(minor)
-    raise click.BadParameter(f"{text!r} is no release such as 2.8, from 2.1 on")
-
-
-def _users(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
-    users = {}
-    for text in given:
-        name, colon, password = text.partition(":")
-        if not (name and colon and password):
-            raise click.BadParameter("it is not NAME:PASSWORD")  # which may be all password
-        users[name] = password
-    return users
-
-
 @kcore.command()
 @click.option(
     "-l",
@@ -422,7 +355,7 @@ def _users(
     default="127.0.0.1:9092",
     show_default=True,
     metavar="HOST:PORT",
-    callback=_listen,
+    callback=reading.listen,
     help="Of the first node; the others take the ports that follow. Port 0: any free ones.",
 )
 @click.option(
@@ -444,13 +377,13 @@ def _users(
     default="never",
     show_default=True,
     metavar="never|always|MS",
-    callback=_flush,
+    callback=reading.flush,
     help="Sync what is kept: when the system likes, before each answer, or every so many ms.",
 )
 @click.option(
     "--release",
     metavar="X.Y",
-    callback=_release,
+    callback=reading.release,
     help="Offer what this Kafka offered, from 2.1 on.  [default: 4.3]",
 )
 @click.option(
@@ -478,7 +411,7 @@ def _users(
     "users",
     multiple=True,
     metavar="NAME:PASSWORD",
-    callback=_users,
+    callback=reading.users,
     help="Of SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. More than once for more of them.",
 )
 @click.option("--ssl-certfile", metavar="FILE", help="The broker's certificate (PEM).")

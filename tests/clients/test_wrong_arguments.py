@@ -67,6 +67,7 @@ OF_BROKERS = FINE | {
     "principal": "User:alice",
     "operations": "READ",
     "partition": 0,
+    "password": "secret",
     "name": "t",
     "records": [],
     "ms": 1,

@@ -1,0 +1,79 @@
+"""What options of the command line say, read: callbacks of click. BadParameter: what is wrong."""
+
+from __future__ import annotations
+
+import click
+
+from kcore.limits import MAX_INT64
+
+
+def is_number(text: str) -> bool:
+    """Whether `int` reads it: str.isdigit is true of superscripts, too."""
+    return text.isascii() and text.isdigit()
+
+
+def start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    """Where to begin: earliest, latest, an offset, or how long ago."""
+    if text in {"earliest", "latest"} or (is_number(text) and int(text) <= MAX_INT64):
+        return text
+    from kcore.fetch.config import BY_DURATION, ResetStrategy  # noqa: PLC0415
+
+    if text.lower().startswith(BY_DURATION):
+        try:
+            return ResetStrategy.of(text).value
+        except ValueError as wrong:
+            raise click.BadParameter(f"{text!r}: {wrong}") from wrong
+    why = f"{text!r} is neither earliest, latest nor an offset, nor as by_duration:PT1H30M"
+    raise click.BadParameter(why)
+
+
+def reset(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    """Where a group is put: the same, or so many records on or back."""
+    if text is None or (text[:1] in {"+", "-"} and is_number(text[1:])):
+        return text
+    try:
+        return start(_context, _parameter, text)
+    except click.BadParameter as wrong:
+        raise click.BadParameter(f"{wrong.message}, +N or -N") from wrong
+
+
+def listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:
+    """A host, which may be an IPv6 address in brackets, and a port."""
+    host, _, port = text.rpartition(":")
+    if host and is_number(port) and int(port) <= 65_535:
+        return host.strip("[]"), int(port)
+    raise click.BadParameter(f"{text!r} is not HOST:PORT")
+
+
+def flush(_context: click.Context, _parameter: click.Parameter, text: str) -> str | int:
+    """When to sync: a word, or every so many ms."""
+    if text in {"never", "always"}:
+        return text
+    if is_number(text) and int(text) > 0:
+        return int(text)
+    raise click.BadParameter(f"{text!r} is neither never, always nor a number of ms")
+
+
+def release(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[int, int] | None:
+    """Of Kafka: major and minor."""
+    if text is None:
+        return None
+    major, _, minor = text.partition(".")
+    if is_number(major) and is_number(minor) and (int(major), int(minor)) >= (2, 1):
+        return int(major), int(minor)
+    raise click.BadParameter(f"{text!r} is no release such as 2.8, from 2.1 on")
+
+
+def users(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    """Names and passwords, which no message shows."""
+    found = {}
+    for text in given:
+        name, colon, password = text.partition(":")
+        if not (name and colon and password):
+            raise click.BadParameter("it is not NAME:PASSWORD")  # which may be all password
+        found[name] = password
+    return found
