@@ -341,7 +341,7 @@ def test_quotas_beside_kafkas_own_tool(ours, guarded):
 
 
 def test_the_examples_of_the_page(guarded):
-    access, quotas = pages.python("docs/ADMIN.md")[2:]
+    access, quotas = pages.python("docs/ADMIN.md")[2:4]
     assert ("create_acls" in access, "alter_client_quotas" in quotas) == (True, True)
     with kcore.Admin(bootstrap_servers=guarded.bootstrap) as admin:
         given = {"admin": admin, "password": "z0e"}
