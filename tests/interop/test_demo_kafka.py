@@ -76,7 +76,7 @@ def found_rows(text):
     [
         pytest.param(EMBEDDED, "member 0 has", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param(EMBEDDED, "member 0 has", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(KAFKA, "is up at", signal.SIGINT, marks=pytest.mark.kafka),
+        pytest.param(KAFKA, "is up at", signal.SIGINT, marks=[pytest.mark.kafka, pytest.mark.slow]),
         pytest.param(
             KAFKA, "is up at", signal.SIGTERM, marks=[pytest.mark.kafka, pytest.mark.slow]
         ),

@@ -12,7 +12,7 @@ LOG_LINES_MAX = 10
 @pytest.mark.parametrize(
     ("how", "outage_s"),
     [
-        ("kill", 3.0),
+        pytest.param("kill", 3.0, marks=pytest.mark.slow),
         pytest.param("kill", 10.0, marks=pytest.mark.slow),
         pytest.param("pause", 10.0, marks=pytest.mark.slow),
     ],

@@ -66,7 +66,10 @@ def test_by_other_transports(kafka, share_topic, share, transport):
     assert list(consumer.commit().values()) == [None]
 
 
-@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+OTHER_CODECS = [pytest.param(codec, marks=pytest.mark.slow) for codec in ("gzip", "snappy", "lz4")]
+
+
+@pytest.mark.parametrize("codec", [*OTHER_CODECS, "zstd"])
 def test_compressed_batches(kafka, share_topic, share, names, codec):
     share_topic(kafka, 0)
     rows = ((None, b"%d" % number) for number in range(400))

@@ -44,17 +44,22 @@ MEETS_KAFKA = ("test_coordinator_differential.py", "test_share_differential.py")
 # enough to wait for a core. The first process would take a minute longer with them.
 PATIENT = (
     "clients/test_admin_",
+    "clients/test_async_consumer_struck",
     "clients/test_async_transactions",
     "clients/test_producer_chaos",
+    "clients/test_producer_struck",
     "clients/test_share",
     "clients/test_struck",
     "clients/test_transactions",
     "clients/test_wrong_arguments",
+    "embedded/test_embedded_clients",
     "embedded/test_embedded_directory",
     "embedded/test_embedded_docs",
+    "embedded/test_embedded_groups",
     "embedded/test_embedded_java",
     "embedded/test_embedded_mishaps",
     "embedded/test_embedded_share_groups",
+    "embedded/test_embedded_transactions",
     "embedded/test_gone_at_any_moment",
 )
 LOWEST = 19
