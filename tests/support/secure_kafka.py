@@ -38,9 +38,11 @@ PROTOCOLS = {
 
 
 def unsigned_token(lasts_s: float, subject: str = USER) -> str:
-    """A JWT without a signature (RFC 7519 6), which begins now."""
+    """A JWT without a signature (RFC 7519 6), which begins with this second: Kafka rounds what it
+    reads to a ms, and its own clock down, and so would take now for the future now and then.
+    """
     now = time.time()
-    claims = {"sub": subject, "iat": now, "exp": now + lasts_s}
+    claims = {"sub": subject, "iat": int(now), "exp": now + lasts_s}
     parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
 
