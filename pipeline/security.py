@@ -1,8 +1,8 @@
 """Options of Java's client in our client's terms, as far as they can be said so.
 
-`sasl.jaas.config` of the PLAIN and SCRAM modules has a user and a password, that of OAUTHBEARER who
-asks for tokens; PEM stores are files that OpenSSL reads, or texts. Key stores of Java's own kinds
-have to be turned into PEM first.
+`sasl.jaas.config` of the PLAIN and SCRAM modules has a user and a password, or a delegation token's
+(`tokenauth`), that of OAUTHBEARER who asks for tokens; PEM stores are files that OpenSSL reads, or
+texts. Key stores of Java's own kinds have to be turned into PEM first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _jaas(text: str) -> dict[str, str]:
+def _jaas(text: str) -> dict[str, Any]:
     match = _JAAS.fullmatch(text)
     if match is None:
         raise OptionError(
@@ -85,10 +85,14 @@ def _jaas(text: str) -> dict[str, str]:
     for name in ("username", "password"):
         if name not in values:
             raise OptionError(_OPTION, f"has no {name}")
-    return {
+    found: dict[str, Any] = {
         "sasl_plain_username": values["username"],
         "sasl_plain_password": values["password"],
     }
+    # Java reads it in this module alone, and takes all but "true" for false.
+    if match[1] == "Scram" and values.get("tokenauth", "").lower() == "true":
+        found["sasl_delegation_token"] = True
+    return found
 
 
 def _of_tokens(values: Mapping[str, str]) -> dict[str, str]:

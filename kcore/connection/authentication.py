@@ -37,6 +37,7 @@ from kcore.wire.messages import (
 # many clients.
 RENEW_FROM: Final = 0.85
 RENEW_SPREAD: Final = 0.10
+_LIFETIMES_SINCE: Final = 1  # SaslAuthenticate says how long the session is (Kafka 2.2)
 # A broker refuses a second handshake within a second (Java: KafkaChannel).
 RENEW_MS_MIN: Final = 1_100
 _MECHANISMS_SHOWN: Final = 20
@@ -87,7 +88,7 @@ class Authentication:
         return SaslAuthenticateRequest(auth_bytes=self._exchange.first())
 
     def take_answer(
-        self, body: SaslAuthenticateResponse, now_ms: int
+        self, body: SaslAuthenticateResponse, version: int, now_ms: int
     ) -> SaslAuthenticateRequest | None:
         """The broker's side of a step: what to send next; None: done. AuthenticationFailedError."""
         if body.error_code:
@@ -99,6 +100,12 @@ class Authentication:
         if lifetime_ms > 0:
             share = RENEW_FROM + RENEW_SPREAD * self._rng.random()
             self.renew_at = now_ms + max(RENEW_MS_MIN, int(lifetime_ms * share))
+        elif version >= _LIFETIMES_SINCE and self._credentials.delegated:
+            # Such a session ends with its token, so it always has an end. Kafka lets in who brings
+            # one that is over, until it is swept away, and hangs up at the next request.
+            raise SaslAuthenticationFailedError(
+                f"the delegation token {self._credentials.username} has expired"
+            )
         return None
 
 

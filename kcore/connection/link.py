@@ -428,7 +428,7 @@ class Link:
         if call.api is ApiKey.SASL_HANDSHAKE:
             step = authentication.take_handshake(body)
         else:
-            step = authentication.take_answer(body, now_ms)
+            step = authentication.take_answer(body, call.version, now_ms)
         if step is not None:
             version = self.version_of(ApiKey.SASL_AUTHENTICATE, None)
             self._write_own(step, version, call.expires_at, now_ms)

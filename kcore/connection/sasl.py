@@ -31,7 +31,9 @@ ITERATIONS_MAX: Final = 1_000_000
 MESSAGE_BYTES_MAX: Final = 8_192
 NONCE_BITS: Final = 192
 OAUTHBEARER: Final = "OAUTHBEARER"
-
+# Says to a broker that user and password are id and code of a delegation token (KIP-48; Java:
+# ScramLoginModule.TOKEN_AUTH_CONFIG).
+DELEGATED: Final[Mapping[str, str]] = {"tokenauth": "true"}
 
 # What a bearer token may be made of (RFC 6750), and the extensions beside it (RFC 7628).
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
@@ -44,13 +46,18 @@ class Credentials(Value):
     """Who we are and how to prove it. `mechanism`: a key of MECHANISMS.
 
     With OAUTHBEARER the password is the token, which is asked for anew for each exchange, and
-    extensions go along with it (KIP-342).
+    extensions go along with it (KIP-342). With SCRAM they are DELEGATED, or none.
     """
 
     mechanism: str
     username: str
     password: str = field(repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def delegated(self) -> bool:
+        """Whether it is a delegation token."""
+        return self.mechanism != OAUTHBEARER and bool(self.extensions)
 
 
 class Mechanism(Protocol):
@@ -89,11 +96,12 @@ class Scram:
         self._password = credentials.password.encode()
         self._nonce = f"{rng.getrandbits(NONCE_BITS):048x}"
         user = credentials.username.replace("=", "=3D").replace(",", "=2C")
-        self._bare = f"n={user},r={self._nonce}"
+        more = "".join(f",{name}={value}" for name, value in credentials.extensions.items())
+        self._bare = f"n={user},r={self._nonce}{more}"
         self._expected: bytes | None = None  # the broker's signature, once we know what it must be
 
     def first(self) -> bytes:
-        """User and nonce."""
+        """User, nonce, and that it is a delegation token, if it is."""
         return f"n,,{self._bare}".encode()
 
     def step(self, challenge: bytes) -> bytes | None:

@@ -12,7 +12,7 @@ from kcore import __version__
 from kcore.cluster.links import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.link import LinkOptions
-from kcore.connection.sasl import Credentials
+from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import format_server
@@ -32,6 +32,8 @@ class ClientConfig(Value):
     found out by asking.
     ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
     sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
+    sasl_delegation_token: user and password are those of a delegation token (KIP-48): its id, and
+    its code in base64.
     sasl_oauth_token_provider: an object whose `token()` gives a token for each authentication, and
     its `extensions()`, if it has any, what goes along (OAUTHBEARER). sasl_oauthbearer_*: in its
     place, where to ask for tokens by OAuth's client credentials (KIP-768).
@@ -74,6 +76,7 @@ class ClientConfig(Value):
     sasl_mechanism: str | None = None
     sasl_plain_username: str | None = None
     sasl_plain_password: str | None = field(default=None, repr=False)
+    sasl_delegation_token: bool = False
     sasl_oauth_token_provider: Any = field(default=None, repr=False)
     sasl_oauthbearer_token_endpoint_url: str | None = None
     sasl_oauthbearer_client_credentials_client_id: str | None = None
@@ -135,7 +138,8 @@ class ClientConfig(Value):
         if not uses_sasl(self.security_protocol):
             return None
         mechanism, user = self.sasl_mechanism or "", self.sasl_plain_username or ""
-        return Credentials(mechanism, user, self.sasl_plain_password or "")
+        extensions = DELEGATED if self.sasl_delegation_token else {}
+        return Credentials(mechanism, user, self.sasl_plain_password or "", extensions)
 
 
 C = TypeVar("C", bound=ClientConfig)

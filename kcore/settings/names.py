@@ -72,6 +72,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "sasl_mechanism": optional(choice(*MECHANISMS)),
     "sasl_plain_username": optional(username),
     "sasl_plain_password": optional(password),
+    "sasl_delegation_token": truth,
     "sasl_oauth_token_provider": optional(token_provider),
     "sasl_oauthbearer_token_endpoint_url": optional(web_address),
     "sasl_oauthbearer_client_credentials_client_id": optional(username),

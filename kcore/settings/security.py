@@ -23,6 +23,7 @@ _PASSWORD_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_plain_username": None,
     "sasl_plain_password": None,
 }
+_DELEGATED: Final = "sasl_delegation_token"
 _PROVIDER: Final = "sasl_oauth_token_provider"
 _ENDPOINT: Final = "sasl_oauthbearer_token_endpoint_url"
 _CREDENTIALS: Final = (
@@ -39,6 +40,7 @@ _TOKEN_DEFAULTS: Final[Mapping[str, object]] = {_PROVIDER: None, **_ENDPOINTS}
 SASL_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_mechanism": None,
     **_PASSWORD_DEFAULTS,
+    _DELEGATED: False,
     **_TOKEN_DEFAULTS,
 }
 SSL_DEFAULTS: Final[Mapping[str, object]] = {
@@ -108,6 +110,9 @@ def _of_certificates(given: list[str]) -> Iterator[tuple[str, str]]:
 def _of_mechanism(mechanism: str, given: list[str]) -> Iterator[tuple[str, str]]:
     """What the mechanism needs, and what it has no use for."""
     bearer = mechanism == OAUTHBEARER
+    if _DELEGATED in given and not mechanism.startswith("SCRAM-"):
+        why = f"brokers take a delegation token by SCRAM, not by sasl_mechanism={mechanism!r}"
+        yield _DELEGATED, f"{_DELEGATED}: {why}"
     for name in _PASSWORD_DEFAULTS if bearer else _TOKEN_DEFAULTS:
         if name in given:
             yield name, f"{name} is given, but sasl_mechanism={mechanism!r} does not use it"

@@ -1,5 +1,6 @@
 """One link whose peer wants SASL: the order of requests, refusals, sessions that end (KIP-368)."""
 
+import base64
 import random
 from collections import deque
 
@@ -9,7 +10,7 @@ from test_link import Peer as PlainPeer
 from kcore.actions import FetchToken
 from kcore.connection.authentication import RENEW_MS_MIN, Authentication
 from kcore.connection.link import Link, LinkOptions
-from kcore.connection.sasl import Credentials
+from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.connection.states import LinkState
 from kcore.errors import (
     AuthenticationMethodNotSupported,
@@ -188,6 +189,31 @@ def test_tls_that_failed_for_good_is_an_authentication_failure():
     (answer,) = peer.answers()
     assert isinstance(answer.error, SslAuthenticationError)
     assert "not trusted" in str(answer.error)
+
+
+@pytest.mark.parametrize(
+    ("sasl_versions", "delegated", "let_in"),
+    [((0, 2), True, False), ((0, 2), False, True), ((0, 0), True, True)],
+)
+def test_a_session_of_a_delegation_token_that_has_no_end_is_of_one_that_is_over(
+    sasl_versions, delegated, let_in
+):
+    peer = Peer({**RANGES, 36: sasl_versions}, mechanism="SCRAM-SHA-256")
+    extensions = DELEGATED if delegated else {}
+    credentials = Credentials("SCRAM-SHA-256", "id", "very-secret", extensions)
+    peer.authentication._credentials = credentials
+    peer.send()
+    peer.greet()
+    peer.handshake()
+    scram = peer.authentication._exchange
+    peer.authenticate(auth_bytes=f"r={scram._nonce}x,s=c2FsdA==,i=4096".encode())
+    peer.authenticate(auth_bytes=b"v=" + base64.b64encode(scram._expected))
+    assert peer.link.ready is let_in
+    if not let_in:
+        (answer,) = peer.answers()
+        assert isinstance(answer.error, SaslAuthenticationFailedError)
+        assert "the delegation token id has expired" in str(answer.error)
+        assert "very-secret" not in str(answer.error)
 
 
 # Tokens ------------------------------------------------------------------------------------------

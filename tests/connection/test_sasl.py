@@ -76,6 +76,23 @@ def test_scram_satisfies_a_server_and_is_satisfied(mechanism, user, password):
     assert client.step(server.verdict(final)) is None
 
 
+@pytest.mark.parametrize("mechanism", HASHES)
+def test_a_delegation_token_says_that_it_is_one(mechanism):
+    credentials = Credentials(mechanism, "id-_1", "aG1hYw==", sasl.DELEGATED)
+    client = MECHANISMS[mechanism](credentials, random.Random(1))
+    server = Server(mechanism, "aG1hYw==")
+    first = client.first()
+    assert first.startswith(b"n,,n=id-_1,r=")
+    assert first.endswith(b",tokenauth=true")
+    server.challenge(first)
+    nonce = client._nonce + "more"
+    server.sent = f"r={nonce},s={base64.b64encode(SALT).decode()},i=4096".encode()
+    assert client.step(server.verdict(client.step(server.sent))) is None  # the proof is of it, too
+    assert credentials.delegated
+    assert not Credentials(mechanism, "alice", "secret").delegated
+    assert not Credentials("OAUTHBEARER", "", "token", sasl.DELEGATED).delegated
+
+
 def test_nonces_differ_and_come_from_the_rng():
     firsts = {begun(seed=seed).first() for seed in range(20)}
     assert len(firsts) == 20

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kcore.connection.sasl import Credentials
+from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaConfigurationError
 
@@ -26,6 +26,31 @@ def make(**options):
 def test_sasl_becomes_the_links_credentials(protocol, mechanism):
     config = make(security_protocol=protocol, **{**SASL, "sasl_mechanism": mechanism})
     assert config.links().credentials == Credentials(mechanism.upper(), "alice", SECRET)
+
+
+TOKEN = {**SASL, "security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512"}
+
+
+@pytest.mark.parametrize("said", [True, "true", False, "false"])
+def test_a_delegation_token_is_said_to_be_one(said):
+    config = make(**TOKEN, sasl_delegation_token=said)
+    extensions = DELEGATED if said in {True, "true"} else {}
+    assert config.credentials == Credentials("SCRAM-SHA-512", "alice", SECRET, extensions)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"sasl_mechanism": "PLAIN"}, "by SCRAM, not by sasl_mechanism='PLAIN'"),
+        ({"security_protocol": "SSL", **dict.fromkeys(SASL)}, "SASL_PLAINTEXT or SASL_SSL"),
+        ({"sasl_plain_password": None}, "needs sasl_plain_password"),
+        ({"sasl_delegation_token": "tokenauth"}, "sasl_delegation_token"),
+    ],
+)
+def test_a_delegation_token_goes_by_scram(change, why):
+    with pytest.raises(KafkaConfigurationError, match=why) as caught:
+        make(**{**TOKEN, "sasl_delegation_token": True, **change})
+    assert SECRET not in str(caught.value)
 
 
 def test_without_sasl_there_are_no_credentials():

@@ -322,15 +322,24 @@ def a_member_of_the_next_protocol(code, broker):
             member.poll(timeout_ms=50)
 
 
+def options_read(*_topics, **options):
+    """In place of a consumer that would have to reach a broker by TLS."""
+    return kcore.ConsumerConfig.from_options(options)
+
+
 def options_alone(code, broker):
-    """A consumer that would have to reach a broker by TLS: its options, read."""
-
-    def consumer(*topics, **options):
-        return kcore.ConsumerConfig.from_options(options)
-
     given = SimpleNamespace(environ={"CLIENT_SECRET": "secret"})
-    names = {"kcore": SimpleNamespace(Consumer=consumer), "os": given}
+    names = {"kcore": SimpleNamespace(Consumer=options_read), "os": given}
     return run(code, broker, **names)["consumer"]
+
+
+def a_delegation_token(code, broker):
+    made = kcore.admin.DelegationToken("id", b"hmac", "User:a", "User:a", (), 0, 1, 2)
+    admin = SimpleNamespace(create_delegation_token=lambda **_: made)
+    names = {"kcore": SimpleNamespace(Consumer=options_read), "admin": admin}
+    config = run(code, broker, **names)["worker"]
+    assert (config.sasl_plain_username, config.sasl_plain_password) == ("id", "aG1hYw==")
+    assert config.credentials.delegated
 
 
 def tokens_of_ones_own(code, broker):
@@ -380,7 +389,7 @@ RUN = {
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
-    "docs/SECURITY.md": [tokens_of_ones_own, tokens_of_an_identity_provider],
+    "docs/SECURITY.md": [a_delegation_token, tokens_of_ones_own, tokens_of_an_identity_provider],
     "docs/WORKERS.md": [workers],
 }
 

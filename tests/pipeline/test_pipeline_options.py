@@ -363,6 +363,27 @@ def test_jaas(module, rest, password):
 
 
 @pytest.mark.parametrize(
+    ("rest", "delegated"),
+    [
+        ('tokenauth="true"', True),
+        ("tokenauth=TRUE", True),
+        ('tokenauth="false"', False),
+        ('tokenauth="yes"', False),
+    ],
+)
+def test_jaas_of_a_delegation_token(rest, delegated):
+    text = JAAS.replace(";", f" {rest};")
+    for find in (stream, lambda **given: sink_options({**SERVERS, **given})):
+        found = find(**{**SCRAM, "kafka.sasl.jaas.config": text}).client
+        assert found.get("sasl_delegation_token", False) is delegated
+
+
+def test_a_delegation_token_by_an_option_of_its_own():
+    found = stream(**{**SCRAM, "kafka.sasl.delegation.token": "true"}).client
+    assert found["sasl_delegation_token"] == "true"
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (JAAS.replace("Scram", "Krb5"), "only PlainLoginModule, ScramLoginModule and OAuth"),

@@ -6,12 +6,15 @@ import logging
 from pathlib import Path
 
 import pytest
+from admins import until
 from certificates import missing
 from pyspark.errors import PySparkException
-from secure_kafka import PASSWORD, SecureKafka, unsigned_token
+from secure_kafka import PASSWORD, USER, SecureKafka, unsigned_token
 from spark_processes import standalone_cluster
 from spark_support import Collected, load, save, security, words
 from token_endpoint import TokenEndpoint
+
+from kcore import Admin
 
 pytestmark = [
     pytest.mark.slow,
@@ -101,6 +104,37 @@ def test_a_wrong_password_is_said_without_it(spark, kafka):
     with pytest.raises(PySparkException, match=r"(?i)authenticat") as caught:
         load(spark, kafka.address("SASLTLS"), subscribe="t", **wrong).collect()
     assert "wrong-password-17" not in str(caught.value)
+
+
+def test_a_delegation_token(spark, kafka, tmp_path, capfd):
+    """Made by an Admin of whoever has the password; the job has the token alone."""
+    kafka.create_topic("delegated")
+    address = kafka.address("SASLTLS")
+    with Admin(
+        bootstrap_servers=address,
+        security_protocol="SASL_SSL",
+        ssl_cafile=str(kafka.certificates.ca),
+        sasl_mechanism="SCRAM-SHA-512",
+        sasl_plain_username=USER,
+        sasl_plain_password=PASSWORD,
+    ) as admin:
+        token = admin.create_delegation_token()
+        until(lambda: token in admin.describe_delegation_token(), True)
+        code = token.hmac_as_base64_string
+        secure = security(kafka)
+        secure["kafka.sasl.jaas.config"] = (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required "
+            f'username="{token.token_id}" password="{code}" tokenauth="true";'
+        )
+        save(spark.sql("select 'x' as value"), address, topic="delegated", **secure)
+        rows = load(spark, address, subscribe="delegated", **secure)
+        assert [value for *_, value in words(rows)] == [b"x"]
+        plain = {**secure, "kafka.sasl.jaas.config": secure["kafka.sasl.jaas.config"][:-18] + ";"}
+        with pytest.raises(PySparkException, match=r"(?i)authenticat") as caught:
+            load(spark, address, subscribe="delegated", **plain).collect()
+        admin.expire_delegation_token(token)
+    said = "".join([*capfd.readouterr(), str(caught.value), rows._jdf.queryExecution().toString()])
+    assert code not in said
 
 
 def test_tokens_of_an_endpoint(spark, kafka):
