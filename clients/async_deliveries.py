@@ -5,7 +5,8 @@ the future of it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kcore.errors import TransactionAbortedError
 from kcore.produce.feeding import PartitionDelivery, RowsDelivery
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
 
+_Result = TypeVar("_Result")
 RowsFuture = asyncio.Future[dict[TopicPartition, PartitionDelivery]]
 
 
@@ -54,7 +56,7 @@ class LoopTicket(Ticket):
         if future.done():
             return ()
         if outcome.error is None:
-            future.set_result(self._metadata(outcome))
+            future.set_result(metadata_of(self.batch.tp, outcome, self.timestamp_ms))
         else:
             future.set_exception(outcome.error)
             # Loops say of futures that nobody has looked at that they failed: once a batch is
@@ -64,20 +66,15 @@ class LoopTicket(Ticket):
             self.courier.told_of = batch
         return ()
 
-    def _metadata(self, outcome: Outcome) -> RecordMetadata:
-        tp = self.batch.tp
+
+def metadata_of(tp: TopicPartition, outcome: Outcome, timestamp_ms: int) -> RecordMetadata:
+    """Of a record that was delivered. timestamp_ms: its own."""
+    kind = CREATE_TIME
+    if outcome.timestamp_ms >= 0:
         kind, timestamp_ms = LOG_APPEND_TIME, outcome.timestamp_ms
-        if timestamp_ms < 0:
-            kind, timestamp_ms = CREATE_TIME, self.timestamp_ms
-        return RecordMetadata(
-            tp.topic,
-            tp.partition,
-            tp,
-            outcome.offset,
-            timestamp_ms,
-            kind,
-            outcome.log_start_offset,
-        )
+    return RecordMetadata(
+        tp.topic, tp.partition, tp, outcome.offset, timestamp_ms, kind, outcome.log_start_offset
+    )
 
 
 def _is_users_own(error: Exception) -> bool:
@@ -89,13 +86,22 @@ def rows_future(loop: Loop, delivery: RowsDelivery) -> RowsFuture:
     """A future of a table that was taken to its last row: what each partition has got, or the first
     error there was.
     """
-    future: RowsFuture = loop.create_future()
+    return tell_rows(loop, delivery, lambda: delivery.partitions)
+
+
+def tell_rows(
+    loop: Loop, delivery: RowsDelivery, result: Callable[[], _Result]
+) -> asyncio.Future[_Result]:
+    """A future of many records that were taken: `result()` when all are delivered, or the first
+    error there was.
+    """
+    future: asyncio.Future[_Result] = loop.create_future()
 
     def tell() -> Any:
         if future.done():
             return
         if delivery.error is None:
-            future.set_result(delivery.partitions)
+            future.set_result(result())
         else:
             future.set_exception(delivery.error)
             if _is_users_own(delivery.error):

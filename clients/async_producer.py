@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from time import time_ns
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.async_deliveries import LoopTicket, RecordMetadata, RowsFuture, rows_future
@@ -22,6 +22,12 @@ from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.opening import open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
+from kcore.clients.producer_batches import (
+    ProducerBatch,
+    batch_future,
+    batch_topic,
+    sent_batch,
+)
 from kcore.clients.tables import Pour, pours
 from kcore.clients.turns import RECORDS_PER_TURN, Place
 from kcore.errors import (
@@ -42,6 +48,7 @@ from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.background import make_lock
 from kcore.transports.loops import Loop, here, running
 
+_Taken = TypeVar("_Taken")
 _GRACE_MS = 2_000
 # Of a table, without a turn of the loop between.
 _ROWS_PER_TURN = 8_192
@@ -264,13 +271,19 @@ class AsyncProducer(AsyncTransactions):
         return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
 
     async def _append(self, record: Record) -> tuple[Any, int]:
-        """Take a record, as soon as that can be done: its batch and its number there. Nothing is
-        awaited behind that.
-        """
-        courier, core = self._courier, self._core
+        """Take a record, as soon as that can be done: its batch and its number there."""
         if record[3]:
             check_headers(record[3])  # not in the middle of the core
-        taken: list[tuple[Any, int]] = []
+        return await self._taken(partial(self._core.append, *record), record[0], record[4])
+
+    async def _taken(
+        self, take: Callable[[int, int], _Taken | None], topic: str, partition: int | None
+    ) -> _Taken:
+        """What the core says when it takes something for a topic, as soon as it does. Nothing is
+        awaited behind that. take: its verb, given the time now and that of the first attempt.
+        """
+        courier, core = self._courier, self._core
+        taken: list[_Taken] = []
         seen, held_up, since_ms = courier.errors_seen, "memory", courier.now_ms()
 
         def attempt() -> bool:
@@ -278,7 +291,7 @@ class AsyncProducer(AsyncTransactions):
             courier.check()
             courier.raise_errors(seen)
             with courier.work:
-                found = core.append(*record, courier.now_ms(), since_ms)
+                found = take(courier.now_ms(), since_ms)
             if found is not None:
                 courier.nudge()
                 taken.append(found)
@@ -301,7 +314,7 @@ class AsyncProducer(AsyncTransactions):
         except TimeoutError:
             if not limit.expired():
                 raise
-            why = why_held_up(core, self._settings, held_up, record[0], record[4])
+            why = why_held_up(core, self._settings, held_up, topic, partition)
             raise KafkaTimeoutError(why, timeout_ms=limit_ms) from None
         return taken[0]
 
@@ -320,6 +333,44 @@ class AsyncProducer(AsyncTransactions):
         if not await self._courier.until(done, float("inf")):
             self._courier.check()
             raise ProducerClosed("the producer is closed")
+
+    def create_batch(self, topic: str | None = None) -> ProducerBatch:
+        """An empty batch, to be filled by the application and sent whole by `send_batch`.
+
+        It takes up to `batch_size` bytes. topic: what serializers that ask for it are told.
+        """
+        return ProducerBatch(
+            self._core.new_batch(),
+            self._packing,
+            batch_topic(topic),
+            self._settings.batch_size,
+            self._core.intake.record_bytes_max,
+        )
+
+    async def send_batch(
+        self, batch: ProducerBatch, topic: str, *, partition: int | None
+    ) -> asyncio.Future[RecordMetadata]:
+        """Take a batch, to be delivered soon, as one record batch of its own; a future of where its
+        first record is. It is closed from then on. partition: None: where records without a key
+        go.
+
+        Waits and raises as `send` does, with IllegalStateError for a batch that was sent and
+        IllegalArgumentError for one without records. Cancelled, it has taken nothing, and the batch
+        may be sent again.
+        """
+        self._enter()
+        courier, given = self._courier, sent_batch(batch)
+        if courier.spent:
+            await courier.breathe()
+        name, number = arguments.topic_name(topic), partition
+        if number is not None:
+            number = arguments.partition_number(number)
+        take = partial(self._core.append_batch, given.take(), name, number)
+        taken = await self._taken(take, name, number)
+        given.taken()
+        courier.passed(taken.record_count)
+        assert courier.loop is not None
+        return batch_future(courier.loop, taken, given.first_timestamp_ms)
 
     async def send_arrow(self, data: object, topic: str | None = None) -> RowsFuture:
         """Take every row of a table, to be delivered soon, without an object a row; a future of

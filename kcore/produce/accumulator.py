@@ -17,6 +17,7 @@ from kcore.produce.batch import Batch, BatchState
 from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import RECORD_OVERHEAD, Budget
 from kcore.produce.lane import Lane
+from kcore.records.builder import BatchBuilder
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
 
@@ -98,20 +99,34 @@ class Accumulator:
 
     def room(self, lane: Lane, size_bytes: int, now_ms: int) -> Batch | None:
         """The open batch for another record of at most this size; None: no memory is left."""
-        batch = lane.queue[-1] if lane.queue else None
-        if batch is not None and batch.state is not BatchState.OPEN:
-            batch = None
+        batch = self._filling(lane)
         fits = batch is not None and batch.raw_bytes + size_bytes <= self.budget.full_bytes
-        needed = size_bytes if fits else size_bytes + BATCH_OVERHEAD
-        if needed > self.room_bytes and self.unfinished:
-            self.starved = True
+        if not self._has_room(size_bytes if fits else size_bytes + BATCH_OVERHEAD):
             return None
-        self.starved = False
         if fits:
             return batch
         if batch is not None:
             self.close(lane)
         return self._open(lane, now_ms)
+
+    def adopt(self, lane: Lane, builder: BatchBuilder, now_ms: int) -> Batch | None:
+        """Take a batch that was filled elsewhere, to be sent as it is; None: no memory is left."""
+        if not self._has_room(builder.size_bytes):
+            return None
+        if self._filling(lane) is not None:
+            self.close(lane)
+        batch = self._open(lane, now_ms, builder)
+        self.budget.held_bytes += batch.raw_bytes
+        self.close(lane)
+        return batch
+
+    def _filling(self, lane: Lane) -> Batch | None:
+        batch = lane.queue[-1] if lane.queue else None
+        return batch if batch is not None and batch.state is BatchState.OPEN else None
+
+    def _has_room(self, size_bytes: int) -> bool:
+        self.starved = size_bytes > self.room_bytes and bool(self.unfinished)
+        return not self.starved
 
     def grew(self, batch: Batch, size_bytes: int) -> None:
         """Records of this size were appended."""
@@ -126,9 +141,9 @@ class Accumulator:
             batch.finish()
             self.release(batch)
 
-    def _open(self, lane: Lane, now_ms: int) -> Batch:
+    def _open(self, lane: Lane, now_ms: int, builder: BatchBuilder | None = None) -> Batch:
         lane.opened += 1
-        batch = Batch(lane.tp, self._config, now_ms, (lane.opened,))
+        batch = Batch(lane.tp, self._config, now_ms, (lane.opened,), builder)
         self.unfinished[batch] = None  # first: see `mend`
         lane.queue.append(batch)
         lane.filling = batch

@@ -48,9 +48,20 @@ class Outcome(NamedTuple):
     log_start_offset: int = -1
 
 
+def new_builder(config: ProduceConfig) -> BatchBuilder:
+    """What takes the records of a batch."""
+    return BatchBuilder(
+        codec=config.codec,
+        level=config.compression_level,
+        expected_bytes=config.batch_size,
+        transactional=config.transactional_id is not None,
+    )
+
+
 class Batch(Filling):
     """See the module's text. Times are monotonic ms.
 
+    builder: with the records of one that was filled elsewhere.
     serial: its place among those of its partition. hurried: to be sent though it is not full.
     expires_at: when it has failed, unanswered. held_bytes: what it costs of `buffer_memory`, once
     it takes no more records.
@@ -85,7 +96,12 @@ class Batch(Filling):
     )
 
     def __init__(
-        self, tp: TopicPartition, config: ProduceConfig, now_ms: int, serial: tuple[int, ...]
+        self,
+        tp: TopicPartition,
+        config: ProduceConfig,
+        now_ms: int,
+        serial: tuple[int, ...],
+        builder: BatchBuilder | None = None,
     ) -> None:
         self.tp = tp
         self.serial = serial
@@ -115,12 +131,7 @@ class Batch(Filling):
         # The application's, told when it is done; the parts of a split batch share them.
         self.waiters: list[Any] = []
         # What takes the records while it is open.
-        self.builder = BatchBuilder(
-            codec=config.codec,
-            level=config.compression_level,
-            expected_bytes=config.batch_size,
-            transactional=config.transactional_id is not None,
-        )
+        self.builder = builder or new_builder(config)
 
     # Filling -------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from kcore.produce.accumulator import (
     BATCH_OVERHEAD,
     Accumulator,
 )
-from kcore.produce.batch import Batch
+from kcore.produce.batch import Batch, new_builder
 from kcore.produce.config import ProduceConfig
 from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import Feed, RowsDelivery
@@ -41,6 +41,7 @@ from kcore.produce.transaction_states import TxnInput, TxnState
 from kcore.producer.config import ProducerConfig
 from kcore.producer.interest import Interest
 from kcore.producer.unlisted import Unlisted
+from kcore.records.builder import BatchBuilder
 from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, Rng, TopicPartition
 from kcore.timers import NEVER
 
@@ -182,9 +183,7 @@ class ProducerCore(ClientCore):
         if route is None:
             return None
         keyed = partition is not None or (key is not None and route.by_key)
-        number = route.choose(key) if partition is None else partition
-        if number < 0 and partition is None:
-            number = self._partitioning.choose_sticky(topic, route.numbers)
+        number = self._choose(route, topic, key) if partition is None else partition
         lane = route.lanes.get(number) or self._find_lane(
             route, topic, number, now_ms, now_ms if since_ms is None else since_ms
         )
@@ -194,10 +193,7 @@ class ProducerCore(ClientCore):
         due, starved = len(accumulator.due), accumulator.starved
         taken = accumulator.append(lane, size, timestamp_ms, key, value, headers, now_ms)
         if taken is None:
-            self.held_up = "memory"
-            if not starved:  # what lingers is sent now; later attempts only wait for that
-                self._settle(now_ms)
-                self.stirred = True
+            self._found_no_room(now_ms, is_news=not starved)
             return None
         if not keyed:
             sticky = self._partitioning.sticky(topic, route.numbers)
@@ -207,6 +203,56 @@ class ProducerCore(ClientCore):
         if len(accumulator.due) != due:
             self._go_on(now_ms)
         return taken
+
+    def new_batch(self) -> BatchBuilder:
+        """What the caller may fill with records of one partition, for `append_batch`."""
+        return new_builder(self.config.produce())
+
+    def append_batch(
+        self,
+        builder: BatchBuilder,
+        topic: str,
+        partition: int | None,
+        now_ms: int,
+        since_ms: int | None = None,
+    ) -> Batch | None:
+        """Take records that are a batch already, which goes out as it is; None as of `append`,
+        which also says what is raised. partition: None: where records without a key go.
+
+        The builder must have records, and is not touched any more.
+        """
+        self._check_open()
+        route = self._find_route(topic, now_ms)
+        if route is None:
+            return None
+        keyless = partition is None
+        if partition is None:
+            partition = self._choose(route, topic, None)
+        lane = route.lanes.get(partition) or self._find_lane(
+            route, topic, partition, now_ms, now_ms if since_ms is None else since_ms
+        )
+        if lane is None:
+            return None
+        starved = self._accumulator.starved
+        batch = self._accumulator.adopt(lane, builder, now_ms)
+        if batch is None:
+            self._found_no_room(now_ms, is_news=not starved)
+            return None
+        if keyless:
+            self._partitioning.sticky(topic, route.numbers).move_on(full=True)
+        self._begun(lane)
+        self._go_on(now_ms)
+        return batch
+
+    def _choose(self, route: Route, topic: str, key: bytes | None) -> int:
+        number = route.choose(key)
+        return self._partitioning.choose_sticky(topic, route.numbers) if number < 0 else number
+
+    def _found_no_room(self, now_ms: int, *, is_news: bool) -> None:
+        self.held_up = "memory"
+        if is_news:  # what lingers is sent now; later attempts only wait for that
+            self._settle(now_ms)
+            self.stirred = True
 
     def _check_open(self) -> None:
         if self._closing_until is not None:

@@ -118,6 +118,43 @@ def test_a_program_written_for_aiokafka(kafka, topic, make):
     run(main())
 
 
+@ASYNCIO
+@pytest.mark.parametrize("make", [AIOKafkaProducer, AsyncProducer], ids=["aiokafka", "kcore"])
+def test_batches_of_a_program_written_for_aiokafka(kafka, topic, make):
+    async def main():
+        producer = make(
+            bootstrap_servers=kafka.bootstrap,
+            max_batch_size=400,
+            compression_type="gzip",
+            value_serializer=str.encode,
+        )
+        await producer.start()
+        batch, taken = producer.create_batch(), []
+        time_ms = 1_700_000_000_000
+        while (
+            told := batch.append(timestamp=time_ms, key=b"k", value="v" * 20, headers=[("h", b"1")])
+        ) is not None:
+            taken.append((told.offset, told.crc, told.timestamp))
+        assert taken == [(number, None, time_ms) for number in range(len(taken))]
+        assert len(taken) > 5
+        assert batch.record_count() == len(taken)
+        assert batch.closed()
+        assert batch.size() <= 400
+        assert batch.append(timestamp=None, key=None, value="late") is None
+        future = await producer.send_batch(batch, topic, partition=1)
+        found = await future
+        assert (found.topic, found.partition, found.offset) == (topic, 1, 0)
+        another = producer.create_batch()
+        another.append(timestamp=None, key=None, value="w")
+        assert (await (await producer.send_batch(another, topic, partition=1))).offset == len(taken)
+        await producer.stop()
+        records = await received(kafka, topic, len(taken) + 1)
+        assert [records[1, n].value for n in range(len(taken))] == [b"v" * 20] * len(taken)
+        assert records[1, 0].timestamp == time_ms
+
+    run(main())
+
+
 @pytest.mark.slow
 def test_the_only_broker_goes_and_comes_back(kafka, topic, request):
     request.addfinalizer(lambda: kafka.restart(0))  # whatever became of it
