@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from kcore.broker import AuthorizerConfig, BrokerConfig
@@ -23,7 +23,7 @@ class ServeOptions:
     """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
     authorizer: whether access control lists count; super_users: for whom they do not. users: names
-    and passwords.
+    and passwords. racks: of each node; replica_selector: `leader` or `rack-aware`.
     """
 
     host: str
@@ -41,6 +41,8 @@ class ServeOptions:
     ssl_keyfile: str | None = None
     ssl_cafile: str | None = None
     ssl_client_auth: str | None = None
+    racks: tuple[str, ...] = ()
+    replica_selector: str = "leader"
 
     @property
     def security(self) -> SecurityOptions:
@@ -69,10 +71,11 @@ def serve(options: ServeOptions) -> int:
             host=options.host,
             port=options.port,
             advertised_host=options.advertise,
-            config=None if options.release is None else BrokerConfig(release=options.release),
+            config=_config(options),
             directory=options.directory,
             flush=options.flush,
             authorizer=_authorizer(options),
+            racks=options.racks or None,
             **options.security,
         ).start()
     except (UsageError, StorageError, KafkaConfigurationError) as error:
@@ -91,6 +94,18 @@ def serve(options: ServeOptions) -> int:
     finally:
         broker.stop()
     return DONE
+
+
+def _config(options: ServeOptions) -> BrokerConfig:
+    """RefusalError: consumers are to be sent to racks that are not named."""
+    config = BrokerConfig()
+    if options.release is not None:
+        config = replace(config, release=options.release)
+    if options.replica_selector == "rack-aware":
+        if not options.racks:
+            raise RefusalError("--replica-selector rack-aware is for a broker with --racks")
+        config = replace(config, replica_selector_class="RackAwareReplicaSelector")
+    return config
 
 
 def _authorizer(options: ServeOptions) -> AuthorizerConfig | bool:

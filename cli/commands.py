@@ -422,6 +422,19 @@ def bench(**given: Any) -> None:
     type=click.Choice(["none", "requested", "required"]),
     help="Whether clients have to show certificates.  [default: none]",
 )
+@click.option(
+    "--racks",
+    metavar="NAME[,...]",
+    callback=reading.racks,
+    help="The rack of each node, for clients with a client_rack.",
+)
+@click.option(
+    "--replica-selector",
+    type=click.Choice(["leader", "rack-aware"]),
+    default="leader",
+    show_default=True,
+    help="Where consumers read from: also from followers in their rack.",
+)
 def broker(listen: tuple[str, int], **given: Any) -> None:
     """Serve the Kafka protocol, for trying things out: from memory, or kept in a directory."""
     from kcore.cli.broker import ServeOptions, serve  # noqa: PLC0415

@@ -77,3 +77,13 @@ def users(
             raise click.BadParameter("it is not NAME:PASSWORD")  # which may be all password
         found[name] = password
     return found
+
+
+def racks(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[str, ...]:
+    """Names of racks."""
+    found = tuple(part.strip() for part in text.split(",")) if text is not None else ()
+    if not all(found):
+        raise click.BadParameter(f"{text!r} is not NAME,NAME,...")
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -13,18 +13,18 @@ from pathlib import Path
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
-from kcore.broker import AuthorizerConfig, BrokerConfig, Cluster, Kind, LinkFault, Mishap, Node
+from kcore.broker import AuthorizerConfig, BrokerConfig, Cluster, Node
 from kcore.embedded import inside
 from kcore.embedded.access import AccessVerbs
+from kcore.embedded.arguments import check, checked_racks
 from kcore.embedded.disk import flush_of
+from kcore.embedded.mishaps import MishapVerbs
 from kcore.embedded.secured import Secured
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
 from kcore.transports.memory import MemoryNetwork, MemorySelector, MemoryTransport
 from kcore.transports.serve import Server, ServingCore
-from kcore.wire.apis import ApiKey
-from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.embedded.entries import Access
@@ -45,14 +45,7 @@ MEMORY_HOST: Final = "memory.invalid"
 MEMORY_PORT: Final = 9092
 
 
-def _check(name: str, value: object, kinds: type | tuple[type, ...], right: str) -> None:
-    """UsageError: it is of none of these types."""
-    if not isinstance(value, kinds) or (kinds is int and isinstance(value, bool)):
-        kind = type(value).__name__
-        raise UsageError(f"{name}={value!r} ({kind}) is not {right}")
-
-
-class EmbeddedBroker(AccessVerbs, Secured):
+class EmbeddedBroker(AccessVerbs, MishapVerbs, Secured):
     """A Kafka cluster of `nodes` brokers that serves from `with` on (or `start`), and is gone with
     everything in it afterwards.
 
@@ -70,6 +63,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
     machine), "always" (before it is answered), or every so many ms.
     authorizer: whether access control lists say who may do what, and for whom they do not count;
     False: everybody may do everything.
+    racks: where each node is (Kafka: broker.rack), for clients with a client_rack; None: nowhere.
     security: TLS and SASL; see docs/EMBEDDED.md.
     """
 
@@ -86,17 +80,18 @@ class EmbeddedBroker(AccessVerbs, Secured):
         directory: str | Path | None = None,
         flush: str | int = "never",
         authorizer: AuthorizerConfig | bool = False,
+        racks: Sequence[str | None] | None = None,
         **security: Unpack[SecurityOptions],
     ) -> None:
-        _check("nodes", nodes, int, "a number of brokers")
-        _check("host", host, str, "a host name or an address")
-        _check("port", port, int, "a number")
-        _check("advertised_host", advertised_host, (str, NoneType), "a host name or an address")
-        _check("config", config, (BrokerConfig, NoneType), "a BrokerConfig")
-        _check("seed", seed, (int, NoneType), "a number")
-        _check("in_memory", in_memory, bool, "True or False")
-        _check("directory", directory, (str, PathLike, NoneType), "a path")
-        _check("authorizer", authorizer, (AuthorizerConfig, bool), "True or an AuthorizerConfig")
+        check("nodes", nodes, int, "a number of brokers")
+        check("host", host, str, "a host name or an address")
+        check("port", port, int, "a number")
+        check("advertised_host", advertised_host, (str, NoneType), "a host name or an address")
+        check("config", config, (BrokerConfig, NoneType), "a BrokerConfig")
+        check("seed", seed, (int, NoneType), "a number")
+        check("in_memory", in_memory, bool, "True or False")
+        check("directory", directory, (str, PathLike, NoneType), "a path")
+        check("authorizer", authorizer, (AuthorizerConfig, bool), "True or an AuthorizerConfig")
         flush_of(flush)
         if advertised_host is not None and (in_memory or advertised_host in EVERY_ADDRESS):
             why = "is no host to connect to" if not in_memory else "is for a broker on ports"
@@ -109,6 +104,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
         if not 0 <= port <= (PORT_MAX - nodes + 1 if port else 0):
             raise UsageError(f"port={port} leaves no room for {nodes} nodes up to {PORT_MAX}")
         self._count = nodes
+        self._racks = checked_racks(racks, nodes)
         self._host = host
         self._advertised_host = host if advertised_host is None else advertised_host
         self._port = port
@@ -125,8 +121,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
         self._cluster: Cluster | None = None
         self._server: Server | None = None
         self._passed_ms = 0  # by which the brokers' clock is ahead
-        self._cut: list[tuple[int, int]] = []  # between nodes, until restore_links
-        self._late: list[int] = []
+        self._begin_links()
 
     def _secure(self, options: SecurityOptions) -> None:
         # Only for who asks for it, as with a directory.
@@ -151,7 +146,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
         """
         if self._server is not None:
             raise UsageError("this broker serves already")
-        self._cut, self._late = [], []
+        self._begin_links()
         with ExitStack() as begun:
             listeners = self._listen(begun)
             cluster, nodes = self._make_nodes(listeners, begun)
@@ -169,8 +164,8 @@ class EmbeddedBroker(AccessVerbs, Secured):
 
     def _make_nodes(self, listeners: list[Any], begun: ExitStack) -> tuple[Cluster, list[Node]]:
         addresses = [
-            Address(number, self._advertised(listener), listener.getsockname()[1])
-            for number, listener in enumerate(listeners, 1)
+            Address(number, self._advertised(listener), listener.getsockname()[1], rack)
+            for number, (listener, rack) in enumerate(zip(listeners, self._racks, strict=True), 1)
         ]
         now_ms = self._now_ms()
         wall_offset_ms = time.time_ns() // 1_000_000 - now_ms
@@ -268,10 +263,10 @@ class EmbeddedBroker(AccessVerbs, Secured):
         """Make a topic. settings: texts under Kafka's names (`{"retention.ms": "1000"}`).
         RefusedError.
         """
-        _check("name", name, str, "the name of a topic")
-        _check("partitions", partitions, int, "a number of partitions")
-        _check("replication_factor", replication_factor, int, "a number of replicas")
-        _check("settings", settings, (Mapping, NoneType), "a mapping of names to texts")
+        check("name", name, str, "the name of a topic")
+        check("partitions", partitions, int, "a number of partitions")
+        check("replication_factor", replication_factor, int, "a number of replicas")
+        check("settings", settings, (Mapping, NoneType), "a mapping of names to texts")
         if settings and not all(isinstance(text, str) for text in settings.values()):
             raise UsageError(f"settings are texts, as Kafka's tools take them: {dict(settings)!r}")
         cluster, server = self._running()
@@ -284,7 +279,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. LookupError if there is none of that name."""
-        _check("name", name, str, "the name of a topic")
+        check("name", name, str, "the name of a topic")
         cluster, server = self._running()
 
         def delete(now_ms: int) -> None:
@@ -313,10 +308,10 @@ class EmbeddedBroker(AccessVerbs, Secured):
 
         partition None: they go round. LookupError if there is none, RefusedError, TypeError.
         """
-        _check("topic", topic, str, "the name of a topic")
+        check("topic", topic, str, "the name of a topic")
         if partition is not None:
-            _check("partition", partition, int, "the number of a partition")
-        _check("records", records, Iterable, "several pairs (key, value)")
+            check("partition", partition, int, "the number of a partition")
+        check("records", records, Iterable, "several pairs (key, value)")
         cluster, server = self._running()
         wall_ms = server.call(cluster.wall_ms)
         count = inside.produce(server, cluster, topic, records, partition, wall_ms)
@@ -325,7 +320,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
 
     def end_offsets(self, topic: str) -> list[int]:
         """The end of each partition's log. LookupError if there is no such topic."""
-        _check("topic", topic, str, "the name of a topic")
+        check("topic", topic, str, "the name of a topic")
         cluster, server = self._running()
 
         def ends(_now_ms: int) -> list[int]:
@@ -351,105 +346,13 @@ class EmbeddedBroker(AccessVerbs, Secured):
 
         server.call(pass_on)
 
-    # Mishaps -------------------------------------------------------------------------------------
-
-    def refuse(self, api: str, error: str, times: int = 1, *, node: int | None = None) -> None:
-        """Answer the next `times` requests of an API ("Fetch") with an error
-        ("NOT_LEADER_OR_FOLLOWER"), wherever its answer has a place for one, and do nothing else.
-        node: only those that this node gets.
-        """
-        _check("error", error, str, "the name of an error code")
-        code = ErrorCode.__members__.get(error)
-        if code is None:
-            raise UsageError(f"{error!r} is no error code of Kafka")
-        _check("times", times, int, "a number of requests")
-        self._add(Mishap(_api(api), Kind.REFUSED, times, node, error=code))
-
-    def cut(self, api: str, times: int = 1, *, node: int | None = None) -> None:
-        """Close the connections on which the next `times` requests of an API come, instead of
-        serving them.
-        """
-        _check("times", times, int, "a number of requests")
-        self._add(Mishap(_api(api), Kind.CUT, times, node))
-
-    def delay(self, api: str, delay_ms: int, times: int = 1, *, node: int | None = None) -> None:
-        """Serve the next `times` requests of an API so much later."""
-        _check("times", times, int, "a number of requests")
-        _check("delay_ms", delay_ms, int, "a number of ms")
-        self._add(Mishap(_api(api), Kind.DELAYED, times, node, delay_ms=delay_ms))
-
-    def drop_link(self, *, node: int | None = None, client: str | None = None) -> None:
-        """Let nothing pass between a node (None: every) and clients with this `client_id` (None:
-        all) until `restore_links`. Connections stay: nobody is told, and nothing is lost, as TCP
-        has it: what was sent meanwhile arrives afterwards, if its sender has waited.
-        """
-        self._add_link(LinkFault(None, node, client))
-
-    def delay_link(
-        self, delay_ms: int, *, node: int | None = None, client: str | None = None
-    ) -> None:
-        """Serve every request that passes between these so much later, until `restore_links`."""
-        _check("delay_ms", delay_ms, int, "a number of ms")
-        self._add_link(LinkFault(delay_ms, node, client))
-
-    def drop_replication(self, node: int, other: int) -> None:
-        """Let nothing pass between two nodes until `restore_links`: replicas fall behind, and out
-        of sync after `replica_lag_time_max_ms`.
-        """
-        pair = (self._known(node), self._known(other))
-        if node == other:
-            raise UsageError(f"node {node} has no link to itself")
-        cluster, server = self._running()
-        self._cut.append(pair)
-        server.call(lambda now_ms: cluster.replication.cut(*pair, now_ms))
-
-    def delay_replication(self, node: int, delay_ms: int) -> None:
-        """Let a node's replicas get everything so much later, until `restore_links`. Who produces
-        with acks=all waits for them.
-        """
-        _check("delay_ms", delay_ms, int, "a number of ms")
-        if delay_ms < 0:
-            raise UsageError(f"delay_ms={delay_ms}")
-        cluster, server = self._running()
-        known = self._known(node)
-        self._late.append(known)
-        server.call(lambda now_ms: cluster.replication.set_lag(known, delay_ms, now_ms))
-
-    def restore_links(self) -> None:
-        """Everything passes again; what was held up arrives now."""
-        cluster, server = self._running()
-        cut, self._cut = self._cut, []
-        late, self._late = self._late, []
-
-        def restore(now_ms: int) -> None:
-            for pair in cut:
-                cluster.replication.heal(*pair, now_ms)
-            for node_id in late:
-                cluster.replication.set_lag(node_id, 0, now_ms)
-            cluster.mishaps.mend_links()
-            for node in cluster.nodes.values():
-                node.release(now_ms)
-            server.look_again()
-
-        server.call(restore)
-
-    def no_mishaps(self) -> None:
-        """Forget those that have not happened yet, and restore the links."""
-        cluster, server = self._running()
-        server.call(lambda _now_ms: cluster.mishaps.clear())
-        self.restore_links()
-
-    @property
-    def mishaps_to_come(self) -> int:
-        """How many have not happened yet."""
-        cluster, server = self._running()
-        return server.call(lambda _now_ms: len(cluster.mishaps))
+    # Nodes ---------------------------------------------------------------------------------------
 
     def move_leader(self, topic: str, partition: int, node: int) -> None:
         """Let another node lead a partition. LookupError if there is no such partition or node."""
-        _check("topic", topic, str, "the name of a topic")
-        _check("partition", partition, int, "the number of a partition")
-        _check("node", node, int, "the number of a node")
+        check("topic", topic, str, "the name of a topic")
+        check("partition", partition, int, "the number of a partition")
+        check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def move(now_ms: int) -> None:
@@ -466,7 +369,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
         """Take a node down: its port is closed, its connections end, live replicas lead its
         partitions, its groups go on at others. LookupError if it is not up.
         """
-        _check("node", node, int, "the number of a node")
+        check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def kill(now_ms: int) -> None:
@@ -479,7 +382,7 @@ class EmbeddedBroker(AccessVerbs, Secured):
 
     def revive(self, node: int) -> None:
         """Bring a node back on its port. LookupError if it is not down."""
-        _check("node", node, int, "the number of a node")
+        check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def revive(now_ms: int) -> None:
@@ -489,40 +392,6 @@ class EmbeddedBroker(AccessVerbs, Secured):
             cluster.start_node(node, now_ms)
 
         server.call(revive)
-
-    def pause(self, node: int) -> None:
-        """Let a node stand still, as a process that is stopped: its connections stay open and new
-        ones are accepted, but nobody answers on them. It still leads what it led, as nobody takes
-        that away from it, and gets nothing from other nodes. LookupError if it is not up.
-        """
-        _check("node", node, int, "the number of a node")
-        cluster, server = self._running()
-
-        def pause(now_ms: int) -> None:
-            if node not in cluster.live:
-                raise LookupError(f"node {node} is not up")
-            cluster.nodes[node].pause()
-            for other in cluster.nodes:
-                if other != node:
-                    cluster.replication.cut(node, other, now_ms)
-
-        server.call(pause)
-
-    def resume(self, node: int) -> None:
-        """Let it go on, with what has come meanwhile. LookupError if it is not up."""
-        _check("node", node, int, "the number of a node")
-        cluster, server = self._running()
-
-        def resume(now_ms: int) -> None:
-            if node not in cluster.live:
-                raise LookupError(f"node {node} is not up")
-            cluster.nodes[node].resume(now_ms)
-            for other in cluster.nodes:
-                if other != node:
-                    cluster.replication.heal(node, other, now_ms)
-            server.look_again()
-
-        server.call(resume)
 
     def _access(self) -> Access:
         from kcore.embedded.entries import Access  # noqa: PLC0415 - a broker is up sooner without
@@ -535,26 +404,6 @@ class EmbeddedBroker(AccessVerbs, Secured):
         store, (_, server) = self._store, self._running()
         if store is not None and store.sync_first:
             server.call(lambda _now_ms: store.sync())
-
-    def _known(self, node: int) -> int:
-        """The node, if it is one: LookupError."""
-        _check("node", node, int, "the number of a node")
-        if node not in self._running()[0].nodes:
-            raise LookupError(f"there is no node {node}")
-        return node
-
-    def _add_link(self, fault: LinkFault) -> None:
-        _check("client", fault.client_id, (str, NoneType), "a client_id")
-        if fault.node_id is not None:
-            self._known(fault.node_id)
-        cluster, server = self._running()
-        server.call(lambda _now_ms: cluster.mishaps.add_link(fault))
-
-    def _add(self, mishap: Mishap) -> None:
-        if mishap.node_id is not None:
-            self._known(mishap.node_id)
-        cluster, server = self._running()
-        server.call(lambda _now_ms: cluster.mishaps.add(mishap))
 
     def _listen(self, begun: ExitStack) -> list[Any]:
         listeners = []
@@ -576,14 +425,6 @@ class EmbeddedBroker(AccessVerbs, Secured):
         if self._cluster is None or self._server is None:
             raise UsageError("this broker does not serve: use `with`, or start it")
         return self._cluster, self._server
-
-
-def _api(name: str) -> ApiKey:
-    _check("api", name, str, "the name of an API")
-    for key in ApiKey:
-        if name in {key.stem, key.name}:
-            return key
-    raise UsageError(f"{name!r} is no API of Kafka")
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any, Final, TypeVar
 
 from kcore.actions import Action, Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
 from kcore.embedded import inside
+from kcore.embedded.arguments import checked_racks
 from kcore.errors import IllegalStateError, UsageError
 from kcore.structs import Node as Address
 from kcore.timers import NEVER
@@ -50,7 +51,7 @@ class _Wire:
 
 class CoreLoop:
     """See the module's text. now_ms: the clock of all cores; `wall_offset_ms`: the time of day
-    minus that.
+    minus that. racks: where each node is; None: nowhere.
     """
 
     def __init__(
@@ -60,9 +61,13 @@ class CoreLoop:
         config: BrokerConfig | None = None,
         seed: int = 0,
         wall_offset_ms: int = 0,
+        racks: Sequence[str | None] | None = None,
     ) -> None:
         self.now_ms = 0
-        addresses = [Address(number, HOST, PORT + number - 1) for number in range(1, nodes + 1)]
+        addresses = [
+            Address(number, HOST, PORT + number - 1, rack)
+            for number, rack in enumerate(checked_racks(racks, nodes), 1)
+        ]
         self.cluster = Cluster(
             config or BrokerConfig(),
             addresses,

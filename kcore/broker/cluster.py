@@ -19,6 +19,7 @@ from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
 from kcore.broker.sasl.users import Users
+from kcore.broker.selectors import NO_REPLICA, RACK_AWARE, preferred_replica, selector_of
 from kcore.broker.settings import Settings
 from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareStates
 from kcore.broker.topics import Catalog, Topic
@@ -59,7 +60,8 @@ class Cluster:
         self.node_ids = sorted(self.addresses)
         self.live = list(self.node_ids)  # those that are up, in order
         self.replication = Replication(self)
-        self.settings = Settings(config)
+        self.settings = Settings(config, {at.node_id: at.rack for at in self.addresses.values()})
+        self._rack_aware = selector_of(config.replica_selector_class or "") == RACK_AWARE
         self.users = Users(rng, {} if config.sasl is None else config.sasl.users)
         self.topics = Catalog(rng, self.settings, self.live, self.replication)
         self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
@@ -161,18 +163,33 @@ class Cluster:
 
         RefusedError with the code to answer.
         """
-        if topic is None or not 0 <= number < len(topic.partitions):
-            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
-        partition = topic.partitions[number]
-        if current_epoch >= 0 and current_epoch != partition.leader_epoch:
-            old = current_epoch < partition.leader_epoch
-            code = ErrorCode.FENCED_LEADER_EPOCH if old else ErrorCode.UNKNOWN_LEADER_EPOCH
-            raise RefusedError(code, f"the leader epoch is {partition.leader_epoch}")
+        partition = self.host(node_id, topic, number, current_epoch)
         if partition.leader != node_id:
             raise RefusedError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {partition.leader} leads it"
             )
         return partition
+
+    def host(
+        self, node_id: int, topic: Topic | None, number: int, current_epoch: int = -1
+    ) -> Partition:
+        """The partition, if the node has a replica, leader or follower; the rest as in `lead`."""
+        if topic is None or not 0 <= number < len(topic.partitions):
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        partition = topic.partitions[number]
+        if node_id not in partition.logs:
+            raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {node_id} does not have it")
+        if current_epoch >= 0 and current_epoch != partition.leader_epoch:
+            old = current_epoch < partition.leader_epoch
+            code = ErrorCode.FENCED_LEADER_EPOCH if old else ErrorCode.UNKNOWN_LEADER_EPOCH
+            raise RefusedError(code, f"the leader epoch is {partition.leader_epoch}")
+        return partition
+
+    def preferred_replica(self, partition: Partition, rack: str, offset: int) -> int:
+        """The follower that a consumer of this rack is sent to; NO_REPLICA: the leader."""
+        if not self._rack_aware:
+            return NO_REPLICA
+        return preferred_replica(self, partition, rack, offset)
 
     def move_leader(self, topic: Topic, number: int, node_id: int, now_ms: int) -> None:
         """Let another node lead a partition: a new leader epoch, and who waits at the old one is
@@ -189,7 +206,7 @@ class Cluster:
             partition.lead(node_id, now_ms)
         else:
             partition.replace(node_id, now_ms)
-        if old != NOBODY:
+        if old != NOBODY and old not in partition.logs:
             self.nodes[old].fetches.recheck([(partition.topic, partition.number)])
 
     # Nodes ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.options import LogConfig
+from kcore.broker.selectors import selector_of
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.transactions import TransactionConfig
@@ -38,7 +39,9 @@ class BrokerConfig:
     of all logs together; beyond it, producers are answered as if a disk were full.
     share_sessions_max: of one node (Kafka: group.share.max.share.sessions). authorizer: whom access
     control lists do not concern; None: there are none, and everybody may do everything. sasl: how
-    clients say who they are; None: nobody is asked.
+    clients say who they are; None: nobody is asked. replica_selector_class: whether leaders send
+    consumers to followers in their rack (KIP-392): "RackAwareReplicaSelector"; None and
+    "LeaderSelector": they do not.
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -65,6 +68,7 @@ class BrokerConfig:
     )
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
     authorizer: AuthorizerConfig | None = None
+    replica_selector_class: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
@@ -84,5 +88,11 @@ class BrokerConfig:
                 raise KafkaConfigurationError(f"{name}={value} is not within 1 to {highest}")
         if self.log_bytes_max < 1:
             raise KafkaConfigurationError(f"log_bytes_max={self.log_bytes_max} is not positive")
+        selector = self.replica_selector_class
+        if selector is not None and selector_of(selector) is None:
+            raise KafkaConfigurationError(
+                f"replica_selector_class={selector!r} is neither RackAwareReplicaSelector nor"
+                " LeaderSelector"
+            )
         if self.release < (2, 1):
             raise KafkaConfigurationError(f"release={self.release} is before (2, 1)")

@@ -116,7 +116,14 @@ class Partition:
                 log.follow(data, batch, wall_ms)
         if self.late:
             self._fall_behind(now_ms)
-        self.advance()
+        if self.advance() and self.late:
+            self._spread_watermark(now_ms)
+            self._schedule()
+
+    def behind_since(self, node_id: int) -> int:
+        """Since when (ms) a follower lacks something; NEVER if it does not."""
+        late = self.late.get(node_id)
+        return NEVER if late is None or late.behind_ms is None else late.behind_ms
 
     def check_min_isr(self) -> None:
         """RefusedError (NOT_ENOUGH_REPLICAS) if a write for all replicas cannot be done now."""
@@ -184,6 +191,14 @@ class Partition:
             follower.high_watermark = end
         return True
 
+    def _spread_watermark(self, now_ms: int) -> None:
+        """Followers that get things later hear later, too, what may be read."""
+        for node_id, late in self.late.items():
+            log = self.logs[node_id]
+            known = log.high_watermark >= min(self.log.high_watermark, log.end_offset)
+            if not known and late.due_ms == NEVER and self.home.reach(self.leader, node_id):
+                late.due_ms = now_ms + self.home.lag_ms(self.leader, node_id)
+
     def _fall_behind(self, now_ms: int) -> None:
         for node_id, late in self.late.items():
             if late.behind_ms is None:
@@ -224,13 +239,16 @@ class Partition:
         isr, moved = list(self.isr), False
         for node_id, late in list(self.late.items()):
             if late.due_ms <= now_ms:
-                start_offset = self.logs[node_id].start_offset
+                log = self.logs[node_id]
+                before = log.start_offset, log.high_watermark
                 self._take_over(node_id, late, now_ms)
-                moved |= self.logs[node_id].start_offset != start_offset
+                moved |= (log.start_offset, log.high_watermark) != before
         for node_id, late in self.late.items():
             if self._shrinks_ms(node_id, late) <= now_ms:
                 self.isr.remove(node_id)
-        if self.advance() or moved or self.isr != isr:
+        advanced = self.advance()
+        self._spread_watermark(now_ms)
+        if advanced or moved or self.isr != isr:
             self.home.changed(self)
         if self.isr != isr:
             self._note()
@@ -289,15 +307,14 @@ class Partition:
         self.leader = node_id
         self.leader_epoch += 1
         self.scheduled_ms = NEVER  # the old leader's
-        if node_id == NOBODY:
-            self.settle(now_ms)
-            return
-        if node_id not in self.isr:
-            self.isr = [node_id]
-        self.log = self.logs[node_id]
-        self.log.begin_epoch(self.leader_epoch)
-        self.late = {}
+        if node_id != NOBODY:
+            if node_id not in self.isr:
+                self.isr = [node_id]
+            self.log = self.logs[node_id]
+            self.log.begin_epoch(self.leader_epoch)
+            self.late = {}
         self.settle(now_ms)
+        self.home.changed(self)  # who reads at a follower knows the epoch before this one
 
     def replace(self, node_id: int, now_ms: int) -> None:
         """Put a node in the place of the leader, with what that has, and let it lead."""

@@ -6,6 +6,7 @@ on purpose, or one of the two nodes is down.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
@@ -30,6 +31,7 @@ class Replication:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._racked = any(at.rack is not None for at in cluster.addresses.values())
         self._cut: set[frozenset[int]] = set()
         self._lags: dict[int, int] = {}
         # Of each node that leads: (when, order, partition, epoch), a heap.
@@ -75,6 +77,20 @@ class Replication:
         """Whether a node is up."""
         return node_id in self._cluster.live
 
+    def placing_order(self, node_ids: list[int]) -> list[int]:
+        """Nodes in the order in which replicas go round them: racks take turns, so that those of a
+        partition are in different ones.
+        """
+        if not self._racked:
+            return node_ids
+        seen: Counter[str | None] = Counter()
+        turns = []
+        for node_id in node_ids:
+            rack = self._cluster.addresses[node_id].rack
+            turns.append((seen[rack], rack or "", node_id))
+            seen[rack] += 1
+        return [node_id for _, _, node_id in sorted(turns)]
+
     def first_live(self, node_ids: Iterable[int]) -> int:
         """The first of these nodes that is up; -1 if none is."""
         return next((one for one in node_ids if self.is_live(one)), -1)
@@ -95,10 +111,12 @@ class Replication:
         heappush(self._heaps[partition.leader], entry)
 
     def changed(self, partition: Partition) -> None:
-        """Who waits at the leader is to look again."""
-        node = self._cluster.nodes.get(partition.leader)
-        if node is not None:
-            node.fetches.recheck([(partition.topic, partition.number)])
+        """Who waits at the leader, or reads at a follower, is to look again."""
+        place = partition.topic, partition.number
+        for node_id in partition.logs:
+            node = self._cluster.nodes.get(node_id)
+            if node is not None:
+                node.fetches.recheck([place])
 
     def reassigned(self, partition: Partition, now_ms: int) -> None:
         """A replica that is added may have come into sync."""

@@ -61,7 +61,7 @@ class Synonym(NamedTuple):
     """Where a value could come from, too."""
 
     name: str
-    value: str
+    value: str | None
     source: Source
 
 
@@ -69,7 +69,7 @@ class Described(NamedTuple):
     """One option and the layers it is set in, the one that counts first."""
 
     name: str
-    value: str
+    value: str | None
     source: Source
     kind: int
     read_only: bool
@@ -84,6 +84,7 @@ _FILE: Final[Mapping[str, tuple[str, Kind]]] = {
     "fetch.max.bytes": ("fetch_max_bytes", Kind.INT),
     "num.partitions": ("num_partitions", Kind.INT),
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", Kind.LONG),
+    "replica.selector.class": ("replica_selector_class", Kind.STRING),
     "socket.request.max.bytes": ("max_request_bytes", Kind.INT),
 }
 # The same of its `CoordinatorConfig`, whose defaults are Kafka's.
@@ -108,6 +109,7 @@ _COORDINATOR: Final[Mapping[str, tuple[str, Kind]]] = {
     },
 }  # fmt: skip
 _NODE_ID: Final = "node.id"
+_RACK: Final = "broker.rack"
 
 _KAFKAS: Final = LogConfig()
 _KAFKAS_COORDINATOR: Final = CoordinatorConfig()
@@ -116,8 +118,9 @@ _KAFKAS_COORDINATOR: Final = CoordinatorConfig()
 class Settings:
     """The layers of one cluster."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, racks: Mapping[int, str | None]) -> None:
         self._config = config
+        self._racks = racks
         self.nodes: dict[str, dict[str, str]] = {}  # node id as text, or EVERY_NODE
         self.groups: dict[str, dict[str, str]] = {}  # group id
         self._share_options = config.coordinator.share_options
@@ -155,7 +158,8 @@ class Settings:
                 text = shown(read_value(name, option, own[name]))
                 layers.append(Synonym(name, text, Source.TOPIC))
             layers += self._layers(name, option.synonym, node_id)
-            value, source = shown_default(name, _KAFKAS), Source.DEFAULT
+            value: str | None = shown_default(name, _KAFKAS)
+            source = Source.DEFAULT
             if layers:
                 value, source = layers[0].value, layers[0].source
             described.append(
@@ -187,6 +191,8 @@ class Settings:
         described = [
             self._from_file(name, text, default, kind) for name, text, default, kind in self._file()
         ]
+        rack = self._racks.get(node_id)
+        described.append(self._from_file(_RACK, rack, None, Kind.STRING))
         number = str(node_id)
         described.append(
             Described(
@@ -241,28 +247,31 @@ class Settings:
             for name, text in self.nodes.get(EVERY_NODE, {}).items()
         ]  # fmt: skip
 
-    def _file(self) -> Iterable[tuple[str, str, str, Kind]]:
+    def _file(self) -> Iterable[tuple[str, str | None, str | None, Kind]]:
         """Name, value, default, kind."""
         plain = BrokerConfig()
         for name, (field, kind) in _FILE.items():
             value, default = getattr(self._config, field), getattr(plain, field)
-            yield name, shown(value), shown(default), kind
+            if value is not None:
+                value = shown(value)
+            yield name, value, None if default is None else shown(default), kind
         for name, (field, kind) in _COORDINATOR.items():
             value = getattr(self._config.coordinator, field)
             yield name, shown(value), shown(getattr(_KAFKAS_COORDINATOR, field)), kind
 
     @staticmethod
-    def _from_file(name: str, text: str, default: str, kind: Kind) -> Described:
-        layers = [Synonym(name, default, Source.DEFAULT)]
+    def _from_file(name: str, text: str | None, default: str | None, kind: Kind) -> Described:
+        layers = [] if default is None else [Synonym(name, default, Source.DEFAULT)]
         if text != default:
             layers.insert(0, Synonym(name, text, Source.FILE))
-        return Described(name, text, layers[0].source, kind, read_only=True, layers=layers)
+        source = layers[0].source if layers else Source.DEFAULT
+        return Described(name, text, source, kind, read_only=True, layers=layers)
 
     # Changing ------------------------------------------------------------------------------------
 
     def check_node(self, wanted: Mapping[str, str]) -> None:
         """RefusedError if these cannot be a node's options."""
-        fixed = sorted({*_FILE, *_COORDINATOR, _NODE_ID}.intersection(wanted))
+        fixed = sorted({*_FILE, *_COORDINATOR, _NODE_ID, _RACK}.intersection(wanted))
         if fixed:
             raise RefusedError(
                 ErrorCode.INVALID_REQUEST,

@@ -186,8 +186,9 @@ class Catalog:
         for index in range(0 if dry_run else more):
             number = len(topic.partitions)
             if assignments is None:
-                at = self._partition_count % len(self._node_ids)
-                nodes = (self._node_ids[at:] + self._node_ids[:at])[:replication_factor]
+                order = self._replication.placing_order(self._node_ids)
+                at = self._partition_count % len(order)
+                nodes = (order[at:] + order[:at])[:replication_factor]
             else:
                 nodes = list(assignments[index])
             topic.partitions.append(

@@ -52,7 +52,7 @@ def _delete(
         partition = call.node.cluster.lead(call.node.node_id, topic, wanted.partition_index)
         start = partition.delete_before(wanted.offset, call.now_ms)
         # Who waits for records that are gone has an error to get.
-        call.node.fetches.recheck([(partition.topic, partition.number)])
+        call.node.cluster.replication.changed(partition)
         one = _Behind(partition, start, result)
         if not one.done():
             behind.append(one)

@@ -1,7 +1,7 @@
 """Fetch v4-18: sessions (KIP-227), long poll by min_bytes and max_wait_ms, topic ids, truncation
-found (KIP-595), hints about new leaders (KIP-951).
+found (KIP-595), hints about new leaders (KIP-951), replicas near the consumer (KIP-392).
 
-Left out: preferred replicas (KIP-392), followers.
+Left out: fetching as a follower does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kcore.broker.fetches import Place, Waiting
 from kcore.broker.hints import HINTED, Hints
 from kcore.broker.log import PartitionLog, Read
 from kcore.broker.partitions import Partition
+from kcore.broker.selectors import NO_REPLICA
 from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Session, Wanted
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
@@ -25,6 +26,7 @@ from kcore.wire.messages import FetchRequest, FetchResponse
 
 _READ_COMMITTED: Final = 1
 _HINTS_VERSION: Final = 16
+_RACKS_VERSION: Final = 11  # from which followers serve consumers
 _UNKNOWN: Final = -1
 
 Result = FetchResponse.PartitionData
@@ -53,6 +55,8 @@ class _Fetch:
         self._call = call
         self._opened = opened
         self._by_id = call.version >= TOPIC_IDS_VERSION
+        self._followers = call.version >= _RACKS_VERSION
+        self._rack = request.rack_id
         self._committed = request.isolation_level == _READ_COMMITTED
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
         self._enough = min(request.min_bytes, self._max_bytes)
@@ -68,8 +72,8 @@ class _Fetch:
         size = 0
         for wanted in self._there:
             try:
-                log = self._partition(wanted).log
-                if _divergence(log, wanted) is not None:
+                log, preferred = self._replica(wanted)
+                if preferred != NO_REPLICA or _divergence(log, wanted) is not None:
                     return True
                 if not log.start_offset <= wanted.fetch_offset <= log.end_offset:
                     return True
@@ -158,17 +162,20 @@ class _Fetch:
         )
         read = Read([], 0)
         try:
-            log = self._partition(wanted).log
-            end = _divergence(log, wanted)
-            if end is None:
+            log, result.preferred_read_replica = self._replica(wanted)
+            here = result.preferred_read_replica == NO_REPLICA
+            end = _divergence(log, wanted) if here else None
+            if end is not None:
+                result.diverging_epoch = FetchResponse.EpochEndOffset(
+                    epoch=end.epoch, end_offset=end.end_offset
+                )
+            elif here:
                 up_to = self._up_to(log)
                 read = log.read(wanted.fetch_offset, limit, at_least_one=at_least_one, up_to=up_to)
                 if self._committed and read.batches:
                     result.aborted_transactions = _aborted(log, wanted.fetch_offset, read)
             else:
-                result.diverging_epoch = FetchResponse.EpochEndOffset(
-                    epoch=end.epoch, end_offset=end.end_offset
-                )
+                result.aborted_transactions = None
             result.high_watermark = log.high_watermark
             result.last_stable_offset = log.last_stable_offset
             result.log_start_offset = log.start_offset
@@ -205,15 +212,24 @@ class _Fetch:
             return None
         return topic.partitions[wanted.number]
 
-    def _partition(self, wanted: Wanted) -> Partition:
-        """RefusedError with the code to answer."""
+    def _replica(self, wanted: Wanted) -> tuple[PartitionLog, int]:
+        """What this node has of a partition, and who is to be asked instead; NO_REPLICA: nobody.
+
+        RefusedError with the code to answer.
+        """
         node = self._call.node
         topic = self._topic(wanted)
         if self._refused and wanted.name in self._refused:
             raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
         if topic is None and self._by_id:
             raise RefusedError(self._missing(wanted), "no topic of this id")
-        return node.cluster.lead(node.node_id, topic, wanted.number, wanted.leader_epoch)
+        cluster, here = node.cluster, node.node_id
+        if not self._followers:
+            return cluster.lead(here, topic, wanted.number, wanted.leader_epoch).log, NO_REPLICA
+        partition = cluster.host(here, topic, wanted.number, wanted.leader_epoch)
+        if partition.leader != here:
+            return partition.logs[here], NO_REPLICA
+        return partition.log, cluster.preferred_replica(partition, self._rack, wanted.fetch_offset)
 
     def _missing(self, wanted: Wanted) -> ErrorCode:
         """Why there is no topic of this id: never was, is made anew under its name, or is gone."""
@@ -250,6 +266,7 @@ def _remember(wanted: Wanted, result: Result) -> bool:
         or result.log_start_offset != wanted.log_start_offset
         or result.error_code
         or result.diverging_epoch.epoch >= 0
+        or result.preferred_read_replica != NO_REPLICA
     )
     wanted.high_watermark = result.high_watermark
     wanted.log_start_offset = result.log_start_offset

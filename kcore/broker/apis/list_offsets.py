@@ -1,15 +1,18 @@
 """ListOffsets v1-11: by time, earliest, latest, largest timestamp (KIP-734).
 
+Of followers only a debugger asks (replica id -2), who is told of what cannot be read yet, too.
+
 Left out: what is in tiered storage (there is none: -4 is the earliest, -5 and -6 find nothing).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Final, NamedTuple
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.log import PartitionLog
 from kcore.broker.lookup import latest_time, offset_for_time
 from kcore.broker.partitions import Partition
 from kcore.broker.topics import Topic
@@ -25,6 +28,7 @@ _EARLIEST_LOCAL: Final = -4
 _EPOCHS_VERSION: Final = 4
 _NOT_AVAILABLE_VERSION: Final = 5
 _READ_COMMITTED: Final = 1
+_DEBUGGER: Final = -2  # Java: ListOffsetsRequest.DEBUGGING_REPLICA_ID
 
 # Timestamps that mean something else -> the first version that has them.
 _SPECIAL: Final = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, -5: 9, -6: 11}
@@ -33,10 +37,26 @@ _SPECIAL: Final = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL:
 _Found = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
+class _Scope(NamedTuple):
+    """What who asks is told of."""
+
+    committed: bool
+    debugging: bool
+
+    def end_of(self, log: PartitionLog) -> int:
+        """Up to where."""
+        if self.debugging:
+            return log.end_offset
+        return log.last_stable_offset if self.committed else log.high_watermark
+
+
 def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One offset a partition."""
     response = ListOffsetsResponse()
-    committed = request.isolation_level == _READ_COMMITTED
+    scope = _Scope(
+        committed=request.isolation_level == _READ_COMMITTED,
+        debugging=request.replica_id == _DEBUGGER,
+    )
     for entry in request.topics:
         topic = call.node.cluster.topics.get(entry.name)
         times = Counter(wanted.partition_index for wanted in entry.partitions)
@@ -45,7 +65,7 @@ def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
             ListOffsetsResponse.ListOffsetsTopicResponse(
                 name=entry.name,
                 partitions=[
-                    _offset(call, topic, wanted, committed=committed)
+                    _offset(call, topic, wanted, scope)
                     if times[number] == 1
                     else _Found(partition_index=number, error_code=ErrorCode.INVALID_REQUEST)
                     for number, wanted in once.items()
@@ -59,19 +79,19 @@ def _offset(
     call: Call,
     topic: Topic | None,
     wanted: ListOffsetsRequest.ListOffsetsPartition,
-    *,
-    committed: bool,
+    scope: _Scope,
 ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
     result = ListOffsetsResponse.ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index
     )
     try:
-        partition = call.node.cluster.lead(
-            call.node.node_id, topic, wanted.partition_index, wanted.current_leader_epoch
-        )
+        cluster, here = call.node.cluster, call.node.node_id
+        where = (here, topic, wanted.partition_index, wanted.current_leader_epoch)
+        partition = cluster.host(*where) if scope.debugging else cluster.lead(*where)
+        log = partition.logs[here] if scope.debugging else partition.log
         if wanted.timestamp < 0 and call.version < _SPECIAL.get(wanted.timestamp, call.version + 1):
             raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp}")
-        found = _find(partition, wanted.timestamp, call.version, committed=committed)
+        found = _find(partition, log, wanted.timestamp, call.version, scope)
     except RefusedError as refused:
         result.error_code = refused.code
         return result
@@ -83,15 +103,14 @@ def _offset(
 
 
 def _find(
-    partition: Partition, timestamp: int, version: int, *, committed: bool
+    partition: Partition, log: PartitionLog, timestamp: int, version: int, scope: _Scope
 ) -> OffsetAndTimestamp | None:
     """Java: Partition.fetchOffsetForTimestamp. What is not readable yet is not found."""
-    log = partition.log
     if timestamp in {_EARLIEST, _EARLIEST_LOCAL}:
         return OffsetAndTimestamp(log.start_offset, -1, log.epoch_at(log.start_offset))
-    end = log.last_stable_offset if committed else log.high_watermark
+    end = scope.end_of(log)
     if timestamp == _LATEST:
-        _check_caught_up(partition, version)
+        _check_caught_up(partition, log, version)
         return OffsetAndTimestamp(end, -1, partition.leader_epoch)
     found = None
     if timestamp == _MAX_TIMESTAMP:
@@ -99,14 +118,14 @@ def _find(
     elif timestamp >= 0:
         found = offset_for_time(log, timestamp)
     if found is not None and found.offset >= end:
-        _check_caught_up(partition, version)
+        _check_caught_up(partition, log, version)
         return None
     return found
 
 
-def _check_caught_up(partition: Partition, version: int) -> None:
+def _check_caught_up(partition: Partition, log: PartitionLog, version: int) -> None:
     """KIP-207: a new leader does not know yet what was readable at the old one."""
-    if partition.log.high_watermark < partition.log.epochs.latest_start:
+    if log is partition.log and log.high_watermark < log.epochs.latest_start:
         code = ErrorCode.OFFSET_NOT_AVAILABLE
         if version < _NOT_AVAILABLE_VERSION:
             code = ErrorCode.LEADER_NOT_AVAILABLE

@@ -66,7 +66,8 @@ def handle(call: Call, request: ProduceRequest) -> ProduceResponse | str:
                 node_id=address.node_id, host=address.host, port=address.port, rack=address.rack
             )
         )
-    call.node.fetches.recheck(written)
+    for node in call.node.cluster.nodes.values():  # some read at followers
+        node.fetches.recheck(written)
     if unreplicated:
         return _wait(call, request, response, unreplicated)
     if request.acks != _NO_ANSWER:
