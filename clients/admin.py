@@ -72,7 +72,7 @@ class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMetho
         transport = open_transport(settings, settings.transport)
         core = AdminCore(settings, random.SystemRandom(), transports.monotonic_ms())
         self._guard = AdminGuard(make_lock(transport.name))
-        pump = transports.Pump(core, transport, tls=tls, tokens=tokens)
+        pump = transports.Pump(core, transport, tls=tls, tokens=tokens, proxy=settings.proxy_url)
         return AdminEngine(core, pump, self._guard, Reporter(settings.client_id))
 
     def _run(self, procedure: Any, timeout_ms: float | None) -> Any:

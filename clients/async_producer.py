@@ -94,7 +94,8 @@ class AsyncProducer(AsyncTransactions):
             tokens = LoopTokens(provider_of(settings))
         core = ProducerCore(settings, random.SystemRandom(), monotonic_ms())
         transport = AsyncioTransport(socket_options(settings))
-        courier = LoopCourier(core, transport, open_tls(settings), tokens, settings.client_id)
+        tls, proxy = open_tls(settings), settings.proxy_url
+        courier = LoopCourier(core, transport, tls, tokens, proxy, settings.client_id)
         if tokens is not None:
             tokens.driver = courier
         return courier

@@ -94,7 +94,7 @@ class Consumer(Bounded, Batches):
         core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
-        pump = transports.Pump(core, transport, tls=tls, tokens=tokens)
+        pump = transports.Pump(core, transport, tls=tls, tokens=tokens, proxy=settings.proxy_url)
         return Engine(core, pump, guard, Reporter(name))
 
     def _transport_name(self) -> str:

@@ -47,9 +47,22 @@ class LoopCourier(LoopTurns, Dispatch):
     """See the module's text. told_of: the batch whose failure was last left to a future to tell."""
 
     def __init__(
-        self, core: Any, transport: AsyncioTransport, tls: Any, tokens: Any, name: str
+        self,
+        core: Any,
+        transport: AsyncioTransport,
+        tls: Any,
+        tokens: Any,
+        proxy: Any,
+        name: str,
     ) -> None:
-        pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
+        pump = Pump(
+            core,
+            transport,
+            tls=tls,
+            tokens=tokens,
+            proxy=proxy,
+            reads_per_step=READS_PER_TURN,
+        )
         LoopTurns.__init__(self, pump, transport)
         Dispatch.__init__(self, core, name)
         core.patient = True

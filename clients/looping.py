@@ -103,8 +103,14 @@ def open_driver(
         from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
 
         tokens = LoopTokens(provider_of(settings))
-    tls = open_tls(settings)
-    pump = Pump(core, transport, tls=tls, tokens=tokens, reads_per_step=READS_PER_TURN)
+    pump = Pump(
+        core,
+        transport,
+        tls=open_tls(settings),
+        tokens=tokens,
+        proxy=settings.proxy_url,
+        reads_per_step=READS_PER_TURN,
+    )
     driver = kind(pump, transport)
     if tokens is not None:
         tokens.driver = driver

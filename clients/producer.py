@@ -75,7 +75,7 @@ class Producer(Transactions):
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
         core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
-        return Courier(core, transport, tls, tokens, settings.client_id)
+        return Courier(core, transport, tls, tokens, settings.proxy_url, settings.client_id)
 
     def _find_release(self, timeout_ms: int) -> None:
         courier, core = self._courier, self._core

@@ -87,7 +87,7 @@ class ShareConsumer(ShareVerbs, Polling):
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         core = ShareConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         guard = Guard.for_transport(transport.name)
-        pump = transports.Pump(core, transport, tls=tls, tokens=tokens)
+        pump = transports.Pump(core, transport, tls=tls, tokens=tokens, proxy=settings.proxy_url)
         return ShareEngine(core, pump, guard, Reporter(settings.group_id))
 
     # Life ------------------------------------------------------------------------------------

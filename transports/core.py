@@ -46,9 +46,12 @@ class Core(Protocol):
         *,
         more_addresses: bool = False,
         untrusted: bool = False,
+        by_proxy: bool = False,
     ) -> None:
         """The connection ended or could not be made; `why` is for people. `untrusted`: TLS failed
         in a way that trying again will not cure, such as a certificate of an unknown authority.
+        `by_proxy`: the fault is the proxy's, or it says whose; with `untrusted`, it does not take
+        who we are.
         """
 
     def handle_token(

@@ -3,7 +3,8 @@
 Rules:
 * One input, drain the actions to empty, next input. What goes wrong while an action is obeyed (a
   refused connection, a broken pipe) becomes an input of its own, fed when the actions are drained.
-* With TLS, a connection stands when its handshake is done; the core's set-up timeout covers both.
+* A connection stands when it has its way through the proxy, if there is one, and TLS its handshake;
+  the core's set-up timeout covers it all.
 * Whatever a socket or the resolver does, `step` does not raise: it ends as `handle_closed` of that
   link.
 * Data comes before deadlines: an answer that has arrived is not timed out because the application
@@ -22,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.actions import Action, Connect, Disconnect, Send, SendParts
 from kcore.errors import ForkedError, IllegalStateError
@@ -30,21 +31,30 @@ from kcore.timers import NEVER
 from kcore.transports.core import (
     READABLE,
     WRITABLE,
-    Address,
     Core,
     Step,
     Transport,
     monotonic_ms,
 )
 from kcore.transports.forking import release_in_child
-from kcore.transports.sockets import UntrustedError, connect_fault, describe
+from kcore.transports.inputs import Ending, Token
+from kcore.transports.routes import Routes
+from kcore.transports.sockets import (
+    ProxyFaultError,
+    UntrustedError,
+    connect_fault,
+    describe,
+    unreached,
+)
 from kcore.transports.waker import Waker
 
 if TYPE_CHECKING:
     import ssl
 
+    from kcore.settings.proxies import Proxy
     from kcore.transports.tls import TlsSocket
     from kcore.transports.tokens import TokenSource
+    from kcore.transports.tunnel import Tunnel
 
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
 # turn.
@@ -53,8 +63,6 @@ READS_PER_STEP: Final = 8
 WAIT_MS_MAX: Final = 0x3FFF_FFFF
 # Buffers handed to the kernel in one go (Linux: UIO_MAXIOV).
 BUFFERS_MAX: Final = 1_024
-# Names whose addresses are remembered while the core walks through them.
-NAMES_MAX: Final = 1024
 
 _NOT_WRITABLE: Final = ~WRITABLE
 _NOT_READABLE: Final = ~READABLE
@@ -68,10 +76,13 @@ class _Link:
 
     rest: what is not filled yet of a buffer that was lent for the rest of a frame; until it is, the
     core has nothing to say. poured: what is. A large answer comes in a hundred pieces.
+    dialled: the other end of `raw` is reached. tunnel: what is to be said there first, if that is a
+    proxy, until it is.
     """
 
     __slots__ = (
         "connected",
+        "dialled",
         "fd",
         "host",
         "more",
@@ -83,6 +94,7 @@ class _Link:
         "since",
         "sock",
         "tls",
+        "tunnel",
     )
 
     def __init__(self, connect: Connect, sock: socket.socket, more: bool, since: int) -> None:
@@ -92,7 +104,8 @@ class _Link:
         self.sock: socket.socket | TlsSocket = sock  # what is read and written: `raw` or `tls`
         self.tls: TlsSocket | None = None
         self.fd = sock.fileno()
-        self.connected = False
+        self.tunnel: Tunnel | None = None
+        self.dialled = self.connected = False
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
         self.out: _Out = deque()
@@ -105,38 +118,13 @@ class _Link:
         return bool(self.out) or (self.tls is not None and self.tls.unsent)
 
 
-class _Ending(NamedTuple):
-    """How a connection ended, as the core will be told."""
-
-    link: int
-    why: str
-    more: bool = False
-    untrusted: bool = False
-
-    def tell(self, core: Core, now: int) -> None:
-        core.handle_closed(
-            self.link, self.why, now, more_addresses=self.more, untrusted=self.untrusted
-        )
-
-
-class _Token(NamedTuple):
-    """What came of asking for a token, as the core will be told."""
-
-    link: int
-    token: str | None
-    extensions: Mapping[str, str]
-    why: str
-
-    def tell(self, core: Core, now: int) -> None:
-        core.handle_token(self.link, self.token, now, extensions=self.extensions, why=self.why)
-
-
 class Pump:
     """Drives one core over one transport. It has no lock: one thread (or greenlet) at a time, save
     for `wakeup`.
 
     tls: what every connection is encrypted with; None: nothing. tokens: of SASL/OAUTHBEARER.
-    reads_per_step: of one link, before the others have their turn.
+    proxy: what every connection goes through; None: none does. reads_per_step: of one link, before
+    the others have their turn.
     Events are left in the core for the application: pop `core.next_event()` after each step.
     """
 
@@ -148,6 +136,7 @@ class Pump:
         *,
         tls: ssl.SSLContext | None = None,
         tokens: TokenSource | None = None,
+        proxy: Proxy | None = None,
         reads_per_step: int = READS_PER_STEP,
     ) -> None:
         self.core = core
@@ -156,10 +145,11 @@ class Pump:
         self.now_ms = clock
         self._links: dict[int, _Link] = {}  # by link number
         self._by_fd: dict[int, _Link] = {}
-        self._inputs: deque[_Ending | _Token] = deque()
+        self._inputs: deque[Ending | Token] = deque()
         self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
         self._tls = tls
-        self._names: dict[tuple[str, int], list[Address]] = {}
+        self._proxy = proxy
+        self._routes = Routes(transport, proxy)
         # By link number: those whose addresses are not there yet, and what is to be sent.
         self._resolving: dict[int, tuple[Connect, _Out]] = {}
         self._io_flags = transport.io_flags
@@ -309,15 +299,16 @@ class Pump:
         ended.
         """
         self._resolving.pop(action.link, None)
+        self._routes.forget(action.link)
         link = self._links.get(action.link)
         if link is not None:
             self._drop(link, "interrupted")
         elif not isinstance(action, Disconnect):
-            self._inputs.append(_Ending(action.link, "interrupted"))
+            self._inputs.append(Ending(action.link, "interrupted"))
 
     def _fetch_token(self, link: int) -> None:
         def take(token: str | None, extensions: Mapping[str, str], why: str) -> None:
-            self._inputs.append(_Token(link, token, extensions, why))
+            self._inputs.append(Token(link, token, extensions, why))
 
         if self._tokens is None:
             take(None, {}, "this pump has no source of tokens")
@@ -326,19 +317,26 @@ class Pump:
 
     def _connect(self, action: Connect, out: _Out | None = None) -> None:
         """Begin; out: what was to be sent while the addresses were not known."""
-        more = False
+        more, tunnel = False, None
         try:
-            found = self._resolve(action)
-            if found is None:
+            route = self._routes.find(action)
+            if route is None:
                 self._resolving[action.link] = action, deque() if out is None else out
                 return
-            index = action.address_index % len(found)
-            more = action.address_index + 1 < len(found)
-            sock = self.transport.connect(found[index])
+            more = route.more
+            if self._proxy is not None and route.beyond is not None:
+                from kcore.transports.tunnel import Tunnel  # noqa: PLC0415 - few need it
+
+                tunnel = Tunnel(self._proxy, *route.beyond)
+            sock = self.transport.connect(route.address)
         except (OSError, ValueError, OverflowError) as error:
-            self._inputs.append(_Ending(action.link, describe(error), more))
+            why, by_proxy = describe(error), isinstance(error, ProxyFaultError)
+            if tunnel is not None:
+                why, by_proxy = unreached(why), True
+            self._inputs.append(Ending(action.link, why, more, by_proxy=by_proxy))
             return
         link = _Link(action, sock, more, self._round)
+        link.tunnel = tunnel
         if out is not None:
             link.out = out
         self._links[link.number] = self._by_fd[link.fd] = link
@@ -350,28 +348,12 @@ class Pump:
             del self._resolving[action.link]
             self._connect(action, out)
 
-    def _resolve(self, action: Connect) -> list[Address] | None:
-        """The addresses of a name: asked anew for the first one, remembered for the rest of the
-        walk. None: not yet.
-        """
-        name = (action.host, action.port)
-        found = self._names.get(name) if action.address_index else None
-        if found is None or action.address_index >= len(found):  # all tried: it may have moved
-            answer = self.transport.resolve(action.host, action.port)
-            if answer is None:
-                return None
-            found = list(answer)
-            if len(self._names) >= NAMES_MAX:
-                self._names.clear()
-            self._names[name] = found
-        return found
-
     def _disconnect(self, action: Disconnect) -> None:
         link = self._links.get(action.link)
         if link is not None:
             self._forget(link)
-        else:
-            self._resolving.pop(action.link, None)
+        elif self._resolving.pop(action.link, None) is not None:
+            self._routes.forget(action.link)
 
     def _send(self, action: Send) -> None:
         link = self._links.get(action.link)
@@ -449,17 +431,19 @@ class Pump:
     def _establish(self, link: _Link, now: int) -> bool:
         """Something came of the attempt: go on, and tell the core when it is decided."""
         try:
-            if link.tls is None:
-                fault = connect_fault(link.raw)
-                if fault is not None:
-                    self._drop(link, fault)
-                    return False  # fed with the other inputs of this round
-                link.sock = link.raw = self.transport.established(link.raw, link.host)
-                if self._tls is not None:
-                    # Most never get here, and `ssl` takes a twentieth of a consumer's start.
-                    from kcore.transports.tls import TlsSocket  # noqa: PLC0415
+            if not link.dialled and not self._reach(link):
+                return False  # fed with the other inputs of this round
+            if link.tunnel is not None:
+                if not link.tunnel.advance(link.raw, self._io_flags):
+                    interest = READABLE | WRITABLE if link.tunnel.unsent else READABLE
+                    self.transport.watch(link.fd, interest)
+                    return False  # the proxy's turn
+                link.tunnel = None
+            if self._tls is not None and link.tls is None:
+                # Most never get here, and `ssl` takes a twentieth of a consumer's start.
+                from kcore.transports.tls import TlsSocket  # noqa: PLC0415
 
-                    link.sock = link.tls = TlsSocket(link.raw, self._tls, link.host, self._io_flags)
+                link.sock = link.tls = TlsSocket(link.raw, self._tls, link.host, self._io_flags)
             link.connected = link.tls is None or link.tls.handshake()
         except (OSError, ValueError) as error:
             self._fail(link, error)
@@ -472,6 +456,18 @@ class Pump:
         self.core.handle_connected(link.number, now)
         self._obey()
         return True
+
+    def _reach(self, link: _Link) -> bool:
+        """The attempt to connect is decided: whether it is made."""
+        fault = connect_fault(link.raw)
+        if fault is None:
+            link.sock = link.raw = self.transport.established(link.raw, link.host)
+            link.dialled = True
+        elif link.tunnel is None:
+            self._drop(link, fault)
+        else:
+            self._fail(link, ProxyFaultError(unreached(fault)))
+        return link.dialled
 
     def _flush(self, link: _Link) -> None:
         """The socket is writable: write on, and wait for no more of that if it was all."""
@@ -558,13 +554,14 @@ class Pump:
 
     def _fail(self, link: _Link, error: Exception) -> None:
         """The socket raised."""
-        self._drop(link, describe(error), untrusted=isinstance(error, UntrustedError))
+        untrusted = isinstance(error, UntrustedError)
+        by_proxy = isinstance(error, ProxyFaultError)
+        self._drop(link, describe(error), untrusted=untrusted, by_proxy=by_proxy)
 
-    def _drop(self, link: _Link, why: str, *, untrusted: bool = False) -> None:
+    def _drop(self, link: _Link, why: str, **more: bool) -> None:
         """The socket ended by itself: forget it, and tell the core when its actions are drained."""
         self._forget(link)
-        more = link.more and not link.connected
-        self._inputs.append(_Ending(link.number, why, more, untrusted))
+        self._inputs.append(Ending(link.number, why, link.more and not link.connected, **more))
 
     def _forget(self, link: _Link) -> None:
         if self._links.pop(link.number, None) is not None:

@@ -25,6 +25,14 @@ class UntrustedError(OSError):
     """TLS failed in a way that trying again will not cure."""
 
 
+class ProxyFaultError(OSError):
+    """The proxy was not reached, refused, or is none. The text is for people, without secrets."""
+
+
+class ProxyRefusedError(ProxyFaultError, UntrustedError):
+    """It does not take who we are: trying again will not cure that."""
+
+
 class SocketOptions(Value):
     """How sockets are set up before they connect.
 
@@ -119,6 +127,11 @@ def connect_fault(sock: socket.socket) -> str | None:
     if peer == sock.getsockname():
         return "connected to itself: nobody listens there"
     return None
+
+
+def unreached(why: str) -> str:
+    """Why there is no connection to the proxy, for people."""
+    return f"the proxy was not reached: {why}"
 
 
 def describe(error: BaseException) -> str:

@@ -101,10 +101,18 @@ class ClientCore:
         *,
         more_addresses: bool = False,
         untrusted: bool = False,
+        by_proxy: bool = False,
     ) -> None:
-        """The driver lost `link`, or could not open it; `untrusted`: TLS failed for good."""
+        """The driver lost `link`, or could not open it; `untrusted`: TLS failed for good;
+        `by_proxy`: there is no way through the proxy (both: it refuses who we are).
+        """
         self._links.handle_closed(
-            link, why, now_ms, more_addresses=more_addresses, untrusted=untrusted
+            link,
+            why,
+            now_ms,
+            more_addresses=more_addresses,
+            untrusted=untrusted,
+            by_proxy=by_proxy,
         )
         self._settle(now_ms)
 

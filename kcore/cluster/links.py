@@ -370,20 +370,27 @@ class Links:
             self._look(entry, now_ms)
 
     def handle_closed(
-        self, link: int, why: str, now_ms: int, *, more_addresses: bool, untrusted: bool = False
+        self,
+        link: int,
+        why: str,
+        now_ms: int,
+        *,
+        more_addresses: bool,
+        untrusted: bool = False,
+        by_proxy: bool = False,
     ) -> None:
-        """The driver lost a link or could not open it; `untrusted`: TLS failed for good."""
+        """The driver lost a link or could not open it; see `ClusterClient.handle_closed`."""
         entry = self._by_number.get(link)
         if entry is None or entry.link is None:
             return
         if entry.greeted or untrusted or not more_addresses:
             entry.address_index = 0
-            entry.link.handle_closed(why, untrusted=untrusted)
+            entry.link.handle_closed(why, untrusted=untrusted, by_proxy=by_proxy)
             self._look(entry, now_ms)
             return
         # Another address of the same name: tried at once, and what waits goes along.
         waiting = entry.link.take_waiting()
-        entry.link.handle_closed(why)
+        entry.link.handle_closed(why, by_proxy=by_proxy)
         self._by_number.pop(link)
         entry.link = None
         entry.address_index += 1

@@ -31,6 +31,8 @@ from kcore.errors import (
     FrameError,
     KafkaError,
     ProtocolError,
+    ProxyAuthenticationError,
+    ProxyError,
     RequestTimedOutError,
     SaslAuthenticationFailedError,
     SslAuthenticationError,
@@ -75,6 +77,7 @@ _CLOSED_EARLY = {
 class LinkOptions(Value):
     """What every link of one client has in common.
 
+    via: the proxy that all connections go through, for people; "" if there is none.
     highest: API -> the highest version to speak, -1 for none at all (see kcore.wire.releases); what
     it does not list is capped by nobody.
     """
@@ -85,6 +88,7 @@ class LinkOptions(Value):
     max_in_flight: int = 100
     software_name: str = "kcore"
     software_version: str = "0"
+    via: str = ""
     highest: Mapping[ApiKey, int] = field(default_factory=dict)
 
 
@@ -294,9 +298,14 @@ class Link:
         except (ProtocolError, AuthenticationFailedError) as error:
             self._fail(error)
 
-    def handle_closed(self, why: str, *, untrusted: bool = False) -> None:
-        """The driver could not open or keep the socket; `untrusted`: TLS failed for good."""
+    def handle_closed(self, why: str, *, untrusted: bool = False, by_proxy: bool = False) -> None:
+        """The driver could not open or keep the socket; `untrusted`: TLS failed for good;
+        `by_proxy`: there is no way through the proxy (both: it refuses who we are).
+        """
         where = f"{self.host}:{self.port}"
+        if by_proxy:
+            self._end_at_proxy(f"could not connect to {where}{self._through}: {why}", untrusted)
+            return
         if untrusted:
             error = SslAuthenticationError(f"TLS with {where} failed: {why}")
             self._end(LinkInput.REJECTED, error, told=True)
@@ -306,6 +315,19 @@ class Link:
         if self.ready and self._in_flight and self._in_flight[0].correlation_id == self._first_id:
             hint = " instead of its first answer (does the listener want SASL?)"
         self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}{hint}"), told=True)
+
+    @property
+    def _through(self) -> str:
+        return f" through {self._options.via}" if self._options.via else ""
+
+    def _end_at_proxy(self, text: str, untrusted: bool) -> None:
+        via, host, port = self._options.via, self.host, self.port
+        if untrusted:
+            refusal = ProxyAuthenticationError(text, proxy=via, host=host, port=port)
+            self._end(LinkInput.REJECTED, refusal, told=True)
+        else:
+            error = ProxyError(text, proxy=via, host=host, port=port)
+            self._end(LinkInput.CLOSED, error, told=True)
 
     def close(self, error: KafkaError) -> None:
         """End the link for a reason of our own; the driver is told to disconnect."""
@@ -322,7 +344,8 @@ class Link:
             if self._token_wanted is not None:
                 text = f"no token came in time to authenticate at {where} with"
             else:
-                text = f"{where} did not {_UNFINISHED[self.state]} within the set-up timeout"
+                doing = _UNFINISHED[self.state] + self._through
+                text = f"{where} did not {doing} within the set-up timeout"
             self._end(LinkInput.EXPIRED, RequestTimedOutError(text))
             return
         late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)

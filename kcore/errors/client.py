@@ -97,6 +97,15 @@ class DisconnectedError(KafkaConnectionError):
     """The link closed while a request was under way."""
 
 
+class ProxyError(DisconnectedError):
+    """There is no way through the proxy: it was not reached, refused the broker, or is none.
+
+    proxy: which, without user and password. host, port: the broker.
+    """
+
+    proxy: str | None = None
+
+
 class KafkaTimeoutError(RetriableError):
     """A call did not finish within its timeout.
 
@@ -156,6 +165,17 @@ class SslAuthenticationError(AuthenticationFailedError):
 
     Java: SslAuthenticationException. A peer that merely went away is a DisconnectedError.
     """
+
+
+class ProxyAuthenticationError(AuthenticationFailedError):
+    """The proxy wants to know who we are, or does not take it: user and password of proxy_url.
+
+    proxy: which, without them. host, port: the broker that was asked for.
+    """
+
+    proxy: str | None = None
+    host: str | None = None
+    port: int | None = None
 
 
 # The user's own ----------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def parse_servers(option: str, value: object) -> tuple[tuple[str, int], ...]:
         )
     # Java drops what is between two commas, too.
     given = [entry for entry in entries if not isinstance(entry, str) or entry.strip()]
-    found = [_parse(option, entry) for entry in given]
+    found = [parse_address(option, entry) for entry in given]
     if not found:
         raise KafkaConfigurationError(
             f"{option}={value!r} is empty: name at least one broker, as host:port", option=option
@@ -48,7 +48,13 @@ def _split(entry: object) -> list[object]:
     return list(entry.split(",")) if isinstance(entry, str) else [entry]
 
 
-def _parse(option: str, entry: object) -> tuple[str, int]:
+def parse_address(
+    option: str, entry: object, default_port: int | None = DEFAULT_PORT
+) -> tuple[str, int]:
+    """One (host, port). default_port: if there is none; None: there has to be one.
+
+    KafkaConfigurationError shows the entry.
+    """
     if isinstance(entry, tuple) and len(entry) == 2:
         host, port = entry
         text = f"{host}:{port}" if ":" not in str(host) else f"[{host}]:{port}"
@@ -64,19 +70,19 @@ def _parse(option: str, entry: object) -> tuple[str, int]:
         text = rest
     bracketed = _BRACKETED.fullmatch(text)
     if bracketed is not None:
-        return bracketed[1], _port(option, entry, bracketed[2])
+        return bracketed[1], _port(option, entry, bracketed[2], default_port)
     if text.count(":") > 1:
         raise _bad(option, entry, "an IPv6 address needs brackets: [::1]:9092")
     host, separator, port_text = text.partition(":")
     if _HOST.fullmatch(host) is None or len(host) > _HOST_CHARS_MAX:
         raise _bad(option, entry, "the host is not a name or an address")
-    return host, _port(option, entry, port_text if separator else None)
+    return host, _port(option, entry, port_text if separator else None, default_port)
 
 
-def _port(option: str, entry: object, text: str | None) -> int:
-    if text is None:
-        return DEFAULT_PORT
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 65535:
+def _port(option: str, entry: object, text: str | None, default: int | None) -> int:
+    if text is None and default is not None:
+        return default
+    if text is None or not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 65535:
         raise _bad(option, entry, "the port must be between 1 and 65535")
     return int(text)
 

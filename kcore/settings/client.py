@@ -30,6 +30,7 @@ class ClientConfig(Value):
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
     api_version: the broker release the user states, and no more is spoken than what it had; None:
     found out by asking.
+    proxy_url: the kcore.settings.proxies.Proxy that all connections go through; None: none.
     ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
     sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
     sasl_delegation_token: user and password are those of a delegation token (KIP-48): its id, and
@@ -61,6 +62,7 @@ class ClientConfig(Value):
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
     socket_options: tuple[tuple[int, int, int | bytes], ...] = ()
+    proxy_url: Any = None
     security_protocol: str = "PLAINTEXT"
     ssl_context: Any = None
     ssl_check_hostname: bool = True
@@ -95,6 +97,8 @@ class ClientConfig(Value):
         mapping["bootstrap_servers"] = [
             format_server(host, port) for host, port in self.bootstrap_servers
         ]
+        if self.proxy_url is not None:
+            mapping["proxy_url"] = str(self.proxy_url)  # without the password
         for name in SECRETS:
             if mapping[name] is not None:
                 mapping[name] = HIDDEN
@@ -112,6 +116,7 @@ class ClientConfig(Value):
                 max_frame_bytes=self.receive_message_max_bytes,
                 max_in_flight=self.max_in_flight_requests_per_connection,
                 software_version=__version__,
+                via="" if self.proxy_url is None else self.proxy_url.name,
                 highest={} if self.api_version is None else highest_versions(self.api_version),
             ),
             credentials=self.credentials,

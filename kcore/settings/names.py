@@ -21,6 +21,7 @@ from kcore.settings.parsers import (
     password,
     path,
     pem,
+    proxy,
     servers,
     socket_options,
     ssl_context,
@@ -57,6 +58,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "send_buffer_bytes": optional(integer(-1)),
     "receive_buffer_bytes": optional(integer(-1)),
     "socket_options": socket_options,
+    "proxy_url": optional(proxy),
     "security_protocol": choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     "ssl_context": optional(ssl_context),
     "ssl_check_hostname": truth,
@@ -86,6 +88,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
 # Other clients' words for options above.
 ALIASES: Final[Mapping[str, str]] = {
     "api_version_auto_timeout_ms": "bootstrap_timeout_ms",
+    "socks5_proxy": "proxy_url",
     "ssl_truststore_certificates": "ssl_cadata",
     "ssl_keystore_certificate_chain": "ssl_certdata",
     "ssl_keystore_key": "ssl_keydata",
@@ -98,8 +101,6 @@ ALIASES: Final[Mapping[str, str]] = {
 LATER: Final[Mapping[str, tuple[object, str]]] = {
     "kafka_client": (None, "pass transport= to choose how sockets are driven"),
     "selector": (None, "pass transport= to choose how sockets are driven"),
-    "proxy_url": (None, "proxies are not available yet in this version"),
-    "socks5_proxy": (None, "proxies are not available yet in this version"),
     "interceptor_classes": (None, "interceptors are not available"),
     "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
     "security_providers": (None, OF_THE_JVM),
@@ -177,11 +178,12 @@ def by_canonical_name(options: Mapping[str, object], table: Table) -> dict[str, 
     known = table.known
     for option, value in options.items():
         name = canonical(option, known)
-        if name in given:
+        if given.get(name) is not None and value is not None:
             raise KafkaConfigurationError(
                 f"{sources[name]!r} and {option!r} are the same option: give one", option=option
             )
-        given[name], sources[name] = value, option
+        if given.get(name) is None:  # what is None is not given
+            given[name], sources[name] = value, option
     for name, (default, hint) in table.later.items():
         if given.get(name, default) not in (default, str(default)):  # options may come as text
             raise KafkaConfigurationError(f"{name}: {hint}", option=name)

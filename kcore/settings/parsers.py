@@ -206,6 +206,13 @@ def _is_c_int(value: object) -> bool:
     return -MAX_INT32 - 1 <= value <= MAX_INT32
 
 
+def proxy(option: str, value: object) -> object:
+    """Where a proxy is, as a URL."""
+    from kcore.settings.proxies import parse_proxy  # noqa: PLC0415 - few need it
+
+    return parse_proxy(option, value)
+
+
 def transport(option: str, value: object) -> object:
     """A driver's name or a driver; `kcore.transports` says which names there are."""
     if value is None or isinstance(value, (int, float)) or value == "":

@@ -57,6 +57,7 @@ DIFFERENT = {
     "receive_message_max_bytes",
     "reconnect_backoff_max_ms",
     "selector",
+    "socks5_proxy",  # becomes proxy_url
     "socket_options",  # TCP_NODELAY is always set here
 }
 
@@ -376,7 +377,7 @@ def test_frames_as_large_as_a_fetch_are_let_in():
 # What is not there yet --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["proxy_url", "selector", "interceptor_classes"])
+@pytest.mark.parametrize("name", ["selector", "interceptor_classes"])
 def test_other_options_not_there_yet(name):
     with pytest.raises(KafkaConfigurationError, match=name):
         ConsumerConfig.from_options({name: "x"})
@@ -465,6 +466,7 @@ def test_the_module_says_where_defaults_differ():
         "metric_reporters",
         "receive_message_max_bytes",
         "selector",
+        "socks5_proxy",
         "socket_options",
     }:
         assert f"| {name} |" in text, name

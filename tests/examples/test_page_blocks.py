@@ -354,6 +354,11 @@ def tokens_of_an_identity_provider(code, broker):
     assert config.sasl_oauthbearer_extensions == extensions
 
 
+def through_a_proxy(code, broker):
+    proxy = options_alone(code, broker).proxy_url
+    assert (proxy.name, proxy.username) == ("socks5h://proxy.example:1080", "me")
+
+
 def workers(code, broker):
     seen = []
 
@@ -389,6 +394,7 @@ RUN = {
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
+    "docs/PROXIES.md": [through_a_proxy],
     "docs/SECURITY.md": [a_delegation_token, tokens_of_ones_own, tokens_of_an_identity_provider],
     "docs/WORKERS.md": [workers],
 }

@@ -36,6 +36,7 @@ DIFFERENT = {
     "reconnect_backoff_max_ms",
     "retries",  # infinite, 2^31 - 1
     "selector",
+    "socks5_proxy",  # becomes proxy_url
     "socket_options",
 }
 

@@ -50,6 +50,7 @@ PATIENT = (
     "clients/test_producer_struck",
     "clients/test_share",
     "clients/test_struck",
+    "clients/test_through_proxies",
     "clients/test_transactions",
     "clients/test_wrong_arguments",
     "embedded/test_embedded_clients",
@@ -61,6 +62,8 @@ PATIENT = (
     "embedded/test_embedded_share_groups",
     "embedded/test_embedded_transactions",
     "embedded/test_gone_at_any_moment",
+    "transports/test_handshakes",
+    "transports/test_tunnels",
 )
 LOWEST = 19
 

@@ -51,6 +51,7 @@ class ToyCore:
         self.connected: list[int] = []
         self.closed: list[tuple[int, str, bool]] = []
         self.untrusted: list[int] = []
+        self.by_proxy: list[int] = []
         self.deadlines: list[int] = []
         self.frames: list[tuple[int, bytes]] = []
         self.inputs = 0
@@ -104,11 +105,14 @@ class ToyCore:
         *,
         more_addresses: bool = False,
         untrusted: bool = False,
+        by_proxy: bool = False,
     ) -> None:
         self._begin(now_ms)
         self.closed.append((link, why, more_addresses))
         if untrusted:
             self.untrusted.append(link)
+        if by_proxy:
+            self.by_proxy.append(link)
         self._streams.pop(link, None)
         if self.when_closed:
             self.when_closed(link)

@@ -1,0 +1,42 @@
+"""What a core is told when its actions are drained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kcore.transports.core import Core
+
+
+class Ending(NamedTuple):
+    """How a connection ended, as the core will be told."""
+
+    link: int
+    why: str
+    more: bool = False
+    untrusted: bool = False
+    by_proxy: bool = False
+
+    def tell(self, core: Core, now: int) -> None:
+        """Do so."""
+        core.handle_closed(
+            self.link,
+            self.why,
+            now,
+            more_addresses=self.more,
+            untrusted=self.untrusted,
+            by_proxy=self.by_proxy,
+        )
+
+
+class Token(NamedTuple):
+    """What came of asking for a token, as the core will be told."""
+
+    link: int
+    token: str | None
+    extensions: Mapping[str, str]
+    why: str
+
+    def tell(self, core: Core, now: int) -> None:
+        """Do so."""
+        core.handle_token(self.link, self.token, now, extensions=self.extensions, why=self.why)
