@@ -1,4 +1,4 @@
-"""Tokens of an identity provider, by OAuth 2's client credentials (RFC 6749 4.4; KIP-768).
+"""Tokens of an identity provider's endpoint, by whatever OAuth 2 has for that (see grants.py).
 
 A token is kept until four fifths of its time are over. If there is no other one then, it is used
 until its end.
@@ -6,7 +6,6 @@ until its end.
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 import time
@@ -16,6 +15,7 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kcore.clients.grants import Question
 from kcore.errors import SaslAuthenticationFailedError
 
 _TIMEOUT_S: Final = 10
@@ -26,23 +26,18 @@ _REFRESH_AT: Final = 0.8
 _UNKNOWN_S: Final = 0
 
 
-class ClientCredentials:
-    """Asks `url` for tokens in the name of a client. May be used by many threads.
+class Endpoint:
+    """Asks `url` for tokens with what `question` gives for each attempt. May be used by many
+    threads.
 
-    SaslAuthenticationFailedError: no token is to be had, and why; the secret is not in it.
+    SaslAuthenticationFailedError: no token is to be had, and why; what was asked with is not in it.
     """
 
     def __init__(
-        self,
-        url: str,
-        client_id: str,
-        client_secret: str,
-        scope: str | None = None,
-        extensions: Mapping[str, str] | None = None,
+        self, url: str, question: Question, extensions: Mapping[str, str] | None = None
     ) -> None:
         self._url = url
-        self._client = f"{client_id}:{client_secret}"
-        self._scope = scope
+        self._question = question
         self._extensions = dict(extensions or {})
         self._lock = threading.Lock()
         self._token = ""
@@ -51,7 +46,7 @@ class ClientCredentials:
         self._opener = urllib.request.build_opener(_Stay())
 
     def __repr__(self) -> str:
-        return f"ClientCredentials({self._url!r})"
+        return f"Endpoint({self._url!r})"
 
     def extensions(self) -> Mapping[str, str]:
         """What goes beside each token (KIP-342)."""
@@ -71,7 +66,7 @@ class ClientCredentials:
     def _fetch(self) -> None:
         asked_at = time.monotonic()
         answer = self._ask()
-        token = answer.get("access_token")
+        token = answer.get("access_token") or answer.get("id_token")  # Java takes either, too
         if not isinstance(token, str) or not token:
             raise self._failed("its answer has no access_token")
         lasts_s = answer.get("expires_in", _UNKNOWN_S)
@@ -84,15 +79,15 @@ class ClientCredentials:
         self._ends_at = asked_at + lasts
 
     def _ask(self) -> dict[str, Any]:
-        fields = {"grant_type": "client_credentials"}
-        if self._scope:
-            fields["scope"] = self._scope
+        headers, fields = self._question()
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked with the option
             self._url,
             data=urllib.parse.urlencode(fields).encode(),
             headers={
                 "Accept": "application/json",
-                "Authorization": "Basic " + base64.b64encode(self._client.encode()).decode(),
+                "Cache-Control": "no-cache",
+                "Content-Type": "application/x-www-form-urlencoded",
+                **headers,
             },
         )
         try:

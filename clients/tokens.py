@@ -1,5 +1,5 @@
-"""Tokens for SASL/OAUTHBEARER: from a provider of the user's, or from an identity provider by
-OAuth's client credentials; asked for by whoever drives, or by a task of the event loop.
+"""Tokens for SASL/OAUTHBEARER: from a provider of the user's, from an identity provider, or from a
+file; asked for by whoever drives, or by a task of the event loop.
 
 A provider is an object with `token()` and, if it likes, `extensions()`, as kafka-python and
 aiokafka have them. It is asked once for each authentication of a connection, and keeps what it has
@@ -11,15 +11,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from kcore.clients.log import Log
-from kcore.clients.oidc import ClientCredentials
 from kcore.errors import KafkaConfigurationError
 from kcore.settings.client import ClientConfig
+from kcore.settings.tokens import Source, source_of
 from kcore.transports.tokens import TokenTaker
 
 if TYPE_CHECKING:
+    from kcore.clients.grants import Question
     from kcore.clients.turns import LoopTurns
     from kcore.transports.loops import Cancellable, Loop
 
@@ -29,17 +30,36 @@ _THIS_MACHINE: Final = ("localhost", "::1")
 
 
 def provider_of(settings: ClientConfig) -> Any:
-    """What gives tokens by these options, which ask for some."""
-    if settings.sasl_oauth_token_provider is not None:
+    """What gives tokens by these options, which ask for some. KafkaConfigurationError."""
+    source, url = source_of(settings), settings.sasl_oauthbearer_token_endpoint_url or ""
+    if source is Source.PROVIDER:
         return settings.sasl_oauth_token_provider
-    _warn_of_plain_text(settings.sasl_oauthbearer_token_endpoint_url or "")
-    return ClientCredentials(
-        settings.sasl_oauthbearer_token_endpoint_url or "",
-        settings.sasl_oauthbearer_client_credentials_client_id or "",
-        settings.sasl_oauthbearer_client_credentials_client_secret or "",
-        settings.sasl_oauthbearer_scope,
-        settings.sasl_oauthbearer_extensions,
-    )
+    extensions = settings.sasl_oauthbearer_extensions
+    if source is Source.FILE:
+        from kcore.clients.jwt_files import TokenFile  # noqa: PLC0415 - one of four is wanted
+
+        return TokenFile(unquote(urlsplit(url).path), extensions)
+    from kcore.clients.oidc import Endpoint  # noqa: PLC0415 - loads urllib.request
+
+    _warn_of_plain_text(url)
+    return Endpoint(url, _question(settings, source), extensions)
+
+
+def _question(settings: ClientConfig, source: Source) -> Question:
+    from kcore.clients import grants  # noqa: PLC0415 - as above
+
+    client_id = settings.sasl_oauthbearer_client_credentials_client_id
+    scope = settings.sasl_oauthbearer_scope
+    if source is Source.SECRET:
+        secret = settings.sasl_oauthbearer_client_credentials_client_secret or ""
+        urlencode = settings.sasl_oauthbearer_header_urlencode
+        return grants.by_secret(client_id or "", secret, scope, urlencode=urlencode)
+    from kcore.clients.assertions import assertion_of  # noqa: PLC0415 - as above
+
+    assertion = assertion_of(settings)
+    if source is Source.BEARER_ASSERTION:
+        return grants.by_bearer_assertion(assertion, scope)
+    return grants.by_client_assertion(client_id, assertion, scope)
 
 
 def _warn_of_plain_text(url: str) -> None:
@@ -48,8 +68,8 @@ def _warn_of_plain_text(url: str) -> None:
     host = parts.hostname or ""
     if parts.scheme == "http" and host not in _THIS_MACHINE and not host.startswith("127."):
         log.warning(
-            "sasl_oauthbearer_token_endpoint_url is no https: the client's secret, and the tokens"
-            " it brings, go to %s unencrypted",
+            "sasl_oauthbearer_token_endpoint_url is no https: the client's secret or assertion, and"
+            " the tokens it brings, go to %s unencrypted",
             host,
         )
 

@@ -18,6 +18,7 @@ from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import format_server
 from kcore.settings.names import Table, by_canonical_name
 from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
+from kcore.settings.tokens import DEFAULT
 from kcore.values import Value, field
 from kcore.wire.releases import highest_versions
 
@@ -37,7 +38,8 @@ class ClientConfig(Value):
     its code in base64.
     sasl_oauth_token_provider: an object whose `token()` gives a token for each authentication, and
     its `extensions()`, if it has any, what goes along (OAUTHBEARER). sasl_oauthbearer_*: in its
-    place, where to ask for tokens by OAuth's client credentials (KIP-768).
+    place, where to ask for tokens, and how: by OAuth's client credentials (KIP-768, KIP-1258), for
+    an assertion (KIP-1139), or from a file.
     transport: a driver's name or a driver (only the clients use it).
     extras: options that are known and have no effect in this version, as given.
     """
@@ -81,10 +83,24 @@ class ClientConfig(Value):
     sasl_delegation_token: bool = False
     sasl_oauth_token_provider: Any = field(default=None, repr=False)
     sasl_oauthbearer_token_endpoint_url: str | None = None
+    sasl_oauthbearer_jwt_retriever_class: str = DEFAULT
     sasl_oauthbearer_client_credentials_client_id: str | None = None
     sasl_oauthbearer_client_credentials_client_secret: str | None = field(default=None, repr=False)
     sasl_oauthbearer_scope: str | None = None
     sasl_oauthbearer_extensions: Mapping[str, str] = field(default_factory=dict)
+    sasl_oauthbearer_header_urlencode: bool = False
+    sasl_oauthbearer_assertion_algorithm: str = "RS256"
+    sasl_oauthbearer_assertion_claim_aud: str | None = None
+    sasl_oauthbearer_assertion_claim_exp_seconds: int = 300
+    sasl_oauthbearer_assertion_claim_iss: str | None = None
+    sasl_oauthbearer_assertion_claim_jti_include: bool = False
+    sasl_oauthbearer_assertion_claim_nbf_seconds: int = 60
+    sasl_oauthbearer_assertion_claim_sub: str | None = None
+    sasl_oauthbearer_assertion_file: str | None = None
+    sasl_oauthbearer_assertion_private_key_file: str | None = None
+    sasl_oauthbearer_assertion_private_key_pem: str | None = field(default=None, repr=False)
+    sasl_oauthbearer_assertion_private_key_passphrase: str | None = field(default=None, repr=False)
+    sasl_oauthbearer_assertion_template_file: str | None = None
     api_version: tuple[int, ...] | None = None
     transport: Any = "blocking"
     extras: Mapping[str, object] = field(default_factory=dict)

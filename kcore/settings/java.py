@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kcore.connection.sasl import MECHANISMS
+from kcore.settings.tokens import OAUTH_PACKAGE
 
 Foreign = Mapping[str, tuple[object, str]]
 """By name, with underscores: the default, and what to do."""
@@ -23,12 +24,7 @@ _VERSIONS: Final = "it is for OpenSSL to say (openssl.cnf), or for an ssl_contex
 _CLASS: Final = "it is a class of Java; sasl_oauth_token_provider takes an object of Python"
 _TOKENS_IN_TIME: Final = "when tokens are asked for, and for how long, is not an option"
 _TOKENS_JUDGED: Final = "tokens are not looked into: brokers judge them"
-_ASSERTIONS: Final = (
-    "tokens are asked for with sasl_oauthbearer_client_credentials_*; give a "
-    "sasl_oauth_token_provider for anything else"
-)
 _INTERNAL: Final = "it is internal to Java's client"
-_JAVA_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 
 COMMON: Final[Foreign] = {
     "bootstrap_resolve_timeout_ms": (120_000, "give bootstrap_timeout_ms"),
@@ -73,20 +69,7 @@ COMMON: Final[Foreign] = {
     "sasl_oauthbearer_clock_skew_seconds": (30, _TOKENS_JUDGED),
     "sasl_oauthbearer_expected_audience": (None, _TOKENS_JUDGED),
     "sasl_oauthbearer_expected_issuer": (None, _TOKENS_JUDGED),
-    "sasl_oauthbearer_header_urlencode": (False, _ASSERTIONS),
-    "sasl_oauthbearer_jwt_retriever_class": (f"{_JAVA_PACKAGE}DefaultJwtRetriever", _CLASS),
-    "sasl_oauthbearer_jwt_validator_class": (f"{_JAVA_PACKAGE}DefaultJwtValidator", _CLASS),
-    "sasl_oauthbearer_assertion_algorithm": ("RS256", _ASSERTIONS),
-    "sasl_oauthbearer_assertion_claim_aud": (None, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_claim_exp_seconds": (300, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_claim_iss": (None, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_claim_jti_include": (False, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_claim_nbf_seconds": (60, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_claim_sub": (None, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_file": (None, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_private_key_file": (None, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_private_key_passphrase": (None, _ASSERTIONS),
-    "sasl_oauthbearer_assertion_template_file": (None, _ASSERTIONS),
+    "sasl_oauthbearer_jwt_validator_class": (f"{OAUTH_PACKAGE}.DefaultJwtValidator", _CLASS),
 }
 CONSUMER: Final[Foreign] = {
     **COMMON,

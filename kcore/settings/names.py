@@ -26,13 +26,15 @@ from kcore.settings.parsers import (
     socket_options,
     ssl_context,
     text,
+    token_address,
     token_provider,
+    token_retriever,
     transport,
     truth,
     username,
     version,
-    web_address,
 )
+from kcore.settings.tokens import ALGORITHMS
 
 _ms = integer(0)
 _long_ms = integer(0, MAX_TIMEOUT_MS)
@@ -76,11 +78,25 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "sasl_plain_password": optional(password),
     "sasl_delegation_token": truth,
     "sasl_oauth_token_provider": optional(token_provider),
-    "sasl_oauthbearer_token_endpoint_url": optional(web_address),
+    "sasl_oauthbearer_token_endpoint_url": optional(token_address),
+    "sasl_oauthbearer_jwt_retriever_class": token_retriever,
     "sasl_oauthbearer_client_credentials_client_id": optional(username),
     "sasl_oauthbearer_client_credentials_client_secret": optional(password),
     "sasl_oauthbearer_scope": optional(text),
     "sasl_oauthbearer_extensions": extensions,
+    "sasl_oauthbearer_header_urlencode": truth,
+    "sasl_oauthbearer_assertion_algorithm": choice(*ALGORITHMS),
+    "sasl_oauthbearer_assertion_claim_aud": optional(text),
+    "sasl_oauthbearer_assertion_claim_exp_seconds": integer(0, 86_400),
+    "sasl_oauthbearer_assertion_claim_iss": optional(text),
+    "sasl_oauthbearer_assertion_claim_jti_include": truth,
+    "sasl_oauthbearer_assertion_claim_nbf_seconds": integer(0, 3_600),
+    "sasl_oauthbearer_assertion_claim_sub": optional(text),
+    "sasl_oauthbearer_assertion_file": optional(path),
+    "sasl_oauthbearer_assertion_private_key_file": optional(path),
+    "sasl_oauthbearer_assertion_private_key_pem": optional(pem),
+    "sasl_oauthbearer_assertion_private_key_passphrase": optional(password),
+    "sasl_oauthbearer_assertion_template_file": optional(path),
     "api_version": version,
     "transport": transport,
 }
@@ -95,6 +111,8 @@ ALIASES: Final[Mapping[str, str]] = {
     "ssl_key_password": "ssl_password",
     "sasl_oauthbearer_client_id": "sasl_oauthbearer_client_credentials_client_id",
     "sasl_oauthbearer_client_secret": "sasl_oauthbearer_client_credentials_client_secret",
+    "sasl_oauthbearer_grant_type": "sasl_oauthbearer_jwt_retriever_class",
+    "sasl_oauthbearer_assertion_jwt_template_file": "sasl_oauthbearer_assertion_template_file",
 }
 
 # Known names whose default is taken and anything else refused, with what to do instead.

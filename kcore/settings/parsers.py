@@ -15,6 +15,7 @@ from math import isnan
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import parse_servers
+from kcore.settings.tokens import OAUTH_PACKAGE, RETRIEVERS
 
 Parser = Callable[[str, object], object]
 
@@ -228,7 +229,7 @@ def path(option: str, value: object) -> str:
     if not isinstance(value, str) and hasattr(value, "__fspath__"):
         value = value.__fspath__()
     if not isinstance(value, str) or not value:
-        raise refuse(option, value, "the name of a PEM file")
+        raise refuse(option, value, "the name of a file")
     return value
 
 
@@ -304,6 +305,32 @@ def web_address(option: str, value: object) -> str:
     if not right or not address.isascii() or not address.isprintable() or " " in address:
         raise refuse(option, value, "an address as https://host/path")
     return address
+
+
+def token_address(option: str, value: object) -> str:
+    """Where tokens are: an endpoint that speaks HTTP, or a file on this machine."""
+    if not isinstance(value, str) or value.strip()[:5].lower() != "file:":
+        return web_address(option, value)
+    from urllib.parse import urlsplit  # noqa: PLC0415 - few need it
+
+    try:
+        parts = urlsplit(value.strip())
+        right = parts.hostname in {None, "localhost"} and parts.path.startswith("/")
+    except ValueError:
+        right = False
+    if not right or parts.query or parts.fragment or not value.isprintable():
+        raise refuse(option, value, "an address as https://host/path, or file:///path")
+    return f"file://{parts.path}"
+
+
+def token_retriever(option: str, value: object) -> str:
+    """Java's name of a JwtRetriever, with its package or without; or librdkafka's grant type."""
+    said = value.strip() if isinstance(value, str) else ""
+    package, _, name = said.rpartition(".")
+    if package in {"", OAUTH_PACKAGE} and name in RETRIEVERS:
+        return RETRIEVERS[name]
+    wanted = f"one of {', '.join(RETRIEVERS)} (a class of yours: give a sasl_oauth_token_provider)"
+    raise refuse(option, value, wanted)
 
 
 def extensions(option: str, value: object) -> dict[str, str]:

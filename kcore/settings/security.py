@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kcore.connection.sasl import OAUTHBEARER
+from kcore.settings.tokens import TOKEN_DEFAULTS, TOKEN_SECRETS, token_contradictions
 
 SECRETS: Final = (
     "sasl_plain_password",
-    "sasl_oauthbearer_client_credentials_client_secret",
+    *TOKEN_SECRETS,
     "ssl_password",
     "ssl_keydata",
 )
@@ -24,24 +25,11 @@ _PASSWORD_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_plain_password": None,
 }
 _DELEGATED: Final = "sasl_delegation_token"
-_PROVIDER: Final = "sasl_oauth_token_provider"
-_ENDPOINT: Final = "sasl_oauthbearer_token_endpoint_url"
-_CREDENTIALS: Final = (
-    "sasl_oauthbearer_client_credentials_client_id",
-    "sasl_oauthbearer_client_credentials_client_secret",
-)
-_ENDPOINTS: Final[Mapping[str, object]] = {
-    _ENDPOINT: None,
-    **dict.fromkeys(_CREDENTIALS),
-    "sasl_oauthbearer_scope": None,
-    "sasl_oauthbearer_extensions": {},
-}
-_TOKEN_DEFAULTS: Final[Mapping[str, object]] = {_PROVIDER: None, **_ENDPOINTS}
 SASL_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_mechanism": None,
     **_PASSWORD_DEFAULTS,
     _DELEGATED: False,
-    **_TOKEN_DEFAULTS,
+    **TOKEN_DEFAULTS,
 }
 SSL_DEFAULTS: Final[Mapping[str, object]] = {
     "ssl_context": None,
@@ -82,7 +70,7 @@ def security_contradictions(config: Any) -> Iterator[tuple[str, str]]:
         if "sasl_mechanism" not in sasl:
             yield "sasl_mechanism", f"security_protocol={protocol!r} needs sasl_mechanism"
         else:
-            yield from _of_mechanism(config.sasl_mechanism, sasl)
+            yield from _of_mechanism(config, sasl)
     elif sasl:
         yield sasl[0], _useless(sasl[0], protocol, "SASL_PLAINTEXT or SASL_SSL")
     if not uses_tls(protocol):
@@ -107,35 +95,22 @@ def _of_certificates(given: list[str]) -> Iterator[tuple[str, str]]:
         yield "ssl_password", "ssl_password needs ssl_certfile or ssl_certdata"
 
 
-def _of_mechanism(mechanism: str, given: list[str]) -> Iterator[tuple[str, str]]:
+def _of_mechanism(config: Any, given: list[str]) -> Iterator[tuple[str, str]]:
     """What the mechanism needs, and what it has no use for."""
+    mechanism = config.sasl_mechanism
     bearer = mechanism == OAUTHBEARER
     if _DELEGATED in given and not mechanism.startswith("SCRAM-"):
         why = f"brokers take a delegation token by SCRAM, not by sasl_mechanism={mechanism!r}"
         yield _DELEGATED, f"{_DELEGATED}: {why}"
-    for name in _PASSWORD_DEFAULTS if bearer else _TOKEN_DEFAULTS:
+    for name in _PASSWORD_DEFAULTS if bearer else TOKEN_DEFAULTS:
         if name in given:
             yield name, f"{name} is given, but sasl_mechanism={mechanism!r} does not use it"
     if bearer:
-        yield from _of_tokens(given)
+        yield from token_contradictions(config, given)
         return
     for name in _PASSWORD_DEFAULTS:
         if name not in given:
             yield name, f"sasl_mechanism={mechanism!r} needs {name}"
-
-
-def _of_tokens(given: list[str]) -> Iterator[tuple[str, str]]:
-    """Tokens come from a provider or from an endpoint."""
-    if _PROVIDER in given:
-        for name in given:
-            if name in _ENDPOINTS:
-                yield name, f"{name} and {_PROVIDER}: one of them gets the tokens"
-    elif _ENDPOINT not in given:
-        yield _PROVIDER, f"OAUTHBEARER needs {_PROVIDER}, or {_ENDPOINT} to ask for tokens"
-    else:
-        for name in _CREDENTIALS:
-            if name not in given:
-                yield name, f"{_ENDPOINT} needs {name}"
 
 
 def _changed(config: Any, defaults: Mapping[str, object]) -> list[str]:

@@ -10,12 +10,17 @@ from token_endpoint import TokenEndpoint
 
 from kcore import AsyncConsumer, AsyncProducer, Consumer, ConsumerConfig
 from kcore.clients import oidc
-from kcore.clients.oidc import ClientCredentials
+from kcore.clients.grants import by_secret
+from kcore.clients.oidc import Endpoint
 from kcore.clients.tokens import LoopTokens, Tokens, provider_of
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from kcore.transports.loops import here, ways_of
 
 SECRET = "very-secret"
+
+
+def by_me(url):
+    return Endpoint(url, by_secret("me", SECRET, None, urlencode=False))
 
 
 @pytest.fixture
@@ -33,7 +38,7 @@ def clock(monkeypatch):
 
 
 def test_a_token_is_kept_for_four_fifths_of_its_time(endpoint, clock):
-    tokens = ClientCredentials(endpoint.url, "me", SECRET)
+    tokens = by_me(endpoint.url)
     assert [tokens.token() for _ in range(3)] == ["one"] * 3
     clock.s += 79.9
     assert tokens.token() == "one"
@@ -44,7 +49,7 @@ def test_a_token_is_kept_for_four_fifths_of_its_time(endpoint, clock):
 
 
 def test_the_old_one_is_used_to_its_end_if_there_is_no_other(endpoint, clock):
-    tokens = ClientCredentials(endpoint.url, "me", SECRET)
+    tokens = by_me(endpoint.url)
     tokens.token()
     endpoint.answer = (503, b"later", {})
     clock.s += 99.9
@@ -56,7 +61,7 @@ def test_the_old_one_is_used_to_its_end_if_there_is_no_other(endpoint, clock):
 
 def test_a_token_that_says_nothing_of_its_time_is_for_once(endpoint):
     endpoint.answer = (200, {"access_token": "one"}, {})
-    tokens = ClientCredentials(endpoint.url, "me", SECRET)
+    tokens = by_me(endpoint.url)
     tokens.token()
     tokens.token()
     assert len(endpoint.asked) == 2
@@ -79,15 +84,15 @@ def test_a_token_that_says_nothing_of_its_time_is_for_once(endpoint):
 def test_answers_that_are_no_token(endpoint, answer, said):
     endpoint.answer = answer
     with pytest.raises(SaslAuthenticationFailedError, match=said) as caught:
-        ClientCredentials(endpoint.url, "me", SECRET).token()
+        by_me(endpoint.url).token()
     assert endpoint.url in str(caught.value)
     assert SECRET not in str(caught.value)
 
 
 def test_nobody_there():
     with pytest.raises(SaslAuthenticationFailedError, match="refused"):
-        ClientCredentials("http://127.0.0.1:1/", "me", SECRET).token()
-    assert SECRET not in repr(ClientCredentials("http://127.0.0.1:1/", "me", SECRET))
+        by_me("http://127.0.0.1:1/").token()
+    assert SECRET not in repr(by_me("http://127.0.0.1:1/"))
 
 
 # Providers ----------------------------------------------------------------------------------------

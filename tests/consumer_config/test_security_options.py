@@ -8,6 +8,7 @@ import pytest
 from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaConfigurationError
+from kcore.settings.tokens import Source, source_of
 
 SECRET = "very-secret"
 SASL = {
@@ -238,6 +239,83 @@ def test_options_of_tokens_that_contradict(change, option):
     with pytest.raises(KafkaConfigurationError, match=option) as caught:
         make(**options)
     assert SECRET not in str(caught.value)
+
+
+PACKAGE = "org.apache.kafka.common.security.oauthbearer"
+URL = {"token_endpoint_url": "https://id.example/token"}
+FILE = {"token_endpoint_url": "file:///var/run/token"}
+KEY = {"assertion_private_key_file": "key.pem"}
+BEARER = {"jwt_retriever_class": f"{PACKAGE}.JwtBearerJwtRetriever"}
+GRANT = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"}
+CLIENT = {"client_credentials_client_id": "me"}
+LOGIN = {**CLIENT, "client_credentials_client_secret": SECRET}
+
+
+def of_tokens(**options):
+    named = {f"sasl_oauthbearer_{name}": value for name, value in options.items()}
+    return make(security_protocol="SASL_SSL", sasl_mechanism="OAUTHBEARER", **named)
+
+
+@pytest.mark.parametrize(
+    ("options", "source"),
+    [
+        ({**URL, **LOGIN, "header_urlencode": "true"}, Source.SECRET),
+        ({**URL, **LOGIN, "grant_type": "client_credentials"}, Source.SECRET),
+        ({**FILE, "extensions": "a=b"}, Source.FILE),
+        ({**FILE, "jwt_retriever_class": "FileJwtRetriever"}, Source.FILE),
+        ({**URL, **KEY, "assertion_claim_iss": "me"}, Source.CLIENT_ASSERTION),
+        ({**URL, **CLIENT, "assertion_file": "a"}, Source.CLIENT_ASSERTION),
+        ({**URL, **KEY, **BEARER, "scope": "s"}, Source.BEARER_ASSERTION),
+        ({**URL, **GRANT, "assertion_file": "a"}, Source.BEARER_ASSERTION),
+    ],
+)
+def test_where_tokens_come_from(options, source):
+    config = of_tokens(**options)
+    assert source_of(config) is source
+    if source is Source.BEARER_ASSERTION:
+        assert config.sasl_oauthbearer_jwt_retriever_class == "JwtBearerJwtRetriever"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({**URL, **LOGIN, **KEY}, "client_secret and an endpoint asked with an assertion"),
+        ({**URL, **LOGIN, **BEARER, **KEY}, "client_id and JwtBearerJwtRetriever"),
+        ({**URL, **BEARER, **KEY, "header_urlencode": True}, "header_urlencode and JwtBearer"),
+        ({**URL, **BEARER}, "needs sasl_oauthbearer_assertion_private_key_file"),
+        ({**URL, "assertion_claim_iss": "me"}, "needs sasl_oauthbearer_assertion_private_key_file"),
+        ({**URL, **CLIENT}, "needs sasl_oauthbearer_client_credentials_client_secret"),
+        ({**URL, **KEY, "assertion_private_key_pem": PEM}, "one of them says it"),
+        ({**URL, **KEY, "assertion_file": "a"}, "the file is the whole assertion"),
+        ({**URL, "assertion_file": "a", "assertion_claim_sub": "b"}, "the file is the whole"),
+        ({**FILE, **LOGIN}, "client_id and a file with a token"),
+        ({**FILE, "scope": "s"}, "scope and a file with a token"),
+        ({**FILE, **BEARER, **KEY}, "is a file, which DefaultJwtRetriever and File"),
+        ({**FILE, **LOGIN, "grant_type": "client_credentials"}, "is a file, which"),
+        ({**URL, "jwt_retriever_class": "FileJwtRetriever"}, "FileJwtRetriever reads file:///path"),
+        ({**URL, **LOGIN, "jwt_retriever_class": f"{PACKAGE}.Mine"}, "a class of yours"),
+        ({**URL, **LOGIN, "jwt_retriever_class": "com.me.DefaultJwtRetriever"}, "a class of yours"),
+        ({**URL, **LOGIN, "grant_type": "password"}, "jwt_retriever_class|grant_type"),
+        ({"assertion_file": "a"}, "needs sasl_oauth_token_provider, or"),
+        ({**URL, **KEY, "assertion_algorithm": "none"}, "RS256"),
+        ({**URL, **KEY, "assertion_algorithm": "HS256"}, "RS256"),
+        ({**URL, **KEY, "assertion_claim_exp_seconds": 86_401}, "86400"),
+        ({**URL, **KEY, "assertion_claim_nbf_seconds": 3_601}, "3600"),
+        ({**URL, "assertion_private_key_pem": SECRET}, "text of a PEM file"),
+    ],
+)
+def test_ways_to_tokens_that_contradict(options, why):
+    with pytest.raises(KafkaConfigurationError, match=why) as caught:
+        of_tokens(**options)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["file:token", "file://host/token", "file:///a?b", "file:///a#b", "file:", "file://"]
+)
+def test_files_that_are_none(address):
+    with pytest.raises(KafkaConfigurationError, match="file:///path"):
+        of_tokens(token_endpoint_url=address)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ import kcore
 from kcore.actions import Connect, Send
 from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
+from kcore.settings.tokens import Source, source_of
 
 ELSEWHERE = {"docs/EMBEDDED.md", "docs/SHARE.md", "docs/spark.md"}
 FLIGHTS = kcore.TopicPartition("flights", 0)
@@ -359,6 +360,12 @@ def through_a_proxy(code, broker):
     assert (proxy.name, proxy.username) == ("socks5h://proxy.example:1080", "me")
 
 
+def an_assertion(code, broker):
+    config = options_alone(code, broker)
+    assert source_of(config) is Source.BEARER_ASSERTION
+    assert config.sasl_oauthbearer_assertion_algorithm == "ES256"
+
+
 def workers(code, broker):
     seen = []
 
@@ -395,7 +402,12 @@ RUN = {
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/PROXIES.md": [through_a_proxy],
-    "docs/SECURITY.md": [a_delegation_token, tokens_of_ones_own, tokens_of_an_identity_provider],
+    "docs/SECURITY.md": [
+        a_delegation_token,
+        tokens_of_ones_own,
+        tokens_of_an_identity_provider,
+        an_assertion,
+    ],
     "docs/WORKERS.md": [workers],
 }
 

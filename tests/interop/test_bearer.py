@@ -167,7 +167,7 @@ def test_why_there_is_no_token_is_raised(kafka):
 # An endpoint (KIP-768) ----------------------------------------------------------------------------
 
 
-def for_me(who):
+def for_me(who, _form):
     """A token for who knows the client's secret."""
     if who != "Basic bWU6c2VjcmV0":  # me:secret
         return 401, {"error": "invalid_client"}, {}

@@ -18,22 +18,24 @@ Answer = tuple[int, Any, Mapping[str, str]]
 
 
 class TokenEndpoint:
-    """answer: an Answer, or what makes one of the Authorization header of each question.
-    asked: of each question that header and the form.
+    """answer: an Answer, or what makes one of a question's Authorization header and form.
+    asked: of each question these two; headers: all of its headers.
     """
 
     def __init__(self) -> None:
-        self.answer: Answer | Callable[[str], Answer] = (200, {}, {})
+        self.answer: Answer | Callable[[str, dict[str, list[str]]], Answer] = (200, {}, {})
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        self.headers: list[dict[str, str]] = []
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
                 who = self.headers["Authorization"]
-                endpoint.asked.append((who, parse_qs(form)))
+                endpoint.asked.append((who, form))
+                endpoint.headers.append(dict(self.headers.items()))
                 answer = endpoint.answer
-                status, body, headers = answer(who) if callable(answer) else answer
+                status, body, headers = answer(who, form) if callable(answer) else answer
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
