@@ -6,11 +6,12 @@ What a kind of consumer does otherwise is in a few methods that it replaces.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
 from kcore.clients.groupless import AllPartitions
+from kcore.clients.log import Log
 from kcore.clients.looking import Looking, steady
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
@@ -23,10 +24,12 @@ from kcore.errors import (
 from kcore.group.config import CONSUMER
 from kcore.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
 
-if TYPE_CHECKING:
-    pass
-
 T = TypeVar("T")
+
+# What the brokers are told who are told nothing else; Java's words.
+ENFORCED = "rebalance enforced by user"
+
+log = Log("kcore.consumer")
 
 
 class ListenerBridge(Protocol):
@@ -153,6 +156,29 @@ class Verbs(Looking):
         self._engine.collect()
         self._bridge.serve()
         self._bridge.retire()
+
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have the group rebalance (KIP-568): the next poll joins it again. Returns at once. A
+        rebalance that is due or going on is that one; without a subscription nothing happens.
+
+        reason: for the brokers' log (KIP-800), its first 255 characters. By
+        `group_protocol="consumer"` no member can ask for one: a warning in the log, as in Java.
+        NoGroupIdError. TypeError.
+        """
+        if reason is not None and not isinstance(reason, str):
+            raise TypeError(f"reason: a string or None, not {reason!r:.200}")
+        self._need_group("enforce_rebalance")
+        engine = self._engine
+        with engine.guard:
+            if self._settings.group_protocol == CONSUMER:
+                log.warning(
+                    "enforce_rebalance() does nothing with group_protocol='consumer': the "
+                    "coordinator assigns, and a member cannot ask for a rebalance"
+                )
+                return
+            engine.core.request_rejoin(reason or ENFORCED, engine.pump.now_ms())
+            engine.polled_at = -1  # so that a poll in the same millisecond goes all the way
+            engine.pump.drain()
 
     def _need_free_for(self, wish: str) -> None:
         if self._wish not in (None, wish):
