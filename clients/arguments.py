@@ -13,6 +13,7 @@ from kcore.settings.parsers import is_legal_name
 from kcore.structs import (
     AcknowledgeType,
     ConsumerGroupMetadata,
+    GroupMembershipOperation,
     OffsetAndMetadata,
     SubscriptionPattern,
     TopicPartition,
@@ -231,6 +232,19 @@ def acknowledge_type(value: object) -> AcknowledgeType:
     except ValueError:
         known = ", ".join(f"{kind.name} ({int(kind)})" for kind in AcknowledgeType)
         raise IllegalArgumentError(f"type must be one of {known}, not {value!r}") from None
+
+
+def membership_operation(value: object) -> GroupMembershipOperation:
+    """What a close means for the membership. TypeError, IllegalArgumentError."""
+    if not isinstance(value, str):
+        raise TypeError(f"group_membership_operation must be a string, not {value!r:.200}")
+    try:
+        return GroupMembershipOperation(value.lower())
+    except ValueError:
+        names = ", ".join(map(repr, map(str, GroupMembershipOperation)))
+        raise IllegalArgumentError(
+            f"group_membership_operation: one of {names}, not {value!r:.200}"
+        ) from None
 
 
 def column_names(

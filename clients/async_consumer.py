@@ -32,7 +32,7 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
-from kcore.structs import OffsetAndTimestamp, TopicPartition
+from kcore.structs import GroupMembershipOperation, OffsetAndTimestamp, TopicPartition
 from kcore.transports import monotonic_ms
 from kcore.transports.forking import release_in_child
 from kcore.transports.loops import Loop, here, running
@@ -132,15 +132,22 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         if self._stopping:
             raise ConsumerStoppedError("the consumer was stopped before it had partitions")
 
-    async def stop(self) -> None:
+    async def stop(self, group_membership_operation: str = "default") -> None:
         """Commit (if auto commit is on), leave the group, close all connections. Twice is harmless.
 
+        group_membership_operation: see `Consumer.close`.
         Tasks that wait for records get a ConsumerStoppedError, loops over the consumer end. It
         takes at most request_timeout_ms; what goes wrong is logged. Cancelled, it closes at once.
         """
-        await self._stop(autocommit=True)
+        operation = arguments.membership_operation(group_membership_operation)
+        await self._stop(autocommit=True, operation=operation)
 
-    async def _stop(self, *, autocommit: bool) -> None:
+    async def _stop(
+        self,
+        *,
+        autocommit: bool,
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
+    ) -> None:
         guard, driver = self._guard, self._driver
         if not guard.usable or self._stopping:
             return
@@ -153,12 +160,13 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             if loop is not None and loop is running():
                 driver.wake()  # whoever reads has nothing to wait for
                 autocommit = autocommit and self._settings.enable_auto_commit
-                await driver.ways.see_out(partial(self._close_core, autocommit=autocommit))
+                close = partial(self._close_core, autocommit=autocommit, operation=operation)
+                await driver.ways.see_out(close)
         finally:
             self._bridge.abandon()
             release(self._engine, self._settings)
 
-    async def _close_core(self, *, autocommit: bool) -> None:
+    async def _close_core(self, *, autocommit: bool, operation: GroupMembershipOperation) -> None:
         engine, driver, bridge = self._engine, self._driver, self._bridge
         engine.recover()
         until = driver.now_ms() + self._settings.request_timeout_ms
@@ -169,7 +177,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             bridge.serve()
             await driver.until(lambda: not bridge.busy, until - driver.now_ms())
         left = max(until - driver.now_ms(), 0)
-        engine.core.close(driver.now_ms(), left, autocommit=autocommit)
+        engine.core.close(driver.now_ms(), left, autocommit=autocommit, operation=operation)
         driver.drain()
         engine.collect()
         bridge.serve()

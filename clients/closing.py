@@ -11,7 +11,7 @@ from kcore.clients.log import Log
 from kcore.clients.rebalance import Bridge
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaError
-from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.structs import GroupMembershipOperation, OffsetAndMetadata, TopicPartition
 
 log = Log("kcore.consumer")
 
@@ -23,6 +23,7 @@ def close_engine(
     unfinished: Mapping[TopicPartition, OffsetAndMetadata] | None,
     *,
     autocommit: bool,
+    operation: GroupMembershipOperation,
     timeout_ms: float,
 ) -> None:
     """Close the core in `timeout_ms`, then everything else, whatever the core has managed; but who
@@ -39,7 +40,7 @@ def close_engine(
         if autocommit and unfinished:
             _commit(engine, unfinished, until)
             autocommit = False
-        _close_core(engine, bridge, until, autocommit=autocommit)
+        _close_core(engine, bridge, until, autocommit=autocommit, operation=operation)
 
 
 @contextmanager
@@ -103,10 +104,17 @@ def _commit(
         log.warning("the commit at close was not answered in time")
 
 
-def _close_core(engine: Engine, bridge: Bridge, until: float, *, autocommit: bool) -> None:
+def _close_core(
+    engine: Engine,
+    bridge: Bridge,
+    until: float,
+    *,
+    autocommit: bool,
+    operation: GroupMembershipOperation,
+) -> None:
     raised: Exception | None = None
     left = max(until - engine.pump.now_ms(), 0)
-    engine.core.close(engine.pump.now_ms(), int(left), autocommit=autocommit)
+    engine.core.close(engine.pump.now_ms(), int(left), autocommit=autocommit, operation=operation)
 
     def done() -> bool:
         nonlocal raised

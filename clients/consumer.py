@@ -116,14 +116,23 @@ class Consumer(Bounded, Batches):
         """Whether any broker is connected."""
         return bool(self._engine.core.connected)
 
-    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+    def close(
+        self,
+        autocommit: bool = True,
+        timeout_ms: float | None = None,
+        group_membership_operation: str = "default",
+    ) -> None:
         """Commit (if auto commit is on), leave the group, close all connections. Twice is harmless.
 
+        group_membership_operation (KIP-1092): "leave_group", also as a static member;
+        "remain_in_group", so that nobody has the partitions before the session is over; "default":
+        a static member remains, any other leaves.
         The record that a loop is handling right now is not committed. `timeout_ms` bounds it all
         (default and maximum: request_timeout_ms). What goes wrong with the cluster is logged; an
         error of a rebalance listener is raised at the end. Struck by Ctrl-C, it can be called
         again, and goes on: only that has the group know at once.
         """
+        operation = arguments.membership_operation(group_membership_operation)
         limit = arguments.timeout(timeout_ms, self._settings.request_timeout_ms)
         engine, guard = self._engine, self._engine.guard
         if engine.released:
@@ -142,6 +151,7 @@ class Consumer(Bounded, Batches):
                     self._settings,
                     unfinished,
                     autocommit=autocommit,
+                    operation=operation,
                     timeout_ms=max(until - engine.pump.now_ms(), 0),
                 )
         self._batch = None

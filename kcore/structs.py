@@ -6,7 +6,7 @@ Same fields, same order as kafka-python's, so equality and hashing agree. Source
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple, Protocol
 
 
@@ -60,6 +60,18 @@ class ConsumerGroupMetadata(NamedTuple):
     member_id: str = ""
     group_instance_id: str | None = None
     state: str = MemberState.UNJOINED
+
+
+class GroupMembershipOperation(StrEnum):
+    """What a close means for the membership (KIP-1092; Java: CloseOptions)."""
+
+    # As ever: a dynamic member leaves, a static one will be back.
+    DEFAULT = "default"
+    # Others have the partitions at once, whoever goes.
+    LEAVE_GROUP = "leave_group"
+    # Nobody has them before the session is over: who comes back sooner (a static member) finds all
+    # as it was, and who does not costs the group no rebalance until then.
+    REMAIN_IN_GROUP = "remain_in_group"
 
 
 class AcknowledgeType(IntEnum):

@@ -31,6 +31,7 @@ from kcore.records import ConsumerRecord
 from kcore.records.columns import Columns
 from kcore.structs import (
     ConsumerGroupMetadata,
+    GroupMembershipOperation,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     Rng,
@@ -80,6 +81,7 @@ class ConsumerCore(ClientCore):
         self._due_elsewhere = -1  # what it would say without the group
         self._committed_asked = False
         self._commits_at_close = False
+        self._operation = GroupMembershipOperation.DEFAULT  # of a close
         # Look-ups of offsets: of what, and the answer of metadata that decides what there is not.
         self._looked_up: dict[int, tuple[set[TopicPartition], int]] = {}
         self._settle(now_ms)
@@ -112,7 +114,7 @@ class ConsumerCore(ClientCore):
         if self._subscription.mode is Mode.NONE:
             self._give_up_all(now_ms)
         if self._closing_until is not None and self._group is not None:
-            self._group.close(now_ms, self._closing_until, autocommit=self._commits_at_close)
+            self._close_group(self._group, self._closing_until, now_ms)
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
@@ -437,17 +439,29 @@ class ConsumerCore(ClientCore):
         self._need_group("request_rejoin").request_rejoin(reason, now_ms)
         self._settle(now_ms)
 
-    def close(self, now_ms: int, timeout_ms: int, *, autocommit: bool = True) -> None:
-        """Commit (if auto commit is on), leave the group, close fetch sessions and links; ends in a
-        Closed event.
+    def close(
+        self,
+        now_ms: int,
+        timeout_ms: int,
+        *,
+        autocommit: bool = True,
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
+    ) -> None:
+        """Commit (if auto commit is on), leave the group or not (KIP-1092), close fetch sessions
+        and links; ends in a Closed event.
         """
         if self._closing_until is not None:
             return
         self._commits_at_close = autocommit
+        self._operation = operation
         self._closing_until = now_ms + timeout_ms
         if self._group is not None:
-            self._group.close(now_ms, self._closing_until, autocommit=autocommit)
+            self._close_group(self._group, self._closing_until, now_ms)
         self._settle(now_ms)
+
+    def _close_group(self, group: GroupMember, until_ms: int, now_ms: int) -> None:
+        commits, operation = self._commits_at_close, self._operation
+        group.close(now_ms, until_ms, autocommit=commits, operation=operation)
 
     # -- state -------------------------------------------------------------------------------------
 

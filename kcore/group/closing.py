@@ -17,6 +17,7 @@ from kcore.group.membership import Membership
 from kcore.group.offsets import CommittedFetcher
 from kcore.group.states import Step, StepInput
 from kcore.group.steps import Steps
+from kcore.structs import GroupMembershipOperation
 from kcore.timers import NEVER
 
 _CLOSING_STEPS = (Step.CLOSING, Step.PARTING, Step.DEPARTING)
@@ -43,6 +44,7 @@ class Closing:
         self._rebalance = rebalance
         self._leave = leave
         self._reason = ""
+        self._operation = GroupMembershipOperation.DEFAULT  # of `close`
         self._fresh_link = False
         self._unfinished = False  # `leave` has not come to its end
         self._told = False  # by `leave`, and the acknowledgement is awaited
@@ -112,7 +114,14 @@ class Closing:
         """Closing is over."""
         return self._rebalance.step is Step.CLOSED
 
-    def close(self, now_ms: int, deadline_ms: int, *, autocommit: bool) -> None:
+    def close(
+        self,
+        now_ms: int,
+        deadline_ms: int,
+        *,
+        autocommit: bool,
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
+    ) -> None:
         """Commit, tell, leave; over at `deadline_ms` at the latest. Called again, it can only
         hurry.
         """
@@ -127,6 +136,7 @@ class Closing:
                 self._left(now_ms)
             self._reason = "the consumer is being closed"
             self._commits = autocommit
+            self._operation = operation
             self._fresh_link = self._rebalance.stop(StepInput.CLOSE)
             timers.set(Timer.CLOSE, deadline_ms)
         if self._commits and self._autocommit.possible:
@@ -175,7 +185,7 @@ class Closing:
         if self._membership.subscribed:
             self._ctx.host.take_assignment([])
             self._rebalance.forget()
-        sent = self._ctx.config.leave_on_close and self._send_leave(now_ms)
+        sent = self._send_leave(now_ms, self._operation)
         self._membership.subscribed = False
         self._membership.release()
         if sent:
@@ -183,9 +193,17 @@ class Closing:
         else:
             self._finish()
 
-    def _send_leave(self, now_ms: int) -> bool:
+    def _send_leave(
+        self,
+        now_ms: int,
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
+    ) -> bool:
         return self._leave(
-            self._reason, now_ms, fresh_link=self._fresh_link, done=self._leave_answered
+            self._reason,
+            now_ms,
+            fresh_link=self._fresh_link,
+            done=self._leave_answered,
+            operation=operation,
         )
 
     def _leave_answered(self, now_ms: int) -> None:

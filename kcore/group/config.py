@@ -50,7 +50,6 @@ class GroupConfig(Value):
     auto_commit_interval_ms: int = 5_000
     assignors: tuple[Assignor, ...] = (RangeAssignor(),)
     client_rack: str | None = None
-    leave_on_close: bool = True
     await_acknowledgement: bool = False
     require_stable: bool = True
 

@@ -21,6 +21,7 @@ from kcore.group.coordinator import Coordinator
 from kcore.group.effects import CONSUMER_HEARTBEAT, Effect, error_of
 from kcore.group.membership import Generation, instance_fenced
 from kcore.group.repeated import Repeated
+from kcore.structs import GroupMembershipOperation
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -427,7 +428,13 @@ class ConsumerHeartbeats:
     # -- leaving -------------------------------------------------------------------------------
 
     def leave(
-        self, reason: str, now_ms: int, *, fresh_link: bool, done: Callable[[int], None]
+        self,
+        reason: str,
+        now_ms: int,
+        *,
+        fresh_link: bool,
+        done: Callable[[int], None],
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
     ) -> bool:
         """N6: the last heartbeat, once. See kcore.group.leaving.Leave."""
         del fresh_link  # nothing here is held by the coordinator
@@ -435,7 +442,10 @@ class ConsumerHeartbeats:
         # Who is LEAVING with a name was struck behind it, and comes again.
         if membership.named and membership.state is not ConsumerState.LEAVING:
             self._ctx.emit(GroupLeft(reason))
-            build = self._leaving()
+            static = self._ctx.config.group_instance_id is not None
+            if operation is GroupMembershipOperation.REMAIN_IN_GROUP and not static:
+                return False  # there is no epoch to say so; the session ends by itself
+            build = self._leaving(operation)
             if self._coordinator.usable(now_ms):
                 self._send_leave(build, now_ms)
             else:
@@ -492,16 +502,21 @@ class ConsumerHeartbeats:
             self._coordinator.seek(self._sought)
         self._look(now_ms)
 
-    def _leaving(self) -> Build:
+    def _leaving(
+        self, operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT
+    ) -> Build:
         config, member_id = self._ctx.config, self._membership.generation.member_id
-        static = config.group_instance_id is not None
+        for_now = (
+            config.group_instance_id is not None
+            and operation is not GroupMembershipOperation.LEAVE_GROUP
+        )
 
         def build(version: int) -> Message:
             del version
             return ConsumerGroupHeartbeatRequest(
                 group_id=config.group_id,
                 member_id=member_id,
-                member_epoch=_LEAVE_FOR_NOW_EPOCH if static else _LEAVE_EPOCH,
+                member_epoch=_LEAVE_FOR_NOW_EPOCH if for_now else _LEAVE_EPOCH,
                 instance_id=config.group_instance_id,
             )
 

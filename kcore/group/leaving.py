@@ -13,6 +13,7 @@ from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.membership import Generation
 from kcore.group.states import MemberState
+from kcore.structs import GroupMembershipOperation
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import LeaveGroupRequest
@@ -27,7 +28,13 @@ class Leave(Protocol):
     """How a protocol tells the coordinator that this member goes."""
 
     def __call__(
-        self, reason: str, now_ms: int, *, fresh_link: bool, done: Callable[[int], None]
+        self,
+        reason: str,
+        now_ms: int,
+        *,
+        fresh_link: bool,
+        done: Callable[[int], None],
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
     ) -> bool:
         """False if there is nothing to wait for: nothing to tell, nobody to tell it to, all said
         before and answered; else `done(now_ms)` follows the last answer.
@@ -37,7 +44,9 @@ class Leave(Protocol):
 class Leaving:
     """Tells the coordinator that this member goes, under whatever ids it is counted in there.
 
-    A static member says nothing: its place is kept until its session ends (KIP-345).
+    A static member says nothing, unless it is told to: its place is kept until its session ends
+    (KIP-345). Told to leave before a JoinGroup has given it an id, it goes by its instance id; Java
+    says nothing then, and the group waits for its session.
 
     A coordinator hands out an id with the first answer to a member that has none, and from then on
     the next generation waits for that id to join, for a whole session if it has to (KIP-394). So
@@ -59,20 +68,29 @@ class Leaving:
         self._done: Callable[[int], None] | None = None
 
     def __call__(
-        self, reason: str, now_ms: int, *, fresh_link: bool, done: Callable[[int], None]
+        self,
+        reason: str,
+        now_ms: int,
+        *,
+        fresh_link: bool,
+        done: Callable[[int], None],
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
     ) -> bool:
         """See Leave. With `fresh_link` the request does not wait behind a JoinGroup that the broker
         still holds.
         """
         self._reason = reason
-        member_id = self._membership.generation.member_id
-        if self._membership.state is not MemberState.UNJOINED and member_id:
+        membership = self._membership
+        member_id = membership.generation.member_id
+        if membership.state is not MemberState.UNJOINED and member_id:
             self._ctx.emit(GroupLeft(reason))
-        if self._static:
+        leaves = operation is GroupMembershipOperation.LEAVE_GROUP
+        if operation is GroupMembershipOperation.REMAIN_IN_GROUP or (self._static and not leaves):
             return False
-        if member_id and not self._coordinator.usable(now_ms):
+        known = bool(member_id) or (self._static and membership.preparing)
+        if known and not self._coordinator.usable(now_ms):
             self._seek(member_id)
-        elif member_id:
+        elif known:
             if fresh_link:
                 self._coordinator.reconnect(now_ms)
             self._tell(member_id, now_ms)
@@ -94,7 +112,11 @@ class Leaving:
             if version < _BATCH_VERSION:
                 return LeaveGroupRequest(group_id=self._ctx.config.group_id, member_id=member_id)
             words = reason[:MAX_REASON_CHARS] if version >= _REASON_VERSION else None
-            member = LeaveGroupRequest.MemberIdentity(member_id=member_id, reason=words)
+            member = LeaveGroupRequest.MemberIdentity(
+                member_id=member_id,
+                group_instance_id=self._ctx.config.group_instance_id,
+                reason=words,
+            )
             return LeaveGroupRequest(group_id=self._ctx.config.group_id, members=[member])
 
         def answered(answer: Answer, at_ms: int) -> None:

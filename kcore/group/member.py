@@ -25,7 +25,7 @@ from kcore.group.offsets import CommittedFetcher, FetchDone
 from kcore.group.protocols import Hooks, Parts, classic_parts, consumer_parts
 from kcore.group.states import MemberState, Step
 from kcore.group.steps import LAST_STEPS
-from kcore.structs import ConsumerGroupMetadata, Rng, TopicPartition
+from kcore.structs import ConsumerGroupMetadata, GroupMembershipOperation, Rng, TopicPartition
 from kcore.timers import NEVER, Timers
 
 # What is due from time to time though nothing happens.
@@ -245,8 +245,8 @@ class GroupMember:
             self._rebalance.acknowledge(now_ms)
 
     def request_rejoin(self, reason: str, now_ms: int) -> None:
-        """Join again at the next poll, although nothing else asks for it (Java:
-        enforceRebalance).
+        """Join again at the next poll, although nothing else asks for it (KIP-568; Java:
+        enforceRebalance). A member of the consumer protocol cannot.
         """
         del now_ms
         self._membership.request_rejoin(reason)
@@ -257,11 +257,18 @@ class GroupMember:
         """
         self._closing.leave(now_ms, reason)
 
-    def close(self, now_ms: int, deadline_ms: int, *, autocommit: bool) -> None:
-        """Commit (if asked and enabled), tell what is given up, leave; `closed` by `deadline_ms` at
-        the latest.
+    def close(
+        self,
+        now_ms: int,
+        deadline_ms: int,
+        *,
+        autocommit: bool,
+        operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
+    ) -> None:
+        """Commit (if asked and enabled), tell what is given up, leave or not; `closed` by
+        `deadline_ms` at the latest.
         """
-        self._closing.close(now_ms, deadline_ms, autocommit=autocommit)
+        self._closing.close(now_ms, deadline_ms, autocommit=autocommit, operation=operation)
         self.handle_tick(now_ms)
 
     # -- what is so ----------------------------------------------------------------------------

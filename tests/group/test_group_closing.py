@@ -81,14 +81,6 @@ def test_x4_timeout_zero_tries_once() -> None:
     assert world.count(ApiKey.LEAVE_GROUP) == 1
 
 
-def test_close_without_autocommit_and_without_leave() -> None:
-    world = auto(leave_on_close=False)
-    world.member.close(world.now, world.now + 5_000, autocommit=False)
-    world.settle()
-    assert world.member.closed
-    assert world.count(ApiKey.OFFSET_COMMIT) == world.count(ApiKey.LEAVE_GROUP) == 0
-
-
 def test_close_waits_for_commits_under_way_and_ends_the_rest() -> None:
     world = stable()
     pending = commit(world)
@@ -216,13 +208,6 @@ def test_close_does_not_wait_for_a_member_id_that_does_not_come(
     world.answer(ApiKey.JOIN_GROUP, error)
     assert world.member.closed
     assert world.count(ApiKey.LEAVE_GROUP) == 0
-
-
-@pytest.mark.parametrize("config", [{"group_instance_id": "i"}, {"leave_on_close": False}], ids=str)
-def test_who_does_not_leave_waits_for_no_member_id(config: dict[str, object]) -> None:
-    world = joining_unnamed(**config)
-    close(world)
-    assert world.member.closed
 
 
 def test_unsubscribed_before_the_member_id_came_it_is_given_back() -> None:

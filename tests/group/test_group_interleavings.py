@@ -18,7 +18,7 @@ from group_world import CooperativeRange, Request, World, subscription_blob, tp
 from kcore.assignors import RangeAssignor, blobs
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
 from kcore.group.states import MemberState, Step
-from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.structs import GroupMembershipOperation, OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
@@ -279,7 +279,8 @@ def close_from_anywhere(make: type[Chaos], block: int) -> None:
         world = chaos.world
         chaos.closing = True
         deadline = world.now + chaos.rng.choice([0, 700, 5_000])
-        world.member.close(world.now, deadline, autocommit=True)
+        operation = chaos.rng.choice(list(GroupMembershipOperation))
+        world.member.close(world.now, deadline, autocommit=True, operation=operation)
         world.settle()
         world.run(deadline - world.now + 1)
         assert world.member.closed, seed

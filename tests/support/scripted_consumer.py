@@ -137,8 +137,9 @@ class ScriptedCore:
     def fetch_metadata(self, topics, now_ms, timeout_ms):
         return self._operate("fetch_metadata", None if topics is None else tuple(topics))
 
-    def close(self, now_ms, timeout_ms, *, autocommit=True):
-        self.log.append(("close", timeout_ms, autocommit))
+    def close(self, now_ms, timeout_ms, *, autocommit=True, operation="default"):
+        other = () if operation == "default" else (operation,)
+        self.log.append(("close", timeout_ms, autocommit, *other))
         if self.answers.get("close", True):
             self.pending.append(Closed())
 
@@ -176,6 +177,9 @@ class ScriptedCore:
     def resume(self, tps, now_ms):
         self.log.append(("resume", list(tps)))
         self.paused_set -= set(tps)
+
+    def request_rejoin(self, reason, now_ms):
+        self.log.append(("request_rejoin", reason))
 
     def acknowledge_rebalance(self, now_ms):
         self.log.append(("acknowledge_rebalance",))
