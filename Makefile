@@ -24,10 +24,13 @@ run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded
 .pipeline: $(if $(shell command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java"),$(VENV)/.extra-jobs)
 	@$(BIN)/kcore pipeline delays --rows 24000 --out .cache/pipeline --optional
 
-test: build $(VENV)/.extra-test kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
+# gssapi is built against the system's Kerberos; without libkrb5-dev its tests say that they are left out.
+KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.extra-kerberos)
+
+test: build $(VENV)/.extra-test $(KERBEROS) kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
 	@$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" $(ARGS)
 
-test-long: build $(VENV)/.extra-test kafka connector yarn  ## the slow suites too: failover, outages, a million records
+test-long: build $(VENV)/.extra-test $(KERBEROS) kafka connector yarn  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
 
 bench: build $(VENV)/.extra-bench kafka connector  ## everything that is measured, beside other clients; results, plots, tables (twenty minutes)

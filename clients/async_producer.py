@@ -20,7 +20,7 @@ from kcore.clients import arguments
 from kcore.clients.async_deliveries import LoopTicket, RecordMetadata, RowsFuture, rows_future
 from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
-from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
 from kcore.clients.producer_batches import (
     ProducerBatch,
@@ -87,17 +87,12 @@ class AsyncProducer(AsyncTransactions):
     def _connect(self, settings: ProducerConfig) -> LoopCourier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        tokens = None
-        if needs_tokens(settings):
-            from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
-
-            tokens = LoopTokens(provider_of(settings))
         core = ProducerCore(settings, random.SystemRandom(), monotonic_ms())
-        transport = AsyncioTransport(socket_options(settings))
+        transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
         tls, proxy = open_tls(settings), settings.proxy_url
-        courier = LoopCourier(core, transport, tls, tokens, proxy, settings.client_id)
-        if tokens is not None:
-            tokens.driver = courier
+        courier = LoopCourier(core, transport, tls, sasl, proxy, settings.client_id)
+        if needs_tokens(settings):
+            sasl.driver = courier
         return courier
 
     # Life ---------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import open_tls, open_tokens, open_transport
+from kcore.clients.opening import open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
@@ -87,14 +87,14 @@ class Consumer(Bounded, Batches):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls, tokens = open_tls(settings), open_tokens(settings)
+        tls, sasl = open_tls(settings), open_sasl(settings)
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
         core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
-        pump = transports.Pump(core, transport, tls=tls, tokens=tokens, proxy=settings.proxy_url)
+        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)
         return Engine(core, pump, guard, Reporter(name))
 
     def _transport_name(self) -> str:

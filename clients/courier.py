@@ -93,13 +93,13 @@ class Courier(Dispatch):
     """See the module's text. `lock` is re-entrant."""
 
     def __init__(
-        self, core: Any, transport: Any, tls: Any, tokens: Any, proxy: Any, name: str
+        self, core: Any, transport: Any, tls: Any, sasl: Any, proxy: Any, name: str
     ) -> None:
         super().__init__(core, name)
         self.lock = CourierLock(make_lock(transport.name), self._begin_anew, self._ring)
         self._name: str = transport.name
         self._transport = YieldingTransport(transport, self.lock, self._mend)
-        self._pump = transports.Pump(core, self._transport, tls=tls, tokens=tokens, proxy=proxy)
+        self._pump = transports.Pump(core, self._transport, tls=tls, sasl=sasl, proxy=proxy)
         self.now_ms = self._pump.now_ms
         # Of everybody who waits: rung at the end, and after each turn that may help.
         self._bells: dict[Any, Callable[[], bool]] = {}

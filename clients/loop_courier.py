@@ -51,7 +51,7 @@ class LoopCourier(LoopTurns, Dispatch):
         core: Any,
         transport: AsyncioTransport,
         tls: Any,
-        tokens: Any,
+        sasl: Any,
         proxy: Any,
         name: str,
     ) -> None:
@@ -59,7 +59,7 @@ class LoopCourier(LoopTurns, Dispatch):
             core,
             transport,
             tls=tls,
-            tokens=tokens,
+            sasl=sasl,
             proxy=proxy,
             reads_per_step=READS_PER_TURN,
         )

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import next_size
-from kcore.clients.opening import open_tls, socket_options
+from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
 from kcore.clients.turns import READS_PER_TURN, TURN_MS, LoopTurns, Place
 from kcore.errors import KafkaError
 from kcore.settings.client import ClientConfig
@@ -95,25 +95,21 @@ D = TypeVar("D", bound=LoopTurns)
 def open_driver(
     core: Any, settings: ClientConfig, kind: Callable[[Pump, AsyncioTransport], D]
 ) -> D:
-    """What drives a core from an event loop, with TLS and tokens by the options.
+    """What drives a core from an event loop, with TLS and SASL by the options.
     KafkaConfigurationError.
     """
-    transport, tokens = AsyncioTransport(socket_options(settings)), None
-    if needs_tokens(settings):
-        from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
-
-        tokens = LoopTokens(provider_of(settings))
+    transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
     pump = Pump(
         core,
         transport,
         tls=open_tls(settings),
-        tokens=tokens,
+        sasl=sasl,
         proxy=settings.proxy_url,
         reads_per_step=READS_PER_TURN,
     )
     driver = kind(pump, transport)
-    if tokens is not None:
-        tokens.driver = driver
+    if needs_tokens(settings):
+        sasl.driver = driver
     return driver
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kcore import transports
 from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
 from kcore.settings.addresses import format_server
 from kcore.settings.client import ClientConfig
-from kcore.settings.security import needs_tokens, uses_tls
+from kcore.settings.security import needs_kerberos, needs_tokens, uses_tls
 
 if TYPE_CHECKING:
     import ssl
 
-    from kcore.clients.tokens import Tokens
+    from kcore.transports.sasl import SaslSource
 
 
 def socket_options(settings: ClientConfig) -> transports.SocketOptions:
@@ -60,13 +60,26 @@ def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
     ).make_context()
 
 
-def open_tokens(settings: ClientConfig) -> Tokens | None:
-    """Where tokens of SASL/OAUTHBEARER come from, or None. KafkaConfigurationError."""
-    if not needs_tokens(settings):
-        return None
-    from kcore.clients.tokens import Tokens, provider_of  # noqa: PLC0415 - loads urllib
+def open_sasl(settings: ClientConfig) -> SaslSource | None:
+    """What SASL needs beside the core, if anything. KafkaConfigurationError."""
+    if needs_tokens(settings):
+        from kcore.clients.tokens import Tokens, provider_of  # noqa: PLC0415 - loads urllib
 
-    return Tokens(provider_of(settings))
+        return Tokens(provider_of(settings))
+    if needs_kerberos(settings):
+        from kcore.clients.kerberos import Kerberos  # noqa: PLC0415 - loads gssapi
+
+        return Kerberos(settings)
+    return None
+
+
+def open_loop_sasl(settings: ClientConfig) -> Any:
+    """`open_sasl` for an event loop. What gives tokens wants its `driver` set."""
+    if needs_tokens(settings):
+        from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
+
+        return LoopTokens(provider_of(settings))
+    return open_sasl(settings)
 
 
 def nobody_answered(

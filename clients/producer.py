@@ -17,7 +17,7 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture
 from kcore.clients.farewell import see_off
-from kcore.clients.opening import open_tls, open_tokens, open_transport
+from kcore.clients.opening import open_sasl, open_tls, open_transport
 from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
@@ -70,12 +70,12 @@ class Producer(Transactions):
     def _connect(self, settings: ProducerConfig) -> Courier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls, tokens = open_tls(settings), open_tokens(settings)
+        tls, sasl = open_tls(settings), open_sasl(settings)
         # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
         core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
-        return Courier(core, transport, tls, tokens, settings.proxy_url, settings.client_id)
+        return Courier(core, transport, tls, sasl, settings.proxy_url, settings.client_id)
 
     def _find_release(self, timeout_ms: int) -> None:
         courier, core = self._courier, self._core

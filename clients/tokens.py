@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
+from kcore.actions import CallGssapi, FetchToken
 from kcore.clients.log import Log
 from kcore.errors import KafkaConfigurationError
 from kcore.settings.client import ClientConfig
 from kcore.settings.tokens import Source, source_of
-from kcore.transports.tokens import TokenTaker
+from kcore.transports.inputs import Token
+from kcore.transports.sasl import Take, failed
 
 if TYPE_CHECKING:
     from kcore.clients.grants import Question
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from kcore.transports.loops import Cancellable, Loop
 
 log = Log("kcore.clients")
+
+Wake = Callable[[], None]
 
 _THIS_MACHINE: Final = ("localhost", "::1")
 
@@ -90,14 +94,14 @@ class Tokens:
             )
         self._provider = provider
 
-    def ask(self, take: TokenTaker) -> None:
+    def ask(self, action: FetchToken | CallGssapi, take: Take, _wake: Wake) -> None:
         """Ask now."""
         try:
             found = self._provider.token()
         except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
-            take(None, {}, _told(error))
+            take(failed(action, _told(error)))
             return
-        _hand_over(self._provider, found, take)
+        take(_judged(self._provider, found, action.link))
 
     def close(self) -> None:
         """Nothing is under way."""
@@ -113,14 +117,14 @@ class LoopTokens:
         self._tasks: dict[object, Cancellable] = {}
         self.driver: LoopTurns
 
-    def ask(self, take: TokenTaker) -> None:
+    def ask(self, action: FetchToken | CallGssapi, take: Take, _wake: Wake) -> None:
         """Begin to ask."""
         loop = self.driver.loop
         assert loop is not None
         key = object()
-        self._tasks[key] = self.driver.ways.spawn(self._fetch, loop, take, key)
+        self._tasks[key] = self.driver.ways.spawn(self._fetch, loop, action.link, take, key)
 
-    async def _fetch(self, loop: Loop, take: TokenTaker, key: object) -> None:
+    async def _fetch(self, loop: Loop, link: int, take: Take, key: object) -> None:
         ask: Callable[[], Any] = self._provider.token
         try:
             if inspect.iscoroutinefunction(ask):
@@ -136,9 +140,9 @@ class LoopTokens:
         if self.driver.closed:
             return
         if isinstance(found, Exception):
-            take(None, {}, _told(found))
+            take(Token(link, None, {}, _told(found)))
         else:
-            _hand_over(self._provider, found, take)
+            take(_judged(self._provider, found, link))
         self.driver.turn()
 
     def close(self) -> None:
@@ -152,17 +156,16 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _hand_over(provider: Any, found: object, take: TokenTaker) -> None:
+def _judged(provider: Any, found: object, link: int) -> Token:
     """What the provider gave, if it can be a token; it is shown to nobody."""
     if not isinstance(found, str):
-        take(None, {}, f"its provider gave a {type(found).__name__}, which is no str")
-        return
+        why = f"its provider gave a {type(found).__name__}, which is no str"
+        return Token(link, None, {}, why)
     extensions: Mapping[str, str] = {}
     ask = getattr(provider, "extensions", None)
     try:
         if ask is not None:
             extensions = {str(name): str(value) for name, value in dict(ask() or {}).items()}
     except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
-        take(None, {}, f"extensions(): {_told(error)}")
-        return
-    take(found, extensions, "")
+        return Token(link, None, {}, f"extensions(): {_told(error)}")
+    return Token(link, found, extensions, "")

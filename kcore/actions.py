@@ -6,7 +6,9 @@ A link is the core's own number for one connection attempt and what follows; it 
 
 from __future__ import annotations
 
-from kcore.values import Value
+from enum import Enum
+
+from kcore.values import Value, field
 
 _assign = object.__setattr__
 
@@ -77,4 +79,29 @@ class FetchToken(Value):
     link: int
 
 
-Action = Connect | Send | Disconnect | FetchToken
+class GssapiCall(Enum):
+    """What is called, by the name RFC 2743 has for it."""
+
+    STEP = "GSS_Init_sec_context"
+    UNWRAP = "GSS_Unwrap"
+    WRAP = "GSS_Wrap"  # for integrity alone: nothing is encrypted
+
+
+class CallGssapi(Value):
+    """Call GSSAPI with `data` and answer `handle_gssapi(link, result, now_ms)`, or with None and
+    what went wrong. Asked for only with the mechanism GSSAPI, one call of a link at a time; a STEP
+    may ask a KDC, so it is nothing to wait for in the middle of a loop.
+
+    context: what the last answer of this exchange gave as `context`, and None to begin: then a
+    context is to be made to the service of `host`, by Kerberos, with mutual authentication and
+    integrity. The core does not look into it.
+    """
+
+    link: int
+    host: str
+    call: GssapiCall
+    data: bytes = field(repr=False)
+    context: object = field(default=None, repr=False)
+
+
+Action = Connect | Send | Disconnect | FetchToken | CallGssapi

@@ -1,7 +1,8 @@
 """Options of Java's client in our client's terms, as far as they can be said so.
 
 `sasl.jaas.config` of the PLAIN and SCRAM modules has a user and a password, or a delegation token's
-(`tokenauth`), that of OAUTHBEARER who asks for tokens; PEM stores are files that OpenSSL reads, or
+(`tokenauth`), that of OAUTHBEARER who asks for tokens, that of Kerberos whose keytab it is; PEM
+stores are files that OpenSSL reads, or
 texts. Key stores of Java's own kinds have to be turned into PEM first.
 """
 
@@ -14,7 +15,7 @@ from typing import Any, Final
 from kcore.pipeline.errors import OptionError
 
 _JAAS = re.compile(
-    r"\s*[\w.]+\.(Plain|Scram|OAuthBearer)LoginModule\s+required\s*(.*);\s*", re.DOTALL
+    r"\s*[\w.]+\.(Plain|Scram|OAuthBearer|Krb5)LoginModule\s+required\s*(.*);\s*", re.DOTALL
 )
 _JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;"']+))""")
 
@@ -25,6 +26,27 @@ _CLIENT_CREDENTIALS: Final[Mapping[str, str]] = {
     "scope": "sasl_oauthbearer_scope",
 }
 _EXTENSION: Final = "extension_"
+_KERBEROS: Final[Mapping[str, str]] = {
+    "keyTab": "sasl_kerberos_keytab",
+    "principal": "sasl_kerberos_principal",
+    "serviceName": "sasl_kerberos_service_name",
+}
+_BY_KEYTAB, _BY_CACHE = "useKeyTab", "useTicketCache"
+# The rest is said to a JVM's own keeping of tickets.
+_KERBEROS_TRUTHS: Final = (
+    _BY_KEYTAB,
+    _BY_CACHE,
+    "storeKey",
+    "doNotPrompt",
+    "refreshKrb5Config",
+    "debug",
+)
+# What has to be said, if anything, and why.
+_NOT_IN_KERBEROS: Final[Mapping[str, tuple[str, str]]] = {
+    "ticketCache": ("", "set KRB5CCNAME where the driver and the executors run"),
+    "renewTGT": ("false", "a ticket cache is renewed by whoever made it (kinit -R, k5start)"),
+    "isInitiator": ("true", "a client is the one that begins"),
+}
 # What asks an endpoint in Java; here nothing else does.
 _CALLBACK_HANDLERS: Final = ("OAuthBearerLoginCallbackHandler",)
 _PEM: Final = "only PEM is available (ssl.{}.type=PEM); keytool and openssl turn others into it"
@@ -44,6 +66,7 @@ def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
     for name, value in kafka.items():
         if name == "sasl.jaas.config":
             found |= _jaas(value)
+            _check_service(found, kafka)
         elif name == "sasl.login.callback.handler.class":
             if value.strip().rpartition(".")[2] not in _CALLBACK_HANDLERS:
                 raise OptionError(
@@ -73,8 +96,8 @@ def _jaas(text: str) -> dict[str, Any]:
     if match is None:
         raise OptionError(
             _OPTION,
-            "only PlainLoginModule, ScramLoginModule and OAuthBearerLoginModule can be read, with "
-            "`required` and `;`",
+            "only PlainLoginModule, ScramLoginModule, OAuthBearerLoginModule and Krb5LoginModule "
+            "can be read, with `required` and `;`",
         )
     values = {
         item[1]: re.sub(r"\\(.)", r"\1", item[2]) if item[2] is not None else item[3] or item[4]
@@ -82,6 +105,8 @@ def _jaas(text: str) -> dict[str, Any]:
     }
     if match[1] == "OAuthBearer":
         return _of_tokens(values)
+    if match[1] == "Krb5":
+        return _of_kerberos(values)
     for name in ("username", "password"):
         if name not in values:
             raise OptionError(_OPTION, f"has no {name}")
@@ -115,3 +140,38 @@ def _of_tokens(values: Mapping[str, str]) -> dict[str, str]:
     if extensions:
         found["sasl_oauthbearer_extensions"] = ",".join(extensions)
     return found
+
+
+def _of_kerberos(values: Mapping[str, str]) -> dict[str, str]:
+    """What Java's Krb5LoginModule takes: a keytab, which is asked first here, or a ticket cache."""
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        if name in _KERBEROS:
+            found[_KERBEROS[name]] = value
+        elif name in _KERBEROS_TRUTHS:
+            if value.lower() not in {"true", "false"}:
+                raise OptionError(_OPTION, f"{name} must be true or false")
+        elif name not in _NOT_IN_KERBEROS:
+            raise OptionError(
+                _OPTION,
+                f"{name} is not known: a Krb5LoginModule has {_BY_KEYTAB}, {_BY_CACHE} and "
+                f"{', '.join(_KERBEROS)} here",
+            )
+        elif value.lower() != _NOT_IN_KERBEROS[name][0]:
+            raise OptionError(_OPTION, f"{name} is not available: {_NOT_IN_KERBEROS[name][1]}")
+    by = {name for name in (_BY_KEYTAB, _BY_CACHE) if values.get(name, "").lower() == "true"}
+    if not by:
+        raise OptionError(_OPTION, f"tickets come by {_BY_KEYTAB}=true or {_BY_CACHE}=true")
+    if _BY_KEYTAB not in by:  # Java reads no keytab then, either
+        found.pop(_KERBEROS["keyTab"], None)
+    elif "keyTab" not in values:
+        raise OptionError(_OPTION, f"{_BY_KEYTAB}=true needs keyTab")
+    return found
+
+
+def _check_service(found: Mapping[str, str], kafka: Mapping[str, str]) -> None:
+    """Java refuses two names of the service, too."""
+    option = "sasl.kerberos.service.name"
+    in_jaas = found.get("sasl_kerberos_service_name")
+    if in_jaas is not None and kafka.get(option, in_jaas) != in_jaas:
+        raise OptionError(f"kafka.{option}", "kafka.sasl.jaas.config has another serviceName")

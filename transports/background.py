@@ -6,6 +6,8 @@ would let them all in, and a thread would never see the hub's time.
 
 from __future__ import annotations
 
+import _thread
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -82,6 +84,24 @@ def make_lock(transport: str) -> Any:
 
         return GreenletLock(getcurrent, sleep)
     return threading.RLock()
+
+
+def _native(name: str) -> Any:
+    """What `_thread` has, though gevent may have put greenlets in its place."""
+    monkey = sys.modules.get("gevent.monkey")
+    return getattr(_thread, name) if monkey is None else monkey.get_original("_thread", name)
+
+
+def native_lock() -> Any:
+    """A lock between threads of the system's, to be held for a moment."""
+    return _native("allocate_lock")()
+
+
+def run_in_thread(function: Callable[[], None]) -> None:
+    """Call what may wait inside a library of C, where greenlets cannot go on, in a thread of the
+    system's. At the end of the program nobody waits for it. RuntimeError: there is none to be had.
+    """
+    _native("start_new_thread")(function, ())
 
 
 def run_aside(transport: str, name: str, function: Callable[..., None], *args: Any) -> Stop:

@@ -65,6 +65,18 @@ class Core(Protocol):
     ) -> None:
         """What was asked for by FetchToken; None, and why there is none, for people."""
 
+    def handle_gssapi(
+        self,
+        link: int,
+        result: bytes | None,
+        now_ms: int,
+        *,
+        context: object = None,
+        complete: bool = False,
+        why: str = "",
+    ) -> None:
+        """What was asked for by CallGssapi; None, and what went wrong, for people."""
+
     def handle_deadline(self, now_ms: int) -> bool | None:
         """The time `deadline()` named has come. Harmless when it has not.
 
@@ -87,7 +99,7 @@ class Core(Protocol):
         """
 
     def next_action(self) -> Action | None:
-        """The next Connect, Send or Disconnect; None when there is nothing to do."""
+        """The next thing to do; None when there is nothing."""
 
     def deadline(self) -> int:
         """When `handle_deadline` is to be called; `kcore.timers.NEVER` if silence means nothing

@@ -40,3 +40,19 @@ class Token(NamedTuple):
     def tell(self, core: Core, now: int) -> None:
         """Do so."""
         core.handle_token(self.link, self.token, now, extensions=self.extensions, why=self.why)
+
+
+class Called(NamedTuple):
+    """What came of a call of GSSAPI, as the core will be told."""
+
+    link: int
+    result: bytes | None
+    context: object = None
+    complete: bool = False
+    why: str = ""
+
+    def tell(self, core: Core, now: int) -> None:
+        """Do so."""
+        core.handle_gssapi(
+            self.link, self.result, now, context=self.context, complete=self.complete, why=self.why
+        )

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from kcore.actions import Action, Connect, Disconnect, Send, SendParts
+from kcore.actions import Action, CallGssapi, Connect, Disconnect, FetchToken, Send, SendParts
 from kcore.errors import ForkedError, IllegalStateError
 from kcore.timers import NEVER
 from kcore.transports.core import (
@@ -37,7 +37,7 @@ from kcore.transports.core import (
     monotonic_ms,
 )
 from kcore.transports.forking import release_in_child
-from kcore.transports.inputs import Ending, Token
+from kcore.transports.inputs import Ending
 from kcore.transports.routes import Routes
 from kcore.transports.sockets import (
     ProxyFaultError,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     import ssl
 
     from kcore.settings.proxies import Proxy
+    from kcore.transports.sasl import Found, SaslSource
     from kcore.transports.tls import TlsSocket
-    from kcore.transports.tokens import TokenSource
     from kcore.transports.tunnel import Tunnel
 
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
@@ -122,9 +122,9 @@ class Pump:
     """Drives one core over one transport. It has no lock: one thread (or greenlet) at a time, save
     for `wakeup`.
 
-    tls: what every connection is encrypted with; None: nothing. tokens: of SASL/OAUTHBEARER.
-    proxy: what every connection goes through; None: none does. reads_per_step: of one link, before
-    the others have their turn.
+    tls: what every connection is encrypted with; None: nothing. sasl: what OAUTHBEARER and GSSAPI
+    need of their driver. proxy: what every connection goes through; None: none does.
+    reads_per_step: of one link, before the others have their turn.
     Events are left in the core for the application: pop `core.next_event()` after each step.
     """
 
@@ -135,17 +135,17 @@ class Pump:
         clock: Callable[[], int] = monotonic_ms,
         *,
         tls: ssl.SSLContext | None = None,
-        tokens: TokenSource | None = None,
+        sasl: SaslSource | None = None,
         proxy: Proxy | None = None,
         reads_per_step: int = READS_PER_STEP,
     ) -> None:
         self.core = core
-        self._tokens = tokens
+        self._sasl = sasl
         self.transport = transport
         self.now_ms = clock
         self._links: dict[int, _Link] = {}  # by link number
         self._by_fd: dict[int, _Link] = {}
-        self._inputs: deque[Ending | Token] = deque()
+        self._inputs: deque[Ending | Found] = deque()
         self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
         self._tls = tls
         self._proxy = proxy
@@ -258,10 +258,10 @@ class Pump:
     def _release(self) -> None:
         for fd in [*self._by_fd, self._waker.fd]:
             self.transport.unwatch(fd)
+        if self._sasl is not None:
+            self._sasl.close()  # first: its threads wake us by an fd that is not to be another's
         self._close_fds()
         self.transport.close()
-        if self._tokens is not None:
-            self._tokens.close()
 
     def _close_fds(self) -> None:
         for link in self._links.values():
@@ -288,7 +288,7 @@ class Pump:
                 elif isinstance(action, Disconnect):
                     self._disconnect(action)
                 else:
-                    self._fetch_token(action.link)
+                    self._ask(action)
             except BaseException:
                 self._give_up(action)
                 raise
@@ -306,14 +306,13 @@ class Pump:
         elif not isinstance(action, Disconnect):
             self._inputs.append(Ending(action.link, "interrupted"))
 
-    def _fetch_token(self, link: int) -> None:
-        def take(token: str | None, extensions: Mapping[str, str], why: str) -> None:
-            self._inputs.append(Token(link, token, extensions, why))
+    def _ask(self, action: FetchToken | CallGssapi) -> None:
+        if self._sasl is None:
+            from kcore.transports.sasl import failed  # noqa: PLC0415 - most never get here
 
-        if self._tokens is None:
-            take(None, {}, "this pump has no source of tokens")
+            self._inputs.append(failed(action, "this pump was given no source of it"))
         else:
-            self._tokens.ask(take)
+            self._sasl.ask(action, self._inputs.append, self._waker.wake)
 
     def _connect(self, action: Connect, out: _Out | None = None) -> None:
         """Begin; out: what was to be sent while the addresses were not known."""
@@ -542,11 +541,11 @@ class Pump:
             self.transport.watch(link.fd, READABLE | WRITABLE)
 
     def _feed_inputs(self) -> bool:
-        """Tell the core of closures and tokens found meanwhile; those found by this wait for the
-        next step.
+        """Tell the core of closures, tokens and results found meanwhile; those found by this wait
+        for the next step.
         """
         count = len(self._inputs)
-        now = self.now_ms()  # a token may have taken its time
+        now = self.now_ms()  # what was asked for may have taken its time
         for _ in range(count):
             self._inputs.popleft().tell(self.core, now)
             self._obey()

@@ -1,7 +1,7 @@
 """What the cores of all clients have in common: the doors to the world, links, metadata, and the
 loop that lets every room have its say after an input.
 
-World in: `handle_connected handle_data handle_closed handle_deadline handle_token`,
+World in: `handle_connected handle_data handle_closed handle_deadline handle_token handle_gssapi`,
 `receive_buffer` and `receive_advance`. Out: `next_action`, `next_event`, `deadline`.
 docs/BOUNDARY.md is the contract.
 """
@@ -130,6 +130,23 @@ class ClientCore:
         is dropped.
         """
         self._links.handle_token(link, token, extensions or {}, why, now_ms)
+        self._settle(now_ms)
+
+    def handle_gssapi(
+        self,
+        link: int,
+        result: bytes | None,
+        now_ms: int,
+        *,
+        context: object = None,
+        complete: bool = False,
+        why: str = "",
+    ) -> None:
+        """What CallGssapi brought: a token (of GSS_Init_sec_context, empty if there is none) or a
+        message, with the context to give back and whether it is established; or None and what went
+        wrong, which is raised as a SaslAuthenticationFailedError. What comes too late is dropped.
+        """
+        self._links.handle_gssapi(link, result, context, complete, why, now_ms)
         self._settle(now_ms)
 
     def handle_interrupted(self, now_ms: int) -> None:

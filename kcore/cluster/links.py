@@ -344,6 +344,21 @@ class Links:
             entry.link.handle_token(token, extensions, why, now_ms)
             self._look(entry, now_ms)
 
+    def handle_gssapi(
+        self,
+        link: int,
+        result: bytes | None,
+        context: object,
+        complete: bool,
+        why: str,
+        now_ms: int,
+    ) -> None:
+        """What came of a link's CallGssapi."""
+        entry = self._by_number.get(link)
+        if entry is not None and entry.link is not None:
+            entry.link.handle_gssapi(result, context, complete, why, now_ms)
+            self._look(entry, now_ms)
+
     def receive_buffer(self, link: int) -> memoryview:
         """Lend the place for the next bytes of a link; LookupError if it is not ours (any more)."""
         entry = self._by_number[link]

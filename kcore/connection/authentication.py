@@ -5,17 +5,17 @@
 SaslHandshake names the mechanism, SaslAuthenticate carries its steps. `begin()` is called again on
 the same link when the session is about to end (KIP-368). SaslHandshake is v1: v0 means unframed
 tokens, as brokers before 1.0 speak. Where the mechanism is OAUTHBEARER, each exchange needs a token
-of its own first (`needs_token`, `give`). Every refusal is an AuthenticationFailedError, none
-retriable.
+of its own first (`needs_token`, `give`); where it is GSSAPI, each message is worked out outside
+(`Outside`, `take_result`). Every refusal is an AuthenticationFailedError, none retriable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from kcore import limits
-from kcore.connection.sasl import MECHANISMS, OAUTHBEARER, Credentials, Mechanism
+from kcore.connection.sasl import MECHANISMS, OAUTHBEARER, Credentials, Mechanism, Outside
 from kcore.errors import (
     AuthenticationFailedError,
     IllegalSaslStateError,
@@ -41,6 +41,9 @@ _LIFETIMES_SINCE: Final = 1  # SaslAuthenticate says how long the session is (Ka
 # A broker refuses a second handshake within a second (Java: KafkaChannel).
 RENEW_MS_MIN: Final = 1_100
 _MECHANISMS_SHOWN: Final = 20
+
+Step = SaslAuthenticateRequest | Outside
+"""What comes next: a message to send, or a call to have made."""
 
 
 class Authentication:
@@ -72,7 +75,7 @@ class Authentication:
         self.renew_at = NEVER
         return SaslHandshakeRequest(mechanism=self._credentials.mechanism)
 
-    def take_handshake(self, body: SaslHandshakeResponse) -> SaslAuthenticateRequest:
+    def take_handshake(self, body: SaslHandshakeResponse) -> Step:
         """The broker's answer to the mechanism's name. AuthenticationFailedError."""
         mechanism = self._credentials.mechanism
         offered = tuple(body.mechanisms[:_MECHANISMS_SHOWN])
@@ -85,17 +88,22 @@ class Authentication:
             raise IllegalSaslStateError("the listener does not use SASL: check security_protocol")
         if body.error_code:
             raise _refusal(body.error_code, None)
-        return SaslAuthenticateRequest(auth_bytes=self._exchange.first())
+        return _as_step(self._exchange.first())
+
+    def take_result(self, result: bytes, context: object, *, complete: bool) -> Step:
+        """What came of the call that was to be made. AuthenticationFailedError."""
+        exchange: Any = self._exchange  # one that had a call made
+        return _as_step(exchange.take(result, context, complete=complete))
 
     def take_answer(
         self, body: SaslAuthenticateResponse, version: int, now_ms: int
-    ) -> SaslAuthenticateRequest | None:
+    ) -> Step | None:
         """The broker's side of a step: what to send next; None: done. AuthenticationFailedError."""
         if body.error_code:
             raise _refusal(body.error_code, body.error_message)
         reply = self._exchange.step(body.auth_bytes)
         if reply is not None:
-            return SaslAuthenticateRequest(auth_bytes=reply)
+            return _as_step(reply)
         lifetime_ms = min(body.session_lifetime_ms, limits.MAX_TIMEOUT_MS)
         if lifetime_ms > 0:
             share = RENEW_FROM + RENEW_SPREAD * self._rng.random()
@@ -107,6 +115,10 @@ class Authentication:
                 f"the delegation token {self._credentials.username} has expired"
             )
         return None
+
+
+def _as_step(said: bytes | Outside) -> Step:
+    return said if isinstance(said, Outside) else SaslAuthenticateRequest(auth_bytes=said)
 
 
 def _refusal(code: int, said: str | None) -> AuthenticationFailedError:

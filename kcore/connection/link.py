@@ -19,10 +19,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcore import limits
-from kcore.actions import Action, Disconnect, FetchToken, Send, SendParts
-from kcore.connection.authentication import Authentication
+from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, SendParts
+from kcore.connection.authentication import Authentication, Step
 from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
+from kcore.connection.endings import CLOSED_EARLY, at_proxy, overdue
 from kcore.connection.pending import Call, Completed
+from kcore.connection.sasl import Outside
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -31,8 +33,6 @@ from kcore.errors import (
     FrameError,
     KafkaError,
     ProtocolError,
-    ProxyAuthenticationError,
-    ProxyError,
     RequestTimedOutError,
     SaslAuthenticationFailedError,
     SslAuthenticationError,
@@ -47,7 +47,6 @@ from kcore.wire.apis import API_TABLE, ApiKey, negotiate
 from kcore.wire.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
-    SaslAuthenticateRequest,
 )
 
 _UNSUPPORTED_VERSION = 35
@@ -60,18 +59,6 @@ _TLS_ALERT = b"\x15\x03"
 
 # Asked for in every turn: a name of this module is found in a tenth of the time.
 _READY, _ENDED = LinkState.READY, LinkState.ENDED
-
-# What the link was at when its set-up time ran out.
-_UNFINISHED = {
-    LinkState.CONNECTING: "connect",
-    LinkState.GREETING: "answer the greeting",
-    LinkState.AUTHENTICATING: "answer the authentication",
-}
-# A broker says nothing when what it hears makes no sense to it; it only hangs up.
-_CLOSED_EARLY = {
-    LinkState.GREETING: " before it answered the greeting (does it want TLS, or is it no Kafka?)",
-    LinkState.AUTHENTICATING: " during authentication (some brokers refuse credentials this way)",
-}
 
 
 class LinkOptions(Value):
@@ -109,8 +96,8 @@ class Link:
         "_options",
         "_ranges",
         "_reader",
-        "_token_wanted",
         "_waiting",
+        "_wanted",
         "answered",
         "error",
         "features",
@@ -156,7 +143,8 @@ class Link:
         self._first_id = 0  # of the first request after the greeting
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
-        self._token_wanted: tuple[int, int] | None = None  # since when, until when
+        # What the driver is to find out, since when, until when.
+        self._wanted: tuple[type[FetchToken | CallGssapi], int, int] | None = None
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -304,14 +292,16 @@ class Link:
         """
         where = f"{self.host}:{self.port}"
         if by_proxy:
-            self._end_at_proxy(f"could not connect to {where}{self._through}: {why}", untrusted)
+            text, via = f"could not connect to {where}{self._through}: {why}", self._options.via
+            failure = at_proxy(text, via, self.host, self.port, untrusted=untrusted)
+            self._end(LinkInput.REJECTED if untrusted else LinkInput.CLOSED, failure, told=True)
             return
         if untrusted:
             error = SslAuthenticationError(f"TLS with {where} failed: {why}")
             self._end(LinkInput.REJECTED, error, told=True)
             return
         verb = "could not connect to" if self.state is LinkState.CONNECTING else "lost"
-        hint = _CLOSED_EARLY.get(self.state, "")
+        hint = CLOSED_EARLY.get(self.state, "")
         if self.ready and self._in_flight and self._in_flight[0].correlation_id == self._first_id:
             hint = " instead of its first answer (does the listener want SASL?)"
         self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}{hint}"), told=True)
@@ -319,15 +309,6 @@ class Link:
     @property
     def _through(self) -> str:
         return f" through {self._options.via}" if self._options.via else ""
-
-    def _end_at_proxy(self, text: str, untrusted: bool) -> None:
-        via, host, port = self._options.via, self.host, self.port
-        if untrusted:
-            refusal = ProxyAuthenticationError(text, proxy=via, host=host, port=port)
-            self._end(LinkInput.REJECTED, refusal, told=True)
-        else:
-            error = ProxyError(text, proxy=via, host=host, port=port)
-            self._end(LinkInput.CLOSED, error, told=True)
 
     def close(self, error: KafkaError) -> None:
         """End the link for a reason of our own; the driver is told to disconnect."""
@@ -341,11 +322,7 @@ class Link:
             return
         where = f"{self.host}:{self.port}"
         if now_ms >= self._expires_at:
-            if self._token_wanted is not None:
-                text = f"no token came in time to authenticate at {where} with"
-            else:
-                doing = _UNFINISHED[self.state] + self._through
-                text = f"{where} did not {doing} within the set-up timeout"
+            text = overdue(self.state, self._wanted and self._wanted[0], where, self._through)
             self._end(LinkInput.EXPIRED, RequestTimedOutError(text))
             return
         late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
@@ -447,18 +424,43 @@ class Link:
         assert authentication is not None
         body: Any = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
         self._in_flight.popleft()
-        step: SaslAuthenticateRequest | None
+        step: Step | None
         if call.api is ApiKey.SASL_HANDSHAKE:
             step = authentication.take_handshake(body)
         else:
             step = authentication.take_answer(body, call.version, now_ms)
         if step is not None:
-            version = self.version_of(ApiKey.SASL_AUTHENTICATE, None)
-            self._write_own(step, version, call.expires_at, now_ms)
+            self._go_on(step, call.expires_at, now_ms)
             return
         self._move(LinkInput.AUTHENTICATED)
         self._expires_at = NEVER
         self._flush(now_ms)
+
+    def _go_on(self, step: Step, expires_at: int, now_ms: int) -> None:
+        """The next message of the exchange, or what it has to be worked out by."""
+        if isinstance(step, Outside):
+            action = CallGssapi(self.number, self.host, step.call, step.data, step.context)
+            self._want(action, expires_at, now_ms)
+            return
+        version = self.version_of(ApiKey.SASL_AUTHENTICATE, None)
+        self._write_own(step, version, expires_at, now_ms)
+
+    def _want(self, action: FetchToken | CallGssapi, expires_at: int, now_ms: int) -> None:
+        """Have the driver find something out; it comes by `handle_token` or `handle_gssapi`."""
+        self._wanted = type(action), now_ms, expires_at
+        self._expires_at = min(self._expires_at, expires_at)
+        self._actions.append(action)
+
+    def _had(self, kind: type[FetchToken | CallGssapi], now_ms: int) -> int | None:
+        """Something was found out: until when the exchange has to be over. None: nobody waits."""
+        if self._wanted is None or self._wanted[0] is not kind or self.ended:
+            return None
+        (_, asked_at, expires_at), self._wanted = self._wanted, None
+        if self.state is LinkState.RENEWING:
+            self._expires_at = NEVER
+        else:  # what it took to find it out is not the broker's time
+            self._expires_at += now_ms - asked_at
+        return expires_at
 
     def _authenticate(self, authentication: Authentication, expires_at: int, now_ms: int) -> None:
         """Begin the SASL exchange."""
@@ -469,9 +471,7 @@ class Link:
             )
         self._move(LinkInput.CHALLENGED)
         if authentication.needs_token:
-            self._token_wanted = now_ms, expires_at
-            self._expires_at = min(self._expires_at, expires_at)
-            self._actions.append(FetchToken(self.number))
+            self._want(FetchToken(self.number), expires_at, now_ms)
             return
         self._write_own(authentication.begin(), 1, expires_at, now_ms)
 
@@ -479,20 +479,29 @@ class Link:
         self, token: str | None, extensions: Mapping[str, str], why: str, now_ms: int
     ) -> None:
         """The token that was asked for; None and why there is none."""
-        authentication, wanted = self._authentication, self._token_wanted
-        if authentication is None or wanted is None or self.ended:
+        authentication, expires_at = self._authentication, self._had(FetchToken, now_ms)
+        if authentication is None or expires_at is None:
             return
-        self._token_wanted = None
         if token is None:
             self._fail(SaslAuthenticationFailedError(f"no token to authenticate with: {why}"))
             return
-        asked_at, expires_at = wanted
-        if self.state is LinkState.RENEWING:
-            self._expires_at = NEVER
-        else:  # what it took to get the token is not the broker's time
-            self._expires_at += now_ms - asked_at
         authentication.give(token, extensions)
         self._write_own(authentication.begin(), 1, expires_at, now_ms)
+
+    def handle_gssapi(
+        self, result: bytes | None, context: object, complete: bool, why: str, now_ms: int
+    ) -> None:
+        """What came of the call that was asked for; None and what went wrong."""
+        authentication, expires_at = self._authentication, self._had(CallGssapi, now_ms)
+        if authentication is None or expires_at is None:
+            return
+        try:
+            if result is None:
+                raise SaslAuthenticationFailedError(why)
+            step = authentication.take_result(result, context, complete=complete)
+            self._go_on(step, expires_at, now_ms)
+        except AuthenticationFailedError as error:
+            self._fail(error)
 
     def _renew(self, authentication: Authentication, now_ms: int) -> None:
         """Prove once more who we are, before the broker stops listening (KIP-368).
@@ -572,7 +581,7 @@ class Link:
             return
         self.error = error
         self._expires_at = NEVER
-        self._token_wanted = None
+        self._wanted = None
         if not told:
             self._actions.append(Disconnect(self.number))
         for call in (*self._in_flight, *self._waiting):

@@ -1,7 +1,8 @@
 """SASL mechanisms as pure steps: bytes of the broker in, bytes for the broker out.
 
 A mechanism is good for one exchange: `first()` opens it, each answer of the broker goes into
-`step()`, and None means that both sides are satisfied. What a broker says here is not trusted:
+`step()`, and None means that both sides are satisfied. What it cannot work out itself (GSSAPI, in
+`gssapi.py`) is an `Outside`, and the result goes into `take()`. What a broker says is not trusted:
 SCRAM demands its proof of the password, refuses iteration counts that are weak or would keep us
 busy, and every violation is a SaslAuthenticationFailedError.
 
@@ -17,6 +18,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from kcore.actions import GssapiCall
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng
 from kcore.values import Value, field
@@ -31,6 +33,7 @@ ITERATIONS_MAX: Final = 1_000_000
 MESSAGE_BYTES_MAX: Final = 8_192
 NONCE_BITS: Final = 192
 OAUTHBEARER: Final = "OAUTHBEARER"
+GSSAPI: Final = "GSSAPI"
 # Says to a broker that user and password are id and code of a delegation token (KIP-48; Java:
 # ScramLoginModule.TOKEN_AUTH_CONFIG).
 DELEGATED: Final[Mapping[str, str]] = {"tokenauth": "true"}
@@ -60,13 +63,21 @@ class Credentials(Value):
         return self.mechanism != OAUTHBEARER and bool(self.extensions)
 
 
+class Outside(Value):
+    """What has to be worked out outside of the core first: see kcore.actions.CallGssapi."""
+
+    call: GssapiCall
+    data: bytes = field(repr=False)
+    context: object = field(default=None, repr=False)
+
+
 class Mechanism(Protocol):
     """One exchange, seen from the client."""
 
-    def first(self) -> bytes:
+    def first(self) -> bytes | Outside:
         """What opens the exchange."""
 
-    def step(self, challenge: bytes) -> bytes | None:
+    def step(self, challenge: bytes) -> bytes | Outside | None:
         """What to answer to the broker's message; None: done. SaslAuthenticationFailedError."""
 
 
@@ -230,9 +241,16 @@ def _scram_sha_512(credentials: Credentials, rng: Rng) -> Mechanism:
     return Scram(credentials, rng, "sha512")
 
 
+def _gssapi(credentials: Credentials, rng: Rng) -> Mechanism:
+    from kcore.connection.gssapi import Gssapi  # noqa: PLC0415 - few speak it
+
+    return Gssapi(credentials, rng)
+
+
 MECHANISMS: Final[Mapping[str, Callable[[Credentials, Rng], Mechanism]]] = {
     "PLAIN": Plain,
     "SCRAM-SHA-256": _scram_sha_256,
     "SCRAM-SHA-512": _scram_sha_512,
     OAUTHBEARER: Bearer,
+    GSSAPI: _gssapi,
 }

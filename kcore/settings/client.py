@@ -40,6 +40,10 @@ class ClientConfig(Value):
     its `extensions()`, if it has any, what goes along (OAUTHBEARER). sasl_oauthbearer_*: in its
     place, where to ask for tokens, and how: by OAuth's client credentials (KIP-768, KIP-1258), for
     an assertion (KIP-1139), or from a file.
+    sasl_kerberos_service_name: brokers are service@host to Kerberos, with the host that a
+    connection goes to, or sasl_kerberos_domain_name (GSSAPI). sasl_kerberos_name: all of that, as
+    text or a gssapi.Name. sasl_kerberos_keytab, sasl_kerberos_principal: who we are; else the
+    ticket cache says it.
     transport: a driver's name or a driver (only the clients use it).
     extras: options that are known and have no effect in this version, as given.
     """
@@ -101,6 +105,11 @@ class ClientConfig(Value):
     sasl_oauthbearer_assertion_private_key_pem: str | None = field(default=None, repr=False)
     sasl_oauthbearer_assertion_private_key_passphrase: str | None = field(default=None, repr=False)
     sasl_oauthbearer_assertion_template_file: str | None = None
+    sasl_kerberos_name: Any = None
+    sasl_kerberos_service_name: str = "kafka"
+    sasl_kerberos_domain_name: str | None = None
+    sasl_kerberos_keytab: str | None = None
+    sasl_kerberos_principal: str | None = None
     api_version: tuple[int, ...] | None = None
     transport: Any = "blocking"
     extras: Mapping[str, object] = field(default_factory=dict)

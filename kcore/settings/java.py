@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kcore.connection.sasl import MECHANISMS
 from kcore.settings.tokens import OAUTH_PACKAGE
 
 Foreign = Mapping[str, tuple[object, str]]
 """By name, with underscores: the default, and what to do."""
 
-MECHANISMS_ARE: Final = f"the mechanisms are {', '.join(MECHANISMS)}"
 OF_THE_JVM: Final = "it is an option of the JVM"
 _CERTIFICATE: Final = "give ssl_certfile and ssl_keyfile (PEM)"
 _AUTHORITIES: Final = "give ssl_cafile (PEM)"
 _STORES_ARE_PEM: Final = "PEM files have none of their own"
 _VERSIONS: Final = "it is for OpenSSL to say (openssl.cnf), or for an ssl_context"
 _CLASS: Final = "it is a class of Java; sasl_oauth_token_provider takes an object of Python"
+_TICKETS: Final = (
+    "the Kerberos library gets tickets, and new ones in time, from a sasl_kerberos_keytab; those "
+    "of a ticket cache are renewed by whoever made it (kinit, k5start)"
+)
 _TOKENS_IN_TIME: Final = "when tokens are asked for, and for how long, is not an option"
 _TOKENS_JUDGED: Final = "tokens are not looked into: brokers judge them"
 _INTERNAL: Final = "it is internal to Java's client"
@@ -44,14 +46,17 @@ COMMON: Final[Foreign] = {
     "ssl_endpoint_identification_algorithm": ("https", "give ssl_check_hostname"),
     "ssl_secure_random_implementation": (None, OF_THE_JVM),
     "ssl_engine_factory_class": (None, "it is a class of Java; give an ssl_context"),
-    "sasl_jaas_config": (None, "give sasl_plain_username and sasl_plain_password"),
+    "sasl_jaas_config": (
+        None,
+        "give sasl_plain_username and sasl_plain_password, or sasl_kerberos_keytab",
+    ),
     "sasl_client_callback_handler_class": (None, _CLASS),
     "sasl_login_callback_handler_class": (None, _CLASS),
     "sasl_login_class": (None, _CLASS),
-    "sasl_kerberos_kinit_cmd": ("/usr/bin/kinit", MECHANISMS_ARE),
-    "sasl_kerberos_ticket_renew_window_factor": (0.8, MECHANISMS_ARE),
-    "sasl_kerberos_ticket_renew_jitter": (0.05, MECHANISMS_ARE),
-    "sasl_kerberos_min_time_before_relogin": (60_000, MECHANISMS_ARE),
+    "sasl_kerberos_kinit_cmd": ("/usr/bin/kinit", _TICKETS),
+    "sasl_kerberos_ticket_renew_window_factor": (0.8, _TICKETS),
+    "sasl_kerberos_ticket_renew_jitter": (0.05, _TICKETS),
+    "sasl_kerberos_min_time_before_relogin": (60_000, _TICKETS),
     "sasl_login_refresh_window_factor": (0.8, _TOKENS_IN_TIME),
     "sasl_login_refresh_window_jitter": (0.05, _TOKENS_IN_TIME),
     "sasl_login_refresh_min_period_seconds": (60, _TOKENS_IN_TIME),

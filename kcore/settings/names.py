@@ -10,13 +10,15 @@ from typing import Final, NamedTuple
 from kcore.connection.sasl import MECHANISMS
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_TIMEOUT_MS
-from kcore.settings.java import MECHANISMS_ARE, OF_THE_JVM, Foreign, is_default
+from kcore.settings.java import OF_THE_JVM, Foreign, is_default
 from kcore.settings.parsers import (
     Parser,
     choice,
     extensions,
     integer,
+    kerberos_name,
     key_password,
+    keytab,
     optional,
     password,
     path,
@@ -97,6 +99,11 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "sasl_oauthbearer_assertion_private_key_pem": optional(pem),
     "sasl_oauthbearer_assertion_private_key_passphrase": optional(password),
     "sasl_oauthbearer_assertion_template_file": optional(path),
+    "sasl_kerberos_name": optional(kerberos_name),
+    "sasl_kerberos_service_name": username,
+    "sasl_kerberos_domain_name": optional(username),
+    "sasl_kerberos_keytab": optional(keytab),
+    "sasl_kerberos_principal": optional(username),
     "api_version": version,
     "transport": transport,
 }
@@ -126,9 +133,6 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
         "oidc",
         "'oidc' is how an endpoint is asked; give a sasl_oauth_token_provider for anything else",
     ),
-    "sasl_kerberos_name": (None, MECHANISMS_ARE),
-    "sasl_kerberos_service_name": ("kafka", MECHANISMS_ARE),
-    "sasl_kerberos_domain_name": (None, MECHANISMS_ARE),
     "config_providers": (None, OF_THE_JVM),
 }
 

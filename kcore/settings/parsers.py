@@ -226,10 +226,14 @@ def transport(option: str, value: object) -> object:
 
 def path(option: str, value: object) -> str:
     """The name of a file; whether it is there is seen when it is read."""
+    return _file_name(option, value, "the name of a PEM file")
+
+
+def _file_name(option: str, value: object, wanted: str) -> str:
     if not isinstance(value, str) and hasattr(value, "__fspath__"):
         value = value.__fspath__()
     if not isinstance(value, str) or not value:
-        raise refuse(option, value, "the name of a file")
+        raise refuse(option, value, wanted)
     return value
 
 
@@ -266,6 +270,20 @@ def _is_sasl_text(value: object) -> bool:
         and value == value.encode("utf-8", "replace").decode()
         and len(value.encode()) <= MAX_STRING_BYTES
     )
+
+
+def keytab(option: str, value: object) -> str:
+    """The name of a file with keys of Kerberos, maybe as MIT and Java say it, with `FILE:`."""
+    return _file_name(option, value, "the name of a keytab").removeprefix("FILE:")
+
+
+def kerberos_name(option: str, value: object) -> object:
+    """Who the brokers are: `service@host`, a principal, or a gssapi.Name."""
+    if isinstance(value, str):
+        return username(option, value)
+    if not callable(getattr(value, "canonicalize", None)):
+        raise refuse(option, value, "text as 'kafka@host', or a gssapi.Name")
+    return value
 
 
 def token_provider(option: str, value: object) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kcore.connection.sasl import OAUTHBEARER
+from kcore.connection.sasl import GSSAPI, OAUTHBEARER
 from kcore.settings.tokens import TOKEN_DEFAULTS, TOKEN_SECRETS, token_contradictions
 
 SECRETS: Final = (
@@ -25,11 +25,23 @@ _PASSWORD_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_plain_password": None,
 }
 _DELEGATED: Final = "sasl_delegation_token"
+_KERBEROS_DEFAULTS: Final[Mapping[str, object]] = {
+    "sasl_kerberos_name": None,
+    "sasl_kerberos_service_name": "kafka",
+    "sasl_kerberos_domain_name": None,
+    "sasl_kerberos_keytab": None,
+    "sasl_kerberos_principal": None,
+}
+_USED_BY: Final[Mapping[str, Mapping[str, object]]] = {
+    OAUTHBEARER: TOKEN_DEFAULTS,
+    GSSAPI: _KERBEROS_DEFAULTS,
+}
 SASL_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_mechanism": None,
     **_PASSWORD_DEFAULTS,
     _DELEGATED: False,
     **TOKEN_DEFAULTS,
+    **_KERBEROS_DEFAULTS,
 }
 SSL_DEFAULTS: Final[Mapping[str, object]] = {
     "ssl_context": None,
@@ -54,6 +66,11 @@ def uses_sasl(security_protocol: str) -> bool:
 def needs_tokens(config: Any) -> bool:
     """Whether a ClientConfig authenticates by tokens."""
     return uses_sasl(config.security_protocol) and config.sasl_mechanism == OAUTHBEARER
+
+
+def needs_kerberos(config: Any) -> bool:
+    """Whether a ClientConfig authenticates by tickets."""
+    return uses_sasl(config.security_protocol) and config.sasl_mechanism == GSSAPI
 
 
 def uses_tls(security_protocol: str) -> bool:
@@ -98,23 +115,38 @@ def _of_certificates(given: list[str]) -> Iterator[tuple[str, str]]:
 def _of_mechanism(config: Any, given: list[str]) -> Iterator[tuple[str, str]]:
     """What the mechanism needs, and what it has no use for."""
     mechanism = config.sasl_mechanism
-    bearer = mechanism == OAUTHBEARER
     if _DELEGATED in given and not mechanism.startswith("SCRAM-"):
         why = f"brokers take a delegation token by SCRAM, not by sasl_mechanism={mechanism!r}"
         yield _DELEGATED, f"{_DELEGATED}: {why}"
-    for name in _PASSWORD_DEFAULTS if bearer else TOKEN_DEFAULTS:
-        if name in given:
+    used = _USED_BY.get(mechanism, _PASSWORD_DEFAULTS)
+    for name in given:
+        if name not in used and name not in ("sasl_mechanism", _DELEGATED):
             yield name, f"{name} is given, but sasl_mechanism={mechanism!r} does not use it"
-    if bearer:
+    if mechanism == OAUTHBEARER:
         yield from token_contradictions(config, given)
-        return
-    for name in _PASSWORD_DEFAULTS:
-        if name not in given:
-            yield name, f"sasl_mechanism={mechanism!r} needs {name}"
+    elif mechanism == GSSAPI:
+        yield from _of_kerberos(given)
+    else:
+        for name in _PASSWORD_DEFAULTS:
+            if name not in given:
+                yield name, f"sasl_mechanism={mechanism!r} needs {name}"
+
+
+def _of_kerberos(given: list[str]) -> Iterator[tuple[str, str]]:
+    """Who the brokers are is said in one way."""
+    if "sasl_kerberos_name" in given:
+        for name in ("sasl_kerberos_service_name", "sasl_kerberos_domain_name"):
+            if name in given:
+                yield name, f"{name} and sasl_kerberos_name: the latter says it all"
 
 
 def _changed(config: Any, defaults: Mapping[str, object]) -> list[str]:
-    return [name for name, default in defaults.items() if getattr(config, name) != default]
+    return [name for name, default in defaults.items() if _differs(getattr(config, name), default)]
+
+
+def _differs(value: object, default: object) -> bool:
+    # Not everything that users give can be compared with None (a gssapi.Name).
+    return value is not None if default is None else value != default
 
 
 def _useless(name: str, protocol: str, wanted: str) -> str:

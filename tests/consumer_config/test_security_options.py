@@ -102,7 +102,7 @@ def test_java_names():
         ({"security_protocol": "SSL", "ssl_context": object()}, "ssl_context"),
         ({"security_protocol": "SSL", "ssl_cafile": 3}, "ssl_cafile"),
         ({"security_protocol": "TLS"}, "security_protocol"),
-        ({**SASL, "security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}, "sasl_mechanism"),
+        ({**SASL, "security_protocol": "SASL_SSL", "sasl_mechanism": "NTLM"}, "sasl_mechanism"),
         ({"sasl_plain_username": "a\0b"}, "sasl_plain_username"),
         ({"sasl_plain_username": ""}, "sasl_plain_username"),
         ({"sasl_plain_password": f"{SECRET}\0"}, "sasl_plain_password"),
@@ -130,7 +130,7 @@ def test_contradictions_and_bad_values_name_the_option_and_no_secret(given, opti
         ("ssl.endpoint.identification.algorithm", "ssl_check_hostname"),
         ("ssl.enabled.protocols", "ssl_context"),
         ("sasl.oauthbearer.jwks.endpoint.url", "brokers judge them"),
-        ("sasl.kerberos.kinit.cmd", "SCRAM-SHA-256"),
+        ("sasl.kerberos.kinit.cmd", "sasl_kerberos_keytab"),
     ],
 )
 def test_java_options_without_a_counterpart_say_what_to_give(name, instead):
@@ -351,3 +351,63 @@ def test_secrets_are_in_no_repr_and_no_mapping():
     assert make().as_mapping()["sasl_plain_password"] is None
     for shown in (repr(config), str(mapping), repr(config.links())):
         assert SECRET not in shown
+
+
+# Kerberos -----------------------------------------------------------------------------------------
+
+KERBEROS = {"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}
+
+
+def test_kerberos_needs_no_option_of_its_own():
+    config = make(**KERBEROS)
+    assert config.links().credentials == Credentials("GSSAPI", "", "")
+    assert config.sasl_kerberos_service_name == "kafka"
+    assert config.as_mapping()["sasl_kerberos_keytab"] is None
+
+
+def test_kerberos_under_java_and_librdkafkas_names(tmp_path):
+    options = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "gssapi",
+        "sasl.kerberos.service.name": "bus",
+        "sasl.kerberos.keytab": "FILE:/etc/me.keytab",
+        "sasl.kerberos.principal": "me@REALM",
+        "sasl.kerberos.min.time.before.relogin": "60000",
+        "sasl.kerberos.kinit.cmd": "/usr/bin/kinit",
+    }
+    config = make(**options)
+    assert config.sasl_kerberos_service_name == "bus"
+    assert config.sasl_kerberos_keytab == "/etc/me.keytab"
+    assert config.sasl_kerberos_principal == "me@REALM"
+    keytab = tmp_path / "x"
+    assert make(**KERBEROS, sasl_kerberos_keytab=keytab).sasl_kerberos_keytab == str(keytab)
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"sasl_plain_password": SECRET}, "sasl_plain_password"),
+        ({"sasl_oauth_token_provider": Provider()}, "sasl_oauth_token_provider"),
+        ({"sasl_kerberos_service_name": ""}, "sasl_kerberos_service_name"),
+        ({"sasl_kerberos_service_name": None}, "sasl_kerberos_service_name"),
+        ({"sasl_kerberos_name": object()}, "sasl_kerberos_name"),
+        ({"sasl_kerberos_name": ""}, "sasl_kerberos_name"),
+        ({"sasl_kerberos_keytab": 3}, "sasl_kerberos_keytab"),
+        ({"sasl_kerberos_principal": "a\0b"}, "sasl_kerberos_principal"),
+        (
+            {"sasl_kerberos_name": "kafka@a", "sasl_kerberos_domain_name": "b"},
+            "sasl_kerberos_domain_name",
+        ),
+        (
+            {"sasl_kerberos_name": "kafka@a", "sasl_kerberos_service_name": "b"},
+            "sasl_kerberos_service_name",
+        ),
+        ({**SASL, "sasl_kerberos_keytab": "k"}, "sasl_kerberos_keytab"),
+        ({"security_protocol": "SSL"}, "sasl_mechanism"),
+    ],
+)
+def test_options_of_kerberos_that_contradict(given, option):
+    with pytest.raises(KafkaConfigurationError, match=option) as caught:
+        make(**{**KERBEROS, **given})
+    assert caught.value.option == option
+    assert SECRET not in str(caught.value)

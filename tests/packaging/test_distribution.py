@@ -22,7 +22,7 @@ import kcore
 assert kcore.__file__.startswith(sys.argv[1]), kcore.__file__
 from kcore import Consumer
 from kcore.embedded import EmbeddedBroker
-extras = {"click", "confluent_kafka", "gevent", "pyspark", "pytest", "rich", "trio"}
+extras = {"click", "confluent_kafka", "gevent", "gssapi", "pyspark", "pytest", "rich", "trio"}
 modules = [found.name for found in pkgutil.walk_packages(kcore.__path__, "kcore.")]
 assert len(modules) > 400
 for name in modules:

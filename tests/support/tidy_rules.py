@@ -62,7 +62,7 @@ IO_CALLS = {"open", "print", "input"}
 THIRD_PARTY = {
     "records": {"crc32c", "lz4"},
     "transports": {"gevent", "trio"},
-    "clients": {"cryptography", "jwt"},
+    "clients": {"cryptography", "gssapi", "jwt"},
     "embedded": {"crc32c", "pytest"},
     "broker": {"crc32c"},
     "pipeline": {"confluent_kafka", "matplotlib", "pandas", "py4j", "pyarrow", "pyspark"},

@@ -1,0 +1,216 @@
+"""Kerberos for SASL/GSSAPI: makes the calls that a core asks for, by the library `gssapi`.
+
+A call may wait for a KDC, or for the files of a ticket cache, so each is made in a thread of its
+own, whatever drives the client: heartbeats go on meanwhile, and the core gives up in time. The
+thread that is waited for by nobody any more ends when the Kerberos library does; there is a bound
+to how many may be under way.
+
+Tickets come from the cache (kinit, KRB5CCNAME), which is looked into anew by each exchange, or from
+a keytab. Those of a keytab are kept in memory, one cache for all clients of the process, and the
+library renews them when half their time is over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any, Final
+
+from kcore.actions import CallGssapi, FetchToken, GssapiCall
+from kcore.errors import KafkaConfigurationError
+from kcore.settings.client import ClientConfig
+from kcore.transports.background import native_lock, run_in_thread
+from kcore.transports.inputs import Called
+from kcore.transports.sasl import Found, Take, failed
+
+# Of one client, waiting for a KDC. A cluster has some dozen brokers at most that are connected to
+# at once.
+CALLS_MAX: Final = 32
+_KEYTAB_BEGINS: Final = b"\x05"
+_WHY_CHARS_MAX: Final = 600
+
+# What to do, by the number krb5 has for what is wrong: RFC 4120's, and those of the library's own.
+_BASE: Final = -1765328384
+_NO_TICKET: Final = "get a ticket (kinit), or give sasl_kerberos_keytab; KRB5CCNAME names the cache"
+_OVER: Final = "get a new ticket (kinit), or give sasl_kerberos_keytab, which renews its own"
+_UNKNOWN_US: Final = "the KDC does not know us: check sasl_kerberos_principal and its realm"
+_UNKNOWN_BROKER: Final = (
+    "the KDC has no such service: check sasl_kerberos_service_name, and that the broker's host "
+    "name is the one it has a principal for (else sasl_kerberos_domain_name)"
+)
+_NO_KEYS: Final = (
+    "check that sasl_kerberos_keytab has keys of sasl_kerberos_principal (klist -k), in its realm"
+)
+_NO_KDC: Final = "check that the KDC runs, and krb5.conf (KRB5_CONFIG)"
+_OLD_KEYS: Final = "the keys of sasl_kerberos_keytab are not the KDC's (any more): export it anew"
+_ADVICE: Final[Mapping[int, str]] = {
+    _BASE + 6: _UNKNOWN_US,
+    _BASE + 7: _UNKNOWN_BROKER,
+    _BASE + 14: "KDC and client have no encryption type in common: check krb5.conf and the keytab",
+    _BASE + 24: _OLD_KEYS,
+    _BASE + 31: _OLD_KEYS,
+    _BASE + 32: _OVER,
+    _BASE + 37: "the clocks differ: set this machine's by NTP, or the KDC's or broker's",
+    _BASE + 135: _NO_KDC,  # krb5.conf cannot be read
+    _BASE + 141: _NO_TICKET,
+    _BASE + 154: _NO_KDC,  # the realm's KDC is not known
+    _BASE + 156: _NO_KDC,
+    _BASE + 181: _NO_KEYS,
+    _BASE + 195: _NO_TICKET,
+    _BASE + 220: _NO_KDC,
+    _BASE + 224: _NO_KDC,  # no default realm
+}
+
+_making: Final[dict[str, Any]] = {}  # a lock by cache in memory
+
+
+def load() -> Any:
+    """The library. KafkaConfigurationError."""
+    try:
+        import gssapi  # noqa: PLC0415 - few have it
+    except (ImportError, OSError) as error:  # OSError: no libgssapi_krb5
+        raise KafkaConfigurationError(
+            "sasl_mechanism='GSSAPI' needs the library gssapi: pip install 'kcore[kerberos]' (it "
+            f"is built with libkrb5-dev and a C compiler): {error}",
+            option="sasl_mechanism",
+        ) from error
+    return gssapi
+
+
+class Kerberos:
+    """See the module's text. KafkaConfigurationError: no library, no such keytab."""
+
+    def __init__(self, settings: ClientConfig) -> None:
+        self._gssapi = load()
+        self._settings = settings
+        self._lock = native_lock()  # around what is told, and the end
+        self._under_way = 0
+        self._closed = False
+        self._store: dict[str, str] = {}
+        if settings.sasl_kerberos_keytab is not None:
+            keytab = _checked(settings.sasl_kerberos_keytab)
+            who = settings.sasl_kerberos_principal or ""
+            cache = f"MEMORY:kcore {os.getpid()} {keytab} {who}"
+            self._store = {"client_keytab": f"FILE:{keytab}", "ccache": cache}
+
+    def ask(self, action: FetchToken | CallGssapi, take: Take, wake: Callable[[], None]) -> None:
+        """Begin a call."""
+        assert isinstance(action, CallGssapi)
+        with self._lock:
+            if self._under_way >= CALLS_MAX:
+                why = f"{self._under_way} calls of the Kerberos library have not come back"
+                take(failed(action, f"{why}: {_NO_KDC}"))
+                return
+            self._under_way += 1
+
+        def work() -> None:
+            found = self._call(action)
+            with self._lock:
+                self._under_way -= 1
+                if not self._closed:
+                    take(found)
+                    wake()
+
+        try:
+            run_in_thread(work)
+        except RuntimeError as error:
+            with self._lock:
+                self._under_way -= 1
+            take(failed(action, f"there is no thread to ask Kerberos in: {error}"))
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        with self._lock:
+            self._closed = True
+
+    def _call(self, action: CallGssapi) -> Found:
+        try:
+            if action.call is GssapiCall.STEP:
+                return self._step(action)
+            context: Any = action.context
+            if action.call is GssapiCall.UNWRAP:
+                result = context.unwrap(action.data).message
+            else:
+                result = context.wrap(action.data, False).message
+            return Called(action.link, result, context)
+        except Exception as error:  # noqa: BLE001 - the library's; raised by the next poll
+            return failed(action, self._why(action, error))
+
+    def _step(self, action: CallGssapi) -> Found:
+        context: Any = action.context
+        if context is not None:
+            token = context.step(action.data)
+            return Called(action.link, token or b"", context, context.complete)
+        # The library empties a cache and fills it anew under whoever reads it.
+        alone = _lock_of(self._store["ccache"]) if self._store else nullcontext()
+        with alone:
+            context = self._begun(action.host)
+            token = context.step()
+        return Called(action.link, token or b"", context, context.complete)
+
+    def _begun(self, host: str) -> Any:
+        g = self._gssapi
+        flags = g.RequirementFlag.mutual_authentication | g.RequirementFlag.integrity
+        return g.SecurityContext(
+            name=self._target(host),
+            creds=self._credentials(),
+            flags=flags,
+            mech=g.MechType.kerberos,
+            usage="initiate",
+        )
+
+    def _target(self, host: str) -> Any:
+        g, settings = self._gssapi, self._settings
+        name = settings.sasl_kerberos_name
+        if name is None:
+            host = settings.sasl_kerberos_domain_name or host
+            name = f"{settings.sasl_kerberos_service_name}@{host}"
+        if not isinstance(name, str):
+            return name
+        kinds = g.NameType
+        return g.Name(name, kinds.kerberos_principal if "/" in name else kinds.hostbased_service)
+
+    def _credentials(self) -> Any:
+        """Who we are, if it is said; a keytab's tickets are renewed here, when it is time."""
+        g, who = self._gssapi, self._settings.sasl_kerberos_principal
+        if who is None and not self._store:
+            return None
+        return g.Credentials(
+            name=None if who is None else g.Name(who, g.NameType.kerberos_principal),
+            mechs=[g.MechType.kerberos],
+            usage="initiate",
+            store=self._store or None,
+        )
+
+    def _why(self, action: CallGssapi, error: Exception) -> str:
+        """GSSAPI's own words, and what to do."""
+        who = f"GSSAPI's {action.call.value} failed"
+        if not isinstance(error, self._gssapi.exceptions.GSSError):
+            return f"{who}: {type(error).__name__}: {str(error)[:_WHY_CHARS_MAX]}"
+        said = f"{who}: {error.gen_message()[:_WHY_CHARS_MAX]}"
+        number = (error.min_code & 0xFFFFFFFF) - (1 << 32)
+        advice = _ADVICE.get(number, "")
+        if not advice and isinstance(error, self._gssapi.exceptions.MissingCredentialsError):
+            advice = _NO_TICKET
+        if advice is _NO_TICKET and self._store:
+            advice = _NO_KEYS
+        return f"{said}: {advice}" if advice else said
+
+
+def _lock_of(cache: str) -> Any:
+    return _making.setdefault(cache, native_lock())
+
+
+def _checked(keytab: str) -> str:
+    """KafkaConfigurationError: it cannot be read, or is something else."""
+    option = "sasl_kerberos_keytab"
+    try:
+        with open(keytab, "rb") as file:
+            begins = file.read(1)
+    except OSError as error:
+        why = f"{option}={keytab!r} cannot be read: {error.strerror or error}"
+        raise KafkaConfigurationError(why, option=option) from error
+    if begins != _KEYTAB_BEGINS:
+        raise KafkaConfigurationError(f"{option}={keytab!r} is no keytab", option=option)
+    return os.path.abspath(keytab)

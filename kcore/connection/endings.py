@@ -1,0 +1,44 @@
+"""What is said of a link that ended before it was set up, by what it was at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kcore.actions import CallGssapi, FetchToken
+from kcore.connection.states import LinkState
+from kcore.errors import ProxyAuthenticationError, ProxyError
+
+# What the link was at when its set-up time ran out.
+_UNFINISHED: Final[Mapping[LinkState, str]] = {
+    LinkState.CONNECTING: "connect",
+    LinkState.GREETING: "answer the greeting",
+    LinkState.AUTHENTICATING: "answer the authentication",
+}
+# Who did not answer in time, if it was not the broker.
+_UNANSWERED: Final[Mapping[type, str]] = {
+    FetchToken: "no token came in time to authenticate at {} with",
+    CallGssapi: "Kerberos gave nothing in time to authenticate at {} with (is its KDC there?)",
+}
+# A broker says nothing when what it hears makes no sense to it; it only hangs up.
+CLOSED_EARLY: Final[Mapping[LinkState, str]] = {
+    LinkState.GREETING: " before it answered the greeting (does it want TLS, or is it no Kafka?)",
+    LinkState.AUTHENTICATING: " during authentication (some brokers refuse credentials this way)",
+}
+
+
+def overdue(
+    state: LinkState, wanted: type[FetchToken | CallGssapi] | None, where: str, through: str
+) -> str:
+    """Why a set-up ended when its time was over; wanted: what the driver was to find out."""
+    if wanted is not None:
+        return _UNANSWERED[wanted].format(where)
+    return f"{where} did not {_UNFINISHED[state]}{through} within the set-up timeout"
+
+
+def at_proxy(
+    text: str, via: str, host: str, port: int, *, untrusted: bool
+) -> ProxyAuthenticationError | ProxyError:
+    """Why there was no way through a proxy; untrusted: it refuses who we are."""
+    kind = ProxyAuthenticationError if untrusted else ProxyError
+    return kind(text, proxy=via, host=host, port=port)
