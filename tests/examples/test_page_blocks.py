@@ -366,6 +366,12 @@ def an_assertion(code, broker):
     assert config.sasl_oauthbearer_assertion_algorithm == "ES256"
 
 
+def tickets_by_a_keytab(code, broker):
+    config = options_alone(code, broker)
+    assert config.links().credentials.mechanism == "GSSAPI"
+    assert config.sasl_kerberos_principal == "orders@EXAMPLE"
+
+
 def workers(code, broker):
     seen = []
 
@@ -407,6 +413,7 @@ RUN = {
         tokens_of_ones_own,
         tokens_of_an_identity_provider,
         an_assertion,
+        tickets_by_a_keytab,
     ],
     "docs/WORKERS.md": [workers],
 }

@@ -18,6 +18,7 @@ from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaConfigurationError
 from kcore.pipeline import options as pipeline_options
+from kcore.settings.security import SASL_DEFAULTS
 
 TYPED = sorted({line for name in pages.names() for line in pages.commands(name)})
 VERBS = [line for line in TYPED if line.startswith("kcore ")]
@@ -90,6 +91,15 @@ def test_the_options_that_the_source_refuses():
     assert {name.removeprefix("kafka.") for name in pages.in_code(line)} == set(
         pipeline_options._FORBIDDEN
     )
+
+
+def test_the_options_of_kerberos():
+    names = set()
+    for row in pages.table("docs/SECURITY.md", "option of Kerberos | Java's"):
+        names |= set(re.findall(r"`(sasl_\w+)`", row[0]))
+        for theirs in re.findall(r"`(sasl\.[\w.]+)`", row[1]):
+            assert theirs.replace(".", "_") in names
+    assert names == {name for name in SASL_DEFAULTS if "kerberos" in name}
 
 
 def test_the_options_of_tls():
