@@ -23,7 +23,8 @@ class ServeOptions:
     """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
     authorizer: whether access control lists count; super_users: for whom they do not. users: names
-    and passwords. racks: of each node; replica_selector: `leader` or `rack-aware`.
+    and passwords. delegation_token_secret_key: None: nobody gets one. racks: of each node;
+    replica_selector: `leader` or `rack-aware`.
     """
 
     host: str
@@ -37,6 +38,7 @@ class ServeOptions:
     super_users: tuple[str, ...] = ()
     security_protocol: str = "PLAINTEXT"
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    delegation_token_secret_key: str | None = field(default=None, repr=False)
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     ssl_cafile: str | None = None
@@ -49,6 +51,7 @@ class ServeOptions:
         """For an EmbeddedBroker: what is given."""
         given = {
             "sasl_users": self.users or None,
+            "delegation_token_secret_key": self.delegation_token_secret_key,
             "ssl_certfile": self.ssl_certfile,
             "ssl_keyfile": self.ssl_keyfile,
             "ssl_cafile": self.ssl_cafile,

@@ -414,6 +414,11 @@ def bench(**given: Any) -> None:
     callback=reading.users,
     help="Of SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. More than once for more of them.",
 )
+@click.option(
+    "--delegation-token-secret-key",
+    metavar="KEY",
+    help="What delegation tokens are made with. Without one nobody gets any.",
+)
 @click.option("--ssl-certfile", metavar="FILE", help="The broker's certificate (PEM).")
 @click.option("--ssl-keyfile", metavar="FILE", help="Its key.")
 @click.option("--ssl-cafile", metavar="FILE", help="Who signs clients' certificates.")

@@ -136,6 +136,8 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, Secured):
             self._tls = Tls(found)
         if found.sasl is not None:
             self._config = replace(self._config, sasl=found.sasl)
+        if found.delegation_tokens is not None:
+            self._config = replace(self._config, delegation_tokens=found.delegation_tokens)
 
     # Life ----------------------------------------------------------------------------------------
 

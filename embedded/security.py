@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.sasl.config import SaslConfig, TokenValidator
 from kcore.broker.sasl.names import MECHANISMS, OAUTHBEARER, WITH_PASSWORDS
 from kcore.broker.sasl.users import check_user
 from kcore.errors import KafkaConfigurationError
-from kcore.limits import MAX_INT32
+from kcore.limits import MAX_INT32, MAX_TIMEOUT_MS
 
 if TYPE_CHECKING:
     import ssl
@@ -46,21 +47,27 @@ class SecurityOptions(TypedDict, total=False):
     sasl_server_max_receive_size: int
     connections_max_reauth_ms: int
     connection_failed_authentication_delay_ms: int
+    delegation_token_secret_key: str | None
+    delegation_token_max_lifetime_ms: int
+    delegation_token_expiry_time_ms: int
+    delegation_token_expiry_check_interval_ms: int
 
 
 _SSL: Final = tuple(name for name in SecurityOptions.__annotations__ if name.startswith("ssl_"))
 _SASL: Final = tuple(
     name for name in SecurityOptions.__annotations__ if name.startswith(("sasl_", "connection"))
 )
+_DELEGATED: Final = "delegation_token_"
+_KEY: Final = f"{_DELEGATED}secret_key"
 _FILES: Final = ("ssl_certfile", "ssl_keyfile", "ssl_cafile", "ssl_crlfile")
 _TEXTS: Final = ("ssl_certdata", "ssl_keydata", "ssl_cadata", "ssl_ciphers")
-_SECRETS: Final = {"ssl_password", "ssl_keydata", "sasl_users"}
+_SECRETS: Final = {"ssl_password", "ssl_keydata", "sasl_users", _KEY}
 
 
 @dataclass(frozen=True)
 class Security:
     """What was asked for. tls: options of `TlsOptions`; None: no TLS. makes_certificates: there are
-    none yet. sasl: None: nobody has to say who he is.
+    none yet. sasl: None: nobody has to say who he is. delegation_tokens: None: nobody gets one.
     """
 
     protocol: str = PLAINTEXT
@@ -68,6 +75,7 @@ class Security:
     client_auth: str = "none"
     makes_certificates: bool = False
     sasl: SaslConfig | None = None
+    delegation_tokens: DelegationTokenConfig | None = None
 
 
 def read_security(given: Mapping[str, Any]) -> Security:
@@ -95,6 +103,7 @@ def read_security(given: Mapping[str, Any]) -> Security:
         client_auth=options.get("ssl_client_auth", "none"),
         makes_certificates=tls is not None and not tls,
         sasl=_read_sasl(options) if "SASL" in str(protocol) else None,
+        delegation_tokens=_read_delegation(options, str(protocol)),
     )
 
 
@@ -184,6 +193,36 @@ def _read_sasl(options: Mapping[str, Any]) -> SaslConfig:
         numbers[name] = value
     return SaslConfig(
         mechanisms=mechanisms, users=dict(users), token_validator=validator, **numbers
+    )
+
+
+def _read_delegation(options: Mapping[str, Any], protocol: str) -> DelegationTokenConfig | None:
+    given = {name: options[name] for name in options if name.startswith(_DELEGATED)}
+    if not given:
+        return None
+    first = next(iter(given))
+    if protocol == PLAINTEXT:
+        raise KafkaConfigurationError(
+            f"{first} is given, but security_protocol is {PLAINTEXT}: who asks for a delegation "
+            "token has to say who he is, by SASL or by a certificate",
+            option=first,
+        )
+    key = given.get(_KEY)
+    if key is None:
+        why = f"{first} is given, but no {_KEY}: nobody gets a delegation token without"
+        raise KafkaConfigurationError(why, option=_KEY)
+    if not isinstance(key, str) or not key or key != key.encode("utf-8", "replace").decode():
+        raise _wrong(_KEY, key, "a text, which is not empty")
+    numbers = {name: value for name, value in given.items() if name != _KEY}
+    for name, value in numbers.items():
+        if (
+            not isinstance(value, int)
+            or isinstance(value, bool)
+            or not 1 <= value <= MAX_TIMEOUT_MS
+        ):
+            raise _wrong(name, value, f"a number from 1 to {MAX_TIMEOUT_MS}")
+    return DelegationTokenConfig(
+        **{name.removeprefix(_DELEGATED): value for name, value in given.items()}
     )
 
 

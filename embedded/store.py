@@ -27,6 +27,7 @@ from crc32c import crc32c
 
 from kcore.broker import Cluster
 from kcore.broker.authorization.acls import Acl
+from kcore.broker.delegation.tokens import Principal, Token
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.sasl.credentials import Credential
 from kcore.broker.share.keeping import STATE_PARTITIONS
@@ -70,6 +71,7 @@ class Store:
         self._groups: dict[str, dict[str, str]] = {}  # options of groups
         self._acls: dict[Acl, None] = {}
         self._credentials: dict[tuple[str, str], Credential] = {}  # by user and mechanism
+        self._tokens: dict[str, Token] = {}  # delegation tokens by id; codes are kept nowhere
         self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
@@ -112,6 +114,7 @@ class Store:
             cluster.authorizer.add(self._acls)
             cluster.authorizer.changed = self.acls_changed
         cluster.users.load(self._credentials)
+        cluster.tokens.load(self._tokens)
         for topic_id, known in self._topics.items():
             self._restore(cluster, topic_id, known, now_ms)
         self._set_strays_aside()
@@ -135,9 +138,10 @@ class Store:
             {"acls": [*self._acls]},
         ]
         lines += [_credited(*key, kept) for key, kept in self._credentials.items()]
+        lines += [_delegated(key, kept) for key, kept in self._tokens.items()]
         lines += [{"topic": key} | known for key, known in self._topics.items()]
         self.disk.replace(self._path, b"".join(map(_line, lines)))
-        cluster.replication.store = cluster.users.store = self
+        cluster.replication.store = cluster.users.store = cluster.tokens.store = self
 
     def close(self) -> None:
         """Sync, unless that is never done, and let others use the folder. Idempotent."""
@@ -205,6 +209,14 @@ class Store:
             self._credentials[user, mechanism] = credential
         self._write(_credited(user, mechanism, credential))
 
+    def token_changed(self, token_id: str, token: Token | None) -> None:
+        """There is a delegation token, or it is good for longer; None: it is gone."""
+        if token is None:
+            self._tokens.pop(token_id, None)
+        else:
+            self._tokens[token_id] = token
+        self._write(_delegated(token_id, token))
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""
         self._given = max(self._given, producer_id + 1)
@@ -267,6 +279,8 @@ class Store:
                 self._acls.pop(Acl(*acl), None)
         elif "user" in record:
             self._take_credential(*record["user"])
+        elif "token" in record:
+            self._take_token(*record["token"])
         else:
             self._given = record.get("producer_ids", self._given)
 
@@ -279,6 +293,19 @@ class Store:
             salt, stored_key, server_key = map(bytes.fromhex, keys)
             kept = Credential(salt, stored_key, server_key, iterations)
             self._credentials[user, mechanism] = kept
+
+    def _take_token(self, token_id: str, about: list[Any] | None) -> None:
+        if about is None:
+            self._tokens.pop(token_id, None)
+            return
+        owner, requester, renewers, *times = about
+        self._tokens[token_id] = Token(
+            token_id,
+            Principal(*owner),
+            Principal(*requester),
+            tuple(Principal(*one) for one in renewers),
+            *times,
+        )
 
     def _restore(self, cluster: Cluster, topic_id: str, known: dict[str, Any], now_ms: int) -> None:
         replicas = [placed["replicas"] for placed in known["partitions"]]
@@ -381,6 +408,11 @@ def _credited(user: str, mechanism: str, kept: Credential | None) -> dict[str, A
     if kept is None:
         return {"user": [user, mechanism, None, 0]}
     return {"user": [user, mechanism, [part.hex() for part in kept[:3]], kept.iterations]}
+
+
+def _delegated(token_id: str, kept: Token | None) -> dict[str, Any]:
+    """A line about a delegation token: all but its code, as a Kafka has it in its metadata."""
+    return {"token": [token_id, None if kept is None else [*kept[1:]]]}
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ from kcore.broker.authorization.authorizer import Authorizer
 from kcore.broker.batches import RefusedError
 from kcore.broker.clocks import CommonClock, NodeClock
 from kcore.broker.config import BrokerConfig
+from kcore.broker.delegation.tokens import Tokens
 from kcore.broker.journals import Journal
 from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
@@ -63,6 +64,7 @@ class Cluster:
         self.settings = Settings(config, {at.node_id: at.rack for at in self.addresses.values()})
         self._rack_aware = selector_of(config.replica_selector_class or "") == RACK_AWARE
         self.users = Users(rng, {} if config.sasl is None else config.sasl.users)
+        self.tokens = Tokens(config.delegation_tokens, rng)
         self.topics = Catalog(rng, self.settings, self.live, self.replication)
         self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
         self.mishaps = Mishaps()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.crowd import CrowdLimits
+from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.options import LogConfig
 from kcore.broker.selectors import selector_of
 from kcore.broker.sessions import SessionLimits
@@ -68,6 +69,7 @@ class BrokerConfig:
     )
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
     authorizer: AuthorizerConfig | None = None
+    delegation_tokens: DelegationTokenConfig = field(default_factory=DelegationTokenConfig)
     replica_selector_class: str | None = None
 
     def __post_init__(self) -> None:

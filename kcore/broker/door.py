@@ -58,7 +58,7 @@ class Door:
     def meet(self, client: ClientLink) -> None:
         """Somebody is there."""
         cluster = self._node.cluster
-        client.sasl = Authenticator(self._config, cluster.users, cluster.rng)
+        client.sasl = Authenticator(self._config, cluster.users, cluster.tokens, cluster.rng)
 
     def takes(self, client: ClientLink, complete: list[memoryview], now_ms: int) -> bool:
         """Whether frames are taken in, and the one that has begun."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from kcore.broker.authorization.acls import Acl
+    from kcore.broker.delegation.tokens import Token
     from kcore.broker.partitions import Partition
     from kcore.broker.sasl.credentials import Credential
     from kcore.broker.topics import Topic
@@ -53,6 +54,9 @@ class ClusterStore(Protocol):
 
     def credential_changed(self, user: str, mechanism: str, credential: Credential | None) -> None:
         """A user goes by that in a SCRAM mechanism; None: by nothing any more."""
+
+    def token_changed(self, token_id: str, token: Token | None) -> None:
+        """There is a delegation token, or it is good for longer; None: it is gone."""
 
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""

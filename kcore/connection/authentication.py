@@ -95,9 +95,7 @@ class Authentication:
         exchange: Any = self._exchange  # one that had a call made
         return _as_step(exchange.take(result, context, complete=complete))
 
-    def take_answer(
-        self, body: SaslAuthenticateResponse, version: int, now_ms: int
-    ) -> Step | None:
+    def take_answer(self, body: SaslAuthenticateResponse, version: int, now_ms: int) -> Step | None:
         """The broker's side of a step: what to send next; None: done. AuthenticationFailedError."""
         if body.error_code:
             raise _refusal(body.error_code, body.error_message)

@@ -7,6 +7,7 @@ import ssl
 import pytest
 
 from kcore.broker import BrokerConfig
+from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.sasl.config import SaslConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.embedded.security import SecurityOptions, read_security
@@ -51,6 +52,21 @@ WRONG += [
     ("connections_max_reauth_ms", {"connections_max_reauth_ms": 1}),
     ("ssl_certfile", SASL | {"ssl_certfile": "x"}),
     ("ssl_client_auth", {"ssl_client_auth": "required"}),
+    # Delegation tokens
+    *[
+        ("delegation_token_secret_key", SASL | {"delegation_token_secret_key": value})
+        for value in ("", b"s3cret", 1, [], "s3cret\ud800")
+    ],
+    *[
+        (name, SASL | {"delegation_token_secret_key": "s3cret", name: value})
+        for name in (
+            "delegation_token_max_lifetime_ms",
+            "delegation_token_expiry_time_ms",
+            "delegation_token_expiry_check_interval_ms",
+        )
+        for value in (0, *NUMBERS[:1], 1 << 62, *NUMBERS[2:])
+    ],
+    ("delegation_token_secret_key", SASL | {"delegation_token_expiry_time_ms": 1}),
     # Certificates
     ("ssl_certfile", TLS | {"ssl_certfile": "nowhere.pem"}),
     ("ssl_certfile", TLS | {"ssl_certfile": 1}),
@@ -105,6 +121,15 @@ def test_without_openssl_it_is_said_what_to_give(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(KafkaConfigurationError, match=r"openssl.*give ssl_certfile"):
         EmbeddedBroker(security_protocol="SSL")
+
+
+def test_what_is_said_of_delegation_tokens():
+    given = {"delegation_token_secret_key": "s3cret", "delegation_token_expiry_time_ms": 5}
+    for protocol in (SASL, TLS):
+        found = read_security(protocol | given)
+        assert found.delegation_tokens == DelegationTokenConfig("s3cret", expiry_time_ms=5)
+        assert "s3cret" not in repr(found)
+    assert read_security(SASL).delegation_tokens is None
 
 
 def test_passwords_are_in_no_repr():

@@ -81,6 +81,48 @@ def test_kafka_configs_alters_users(run, tmp_path):
         assert "due to invalid credentials with SASL mechanism SCRAM-SHA-512" in said
 
 
+def of_token(token_id, code, folder, broker):
+    own = settings("SASL_SSL", "SCRAM-SHA-256", folder, broker, user=token_id, password=code)
+    path = folder / "client.properties"
+    path.write_text(path.read_text().replace('";', '" tokenauth="true";'))
+    return ("--command-config", own)
+
+
+def test_kafkas_own_tool_gives_tokens_and_javas_clients_log_in_with_them(run, tmp_path):
+    tokens = {"delegation_token_secret_key": "only for tests"}
+    users = {"alice": "secret", "bob": "secret"}
+    with EmbeddedBroker(security_protocol="SASL_SSL", sasl_users=users, **tokens) as broker:
+        broker.create_topic("t")
+
+        def by(*args, user="alice", fails=False):
+            own = settings("SASL_SSL", "PLAIN", tmp_path, broker, user=user)
+            more = ("--command-config", own, *args)
+            return run(broker, "kafka-delegation-tokens", *more, fails=fails)
+
+        made = by("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob")
+        (row,) = [line.split() for line in made.splitlines() if "User:alice" in line]
+        token_id, code = row[:2]
+        told = by("--describe", "--owner-principal", "User:alice")
+        assert token_id in told
+        assert "User:bob" in told
+        with_it = of_token(token_id, code, tmp_path, broker)
+        topic = ("--topic", "t")
+        run(broker, "kafka-console-producer", *topic, *with_it, data="one\ntwo\n")
+        read = ("--from-beginning", "--max-messages", "2", "--timeout-ms", "20000")
+        assert "one\ntwo\n" in run(broker, "kafka-console-consumer", *topic, *with_it, *read)
+        more = ("--create", "--max-life-time-period", "-1", *with_it)
+        refused = run(broker, "kafka-delegation-tokens", *more, fails=True)
+        assert "not allowed" in refused
+        period = ("--renew-time-period", "-1", "--hmac", code)
+        assert "Completed renew" in by("--renew", *period, user="bob")
+        by("--expire", "--expiry-time-period", "-1", "--hmac", code)
+        with_it = of_token(token_id, code, tmp_path, broker)
+        gone = run(broker, "kafka-topics", "--list", *with_it, fails=True)
+        assert "due to invalid credentials with SASL mechanism SCRAM-SHA-256" in gone
+        assert "not found" in by("--renew", *period, fails=True).lower()
+        assert not broker.faults
+
+
 NAME_PRINTER = """
 import java.io.*;
 import java.security.cert.*;

@@ -1,6 +1,6 @@
 """SaslAuthenticate v0-2: a step of the mechanism that SaslHandshake has named.
 
-Left out: Kerberos (GSSAPI), delegation tokens.
+Left out: Kerberos (GSSAPI).
 """
 
 from __future__ import annotations

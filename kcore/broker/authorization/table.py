@@ -20,6 +20,7 @@ from kcore.wire.codes import ErrorCode
 
 TOPIC, GROUP, CLUSTER = Resource.TOPIC, Resource.GROUP, Resource.CLUSTER
 TRANSACTION: Final = Resource.TRANSACTIONAL_ID
+TOKEN, USER = Resource.DELEGATION_TOKEN, Resource.USER
 
 # What is answered to who may not.
 ERRORS: Final = {
@@ -267,5 +268,13 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DELETE_ACLS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Rule(needs=(_DESCRIBE_CLUSTER,)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Rule(needs=(_ALTER_CLUSTER,)),
+    ApiKey.CREATE_DELEGATION_TOKEN: Rule(  # for somebody else
+        others=(Need(Op.CREATE_TOKENS, USER),)
+    ),
+    ApiKey.RENEW_DELEGATION_TOKEN: _OPEN,  # to owners and renewers
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _OPEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Rule(  # of those of others, either
+        others=(Need(Op.DESCRIBE, TOKEN), Need(Op.DESCRIBE_TOKENS, USER)),
+    ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Rule(needs=(Need(Op.DESCRIBE_CONFIGS, CLUSTER),)),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from kcore.broker.delegation.tokens import Tokens
 from kcore.broker.sasl.bearer import Bearer
 from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sasl.mechanisms import Mechanism, MisfitError, Plain, Proven, RefusalError
@@ -32,7 +33,8 @@ _KEYS: Final = {
 
 
 class Authenticator:
-    """See the module's text. `user`: who it is, once that is known, and while that is renewed.
+    """See the module's text. `user`: who it is, once that is known, and while that is renewed;
+    delegated: by a delegation token.
 
     session_ends_ms: when it is over; NEVER if it does not end.
     """
@@ -43,15 +45,18 @@ class Authenticator:
         "_exchange",
         "_mechanism",
         "_rng",
+        "_tokens",
         "_users",
+        "delegated",
         "session_ends_ms",
         "state",
         "user",
     )
 
-    def __init__(self, config: SaslConfig, users: Users, rng: Rng) -> None:
+    def __init__(self, config: SaslConfig, users: Users, tokens: Tokens, rng: Rng) -> None:
         self._config = config
         self._users = users
+        self._tokens = tokens
         self._rng = rng
         self._mechanism = ""
         self._exchange: Mechanism | None = None
@@ -59,6 +64,7 @@ class Authenticator:
         self.state = State.GREETING
         self.session_ends_ms = NEVER
         self.user: str | None = None
+        self.delegated = False
 
     @property
     def known(self) -> bool:
@@ -108,7 +114,7 @@ class Authenticator:
             return Plain(self._users)
         if mechanism == OAUTHBEARER:
             return Bearer(self._config.token_validator, now_wall_ms)
-        return Scram(self._users, mechanism, self._rng)
+        return Scram(self._users, mechanism, self._rng, self._tokens, now_wall_ms)
 
     def step(self, message: bytes, now_ms: int, now_wall_ms: int) -> tuple[bytes, int]:
         """The answer to a step of the mechanism, and for how long the session is good (ms): 0 if it
@@ -137,7 +143,7 @@ class Authenticator:
             self.refuse()
             raise
         self._exchange = None
-        self.user = outcome.user
+        self.user, self.delegated = outcome.user, outcome.delegated
         self._move(Outcome.PROVEN)
         return answer, self._begin_session(outcome, now_ms, now_wall_ms)
 
@@ -152,6 +158,8 @@ class Authenticator:
             left_ms = max(0, outcome.expires_ms - now_wall_ms)
             lasts_ms = min(left_ms, most_ms) if most_ms else left_ms
         self.session_ends_ms = now_ms + lasts_ms
+        if not lasts_ms:  # what was shown is over already: not even one request is served
+            self.session_ends_ms -= 1
         return lasts_ms
 
     def refuse(self) -> None:

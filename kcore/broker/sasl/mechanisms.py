@@ -26,10 +26,13 @@ class MisfitError(Exception):
 
 
 class Proven(NamedTuple):
-    """Who the client is. expires_ms: wall ms, when what it has shown is over; None: never."""
+    """Who the client is. expires_ms: wall ms, when what it has shown is over; None: never.
+    delegated: that was a delegation token of the user's.
+    """
 
     user: str
     expires_ms: int | None = None
+    delegated: bool = False
 
 
 class Mechanism(Protocol):
