@@ -117,7 +117,9 @@ class AsyncBounded(AsyncReading):
             wait_ms = max(until - driver.now_ms(), 0)
             found = await self._read(take, wait_ms, ends.only, ends.changed)
             if found:
-                driver.passed(driver.grant())
-                return found[0]
+                record = self._handed_over(found[0])
+                if record is not None:
+                    return record
+                continue
             if ends.left == left and driver.now_ms() >= until:
                 raise ends.timed_out(limit_ms)

@@ -61,7 +61,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         self._engine = self._connect(self._settings)
         self._driver.engine = self._engine
         self._take_inside = self._engine.core.inside.take_record
-        self._engine.auto_committed = self._settings.default_offset_commit_callback
+        self._engine.prepare_commits(self._settings)
         self._bridge = AsyncBridge(self._engine, self._driver)
         self.config = self._settings.as_mapping()
         self._wanted_loop: Loop | None = loop

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kcore.errors import TransactionAbortedError
@@ -14,6 +15,9 @@ from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kcore.clients.interceptors import Headers, ProducerInterceptors
     from kcore.produce.batch import Batch, Outcome
     from kcore.transports.loops import Loop
 
@@ -37,6 +41,11 @@ class RecordMetadata(NamedTuple):
     timestamp: int
     timestamp_type: int
     log_start_offset: int
+
+
+def unknown(tp: TopicPartition) -> RecordMetadata:
+    """Of a record that was not delivered; for interceptors, which are given something always."""
+    return RecordMetadata(*tp, tp, -1, -1, -1, -1)
 
 
 class LoopTicket(Ticket):
@@ -75,6 +84,32 @@ def metadata_of(tp: TopicPartition, outcome: Outcome, timestamp_ms: int) -> Reco
     return RecordMetadata(
         tp.topic, tp.partition, tp, outcome.offset, timestamp_ms, kind, outcome.log_start_offset
     )
+
+
+class Witness:
+    """Has interceptors told what becomes of a record, whatever becomes of its future."""
+
+    __slots__ = ("_headers", "_interceptors", "_ticket")
+
+    def __init__(
+        self, ticket: LoopTicket, interceptors: ProducerInterceptors, headers: Headers
+    ) -> None:
+        self._ticket: LoopTicket | None = ticket
+        self._interceptors = interceptors
+        self._headers = headers
+
+    def settle(self, _batch: Batch) -> list[Callable[[], object]]:
+        """What is to be called, once, if the record is over."""
+        ticket, interceptors, headers = self._ticket, self._interceptors, self._headers
+        outcome = None if ticket is None else ticket.batch.outcome(ticket.number)
+        if ticket is None or outcome is None:
+            return []
+        self._ticket = None
+        if outcome.error is not None:
+            tp = ticket.batch.tp
+            return [partial(interceptors.failed, tp, outcome.error, headers)]
+        at = metadata_of(ticket.batch.tp, outcome, ticket.timestamp_ms)
+        return [partial(interceptors.on_acknowledgement, at, None, headers)]
 
 
 def _is_users_own(error: Exception) -> bool:

@@ -14,14 +14,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from time import time_ns
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from kcore.clients import arguments
-from kcore.clients.async_deliveries import LoopTicket, RecordMetadata, RowsFuture, rows_future
+from kcore.clients.async_deliveries import (
+    LoopTicket,
+    RecordMetadata,
+    RowsFuture,
+    Witness,
+    rows_future,
+    unknown,
+)
 from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
-from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
+from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.producer_batches import (
     ProducerBatch,
     batch_future,
@@ -43,10 +50,14 @@ from kcore.produce.feeding import RowsDelivery
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
 from kcore.settings.security import needs_tokens
+from kcore.structs import ProducerRecord
 from kcore.transports import monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.background import make_lock
 from kcore.transports.loops import Loop, here, running
+
+if TYPE_CHECKING:
+    from kcore.clients.interceptors import ProducerInterceptors
 
 _Taken = TypeVar("_Taken")
 _GRACE_MS = 2_000
@@ -72,9 +83,10 @@ class AsyncProducer(AsyncTransactions):
         self._courier = self._connect(self._settings)
         self._core = self._courier.core
         self._packing = Packing(
-            self._settings, _known(self._courier), self._core.available_partitions
+            self._settings, _known(self._courier), self._core.available_partitions, unknown
         )
         self._is_plain = self._packing.is_plain
+        self._interceptors = self._packing.interceptors
         self._door = Door(
             self._core.intake, WorkLock(make_lock("asyncio"), ()), LoopTicket, self._courier
         )
@@ -242,14 +254,44 @@ class AsyncProducer(AsyncTransactions):
                 raise
             if ticket is not None:
                 return courier.follow(ticket)
+        if self._interceptors is not None:
+            record = ProducerRecord(topic, value, key, listed(headers), partition, timestamp_ms)
+            return courier.follow(await self._looked_at(record, self._interceptors))
+        ticket = await self._deliver(topic, value, key, headers, partition, timestamp_ms)
+        return courier.follow(ticket)
+
+    async def _looked_at(
+        self, record: ProducerRecord, interceptors: ProducerInterceptors
+    ) -> LoopTicket:
+        """Take what interceptors make of a record, and have them hear what becomes of it."""
+        record = interceptors.on_send(record)
+        try:
+            ticket = await self._deliver(*record)
+        except Exception as error:
+            interceptors.not_sent(record, error)
+            raise
+        ticket.batch.waiters.append(Witness(ticket, interceptors, record.headers))
+        return ticket
+
+    async def _deliver(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int,
+    ) -> LoopTicket:
+        """Check and serialize a record, then take it, as soon as that can be done."""
         if self._packing.chooses and partition is None:
             await self.partitions_for(topic)  # the partitioner asks, and cannot wait
         record = self._packing.pack(topic, key, value, headers, partition, timestamp_ms)
         _, packed_key, packed_value, given, _, timestamp_ms = record
         batch, number = await self._append(record)
-        return courier.follow(
-            self._door.ticket(batch, number, packed_key, packed_value, given, timestamp_ms)
+        ticket: LoopTicket = self._door.ticket(
+            batch, number, packed_key, packed_value, given, timestamp_ms
         )
+        return ticket
 
     async def send_and_wait(
         self,
@@ -356,6 +398,8 @@ class AsyncProducer(AsyncTransactions):
         """
         self._enter()
         courier, given = self._courier, sent_batch(batch)
+        if self._interceptors is not None:
+            self._interceptors.pass_by("send_batch")
         if courier.spent:
             await courier.breathe()
         name, number = arguments.topic_name(topic), partition
@@ -376,6 +420,8 @@ class AsyncProducer(AsyncTransactions):
         that finds no room; cancelled, the rows taken before are delivered nevertheless.
         """
         self._enter()
+        if self._interceptors is not None:
+            self._interceptors.pass_by("send_arrow")
         courier, settings, delivery = self._courier, self._settings, RowsDelivery()
         limit_ms = settings.max_block_ms
         try:

@@ -92,7 +92,9 @@ class AsyncReading(Questions):
             self._driver.passed(sum(map(len, taken.values())))
             return taken
 
-        return await self._read(take, wait_ms, only) or {}
+        found = await self._read(take, wait_ms, only) or {}
+        interceptors = self._engine.interceptors
+        return found if interceptors is None or not found else interceptors.on_consume(found)
 
     async def getmany_arrow(
         self,
@@ -119,6 +121,8 @@ class AsyncReading(Questions):
             columns=columns,
         )
         wait_ms, only = arguments.timeout(timeout_ms, 0), _only(partitions)
+        if self._engine.interceptors is not None:
+            self._engine.interceptors.pass_by("getmany_arrow")
 
         def take(now_ms: int) -> Any:
             taken = wish.take(self._engine, now_ms, only)
@@ -143,7 +147,7 @@ class AsyncReading(Questions):
             raise StopAsyncIteration from None
 
     async def _read_one(self, only: Only) -> ConsumerRecord:
-        core, driver = self._engine.core, self._driver
+        core = self._engine.core
 
         def take(now_ms: int) -> list[ConsumerRecord]:
             taken: dict[TopicPartition, list[ConsumerRecord]]
@@ -157,9 +161,22 @@ class AsyncReading(Questions):
         while True:
             found = await self._read(take, float("inf"), only)
             if found:
-                self._burst_of = None
-                driver.passed(driver.grant())
-                return found[0]
+                record = self._handed_over(found[0])
+                if record is not None:
+                    self._burst_of = None
+                    return record
+
+    def _handed_over(self, record: ConsumerRecord) -> ConsumerRecord | None:
+        """What was taken one by one, and the next few may come at once; None: interceptors have
+        left it out.
+        """
+        interceptors, driver = self._engine.interceptors, self._driver
+        if interceptors is None:
+            driver.passed(driver.grant())
+            return record
+        driver.passed(1)
+        found: ConsumerRecord | None = interceptors.on_record(record)
+        return found
 
     # Reading ------------------------------------------------------------------------------------
 

@@ -109,6 +109,8 @@ class Batches(ABC):
         wait_ms = arguments.timeout(timeout_ms, 0)
         core = self._engine.core
         settings = self._settings
+        if self._engine.interceptors is not None:
+            self._engine.interceptors.pass_by("poll_batches")
 
         def shape(columns: Columns | None) -> list[PartitionBatch]:
             if columns is None:
@@ -165,4 +167,6 @@ class Batches(ABC):
         )
         wait_ms = arguments.timeout(timeout_ms, 0)
         engine = self._engine
+        if engine.interceptors is not None:
+            engine.interceptors.pass_by("poll_arrow")
         return self._poll(wait_ms, lambda now: wish.take(engine, now), wish.batch)

@@ -196,6 +196,11 @@ class Bounded(Calls, Polling):
                 return
             self._want(ends.only)
             taken = self._take(lambda now: core.take_until(size, now, ends.behind), now)
+            if taken and engine.interceptors is not None:
+                taken = engine.interceptors.on_consume(taken)
+                if not taken:
+                    now = pump.now_ms()
+                    continue
             if taken:
                 self._batch = read.batch = Batch(taken, pump.now_ms())
                 self._records = self._batch.records

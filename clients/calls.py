@@ -68,7 +68,7 @@ class Calls(Questions):
                 (self._consumed() or engine.core.consumed_offsets()) if given is None else given
             )
             operation = engine.core.commit(wanted, engine.pump.now_ms(), None)
-            called = callback or self._settings.default_offset_commit_callback
+            called = engine.told(callback or self._settings.default_offset_commit_callback)
             return engine.later(operation, called, wanted)
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:

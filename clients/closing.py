@@ -84,6 +84,8 @@ def release(engine: Engine, settings: Deserializers) -> None:
         close = getattr(deserializer, "close", None)
         if callable(close):
             close()
+    if engine.interceptors is not None:
+        engine.interceptors.close()
 
 
 def _commit(
@@ -96,7 +98,7 @@ def _commit(
         **{tp: at for tp, at in unfinished.items() if tp in mine},
     }
     operation = engine.core.commit(offsets, engine.pump.now_ms(), int(left))
-    future = engine.later(operation)
+    future = engine.later(operation, engine.told(None), offsets)
     engine.wait(lambda: future.is_done, left, interruptible=False)
     if future.exception is not None:
         log.warning("the commit at close failed: %s", future.exception)

@@ -19,7 +19,7 @@ from kcore.clients.bounded import Bounded, Only
 from kcore.clients.closing import close_engine
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
-from kcore.clients.iteration import FIRST_BATCH, Batch, next_size
+from kcore.clients.iteration import FIRST_BATCH, Batch, ShutDoor, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS
@@ -60,12 +60,14 @@ class Consumer(Bounded, Batches):
         self._engine = self._connect(self._settings)
         self.config: dict[str, object] = self._settings.as_mapping()
         self._bridge = Bridge(self._engine)
-        self._engine.auto_committed = self._settings.default_offset_commit_callback
+        self._engine.prepare_commits(self._settings)
         pace = Pace(self._settings.heartbeat_interval_ms)
         self._keeper = Keeper(self._engine, pace, self._transport_name())
         self._wish = None
         self._groupless = None
         self._inside = self._engine.core.inside
+        if self._engine.interceptors is not None:
+            self._inside = ShutDoor(self._inside)
         self._arrived = 0  # of what `_inside` has counted as taken: all, but in a call
         self._batch: Batch | None = None
         self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
@@ -240,8 +242,16 @@ class Consumer(Bounded, Batches):
             if core.unsent:
                 engine.pump.drain()
             if more:
-                return more
-        return self._poll_until(wait_ms, lambda now: core.take_records(limit, now)) or {}
+                return self._looked_at(more)
+        taken = self._poll_until(wait_ms, lambda now: core.take_records(limit, now))
+        return self._looked_at(taken) if taken else {}
+
+    def _looked_at(
+        self, taken: dict[TopicPartition, list[ConsumerRecord]]
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """What interceptors, if there are any, leave of it."""
+        interceptors = self._engine.interceptors
+        return taken if interceptors is None else interceptors.on_consume(taken)
 
     def _poll(self, wait_ms: float, take: Callable[[int], T], shape: Callable[[T | None], R]) -> R:
         """`shape` of what `take(now)` gives as soon as that is not empty; of None at the end of
@@ -285,12 +295,15 @@ class Consumer(Bounded, Batches):
         if self._batch is not None:
             self._finish_batch()
         core, size = self._engine.core, self._batch_size
-        taken: dict[TopicPartition, list[ConsumerRecord]] | None = self._poll_until(
+        taken: dict[TopicPartition, list[ConsumerRecord]] | None
+        while taken := self._poll_until(
             self._settings.consumer_timeout_ms, lambda now: core.take_records(size, now)
-        )
-        if taken:
-            self._batch = Batch(taken, pump.now_ms())
-            self._records = self._batch.records
+        ):
+            left = self._looked_at(taken)
+            if left:
+                self._batch = Batch(left, pump.now_ms())
+                self._records = self._batch.records
+                return
 
     def _finish_batch(self) -> None:
         """All of it was yielded, and handled; or it is still to be handed back."""

@@ -37,6 +37,11 @@ class RecordMetadata(NamedTuple):
     serialized_header_size: int
 
 
+def unknown(tp: TopicPartition) -> RecordMetadata:
+    """Of a record that was not delivered; for interceptors, which are given something always."""
+    return RecordMetadata(*tp, tp, -1, -1, None, -1, -1, -1)
+
+
 class RecordFuture(Ticket, Outcomes):
     """One record on its way.
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import ceil
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakMethod
 
 from kcore.clients.futures import OperationFuture
@@ -32,6 +32,10 @@ from kcore.events import (
     RecordsFetched,
 )
 from kcore.transports import Step
+
+if TYPE_CHECKING:
+    from kcore.clients.interceptors import ConsumerInterceptors
+    from kcore.consumer.config import ConsumerConfig
 
 # The core ends its operations itself; this much later its silence is taken for a failure.
 GRACE_MS = 2_000
@@ -82,7 +86,8 @@ class Engine:
     partitions (or none). calls: callbacks that wait for the user's
     thread. closing: the Closed event once it came. released: all is closed, save for
     what is the user's. woken: `wakeup` was called, and nobody told.
-    nudged: the same of `nudge`. telling: whether the listener knows of a step that is not
+    nudged: the same of `nudge`. interceptors: those that look at records and commits; None: there
+    are none. telling: whether the listener knows of a step that is not
     acknowledged, or is to be told of one.
     """
 
@@ -100,6 +105,7 @@ class Engine:
         self.closing: Closed | None = None
         self.released = False
         self.auto_committed: CommitCallback | None = None
+        self.interceptors: ConsumerInterceptors | None = None
         self.stepped_at = pump.now_ms()
         self.due_at = 0
         self.polled_at = -1
@@ -111,6 +117,25 @@ class Engine:
         self.calls: deque[Callable[[], object]] = deque()
         self.woken = False
         self.nudged = False
+
+    def prepare_commits(self, settings: ConsumerConfig) -> None:
+        """Have whoever is to hear of commits called: interceptors, and for automatic ones
+        default_offset_commit_callback. KafkaConfigurationError.
+        """
+        self.auto_committed = settings.default_offset_commit_callback
+        if settings.interceptor_classes:
+            from kcore.clients.interceptors import (  # noqa: PLC0415 - for those who have any
+                ConsumerInterceptors,
+            )
+
+            given, configs = settings.interceptor_classes, settings.as_mapping()
+            self.interceptors = ConsumerInterceptors(given, configs)
+            self.auto_committed = self.interceptors.told_first(self.auto_committed)
+
+    def told(self, callback: CommitCallback | None) -> CommitCallback | None:
+        """A callback of a commit, behind the interceptors, if there are any."""
+        interceptors = self.interceptors
+        return callback if interceptors is None else interceptors.told_first(callback)
 
     # Driving ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ the user's partitioner is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcore.clients import arguments
 from kcore.clients.partitioners import chooser
@@ -13,6 +13,10 @@ from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.produce.intake import record_bytes
 from kcore.producer.config import ProducerConfig
 from kcore.records.builder import BatchBuilder
+from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.clients.interceptors import ProducerInterceptors
 
 Headers = Sequence[tuple[str, bytes | None]]
 # topic, key, value, headers, partition (None: by the key, or drawn), timestamp_ms
@@ -26,7 +30,8 @@ class Packing:
     """Serializers and partitioner of one producer.
 
     known: all partitions of a topic; available: those with a leader. Both for the partitioner.
-    chooses: there is one. is_plain: neither that nor serializers, so `pack` would only check.
+    chooses: there is one. interceptors: those who look at records before; None: there are none.
+    is_plain: none of all that, so `pack` would only check. unknown: see ProducerInterceptors.
     """
 
     def __init__(
@@ -34,6 +39,7 @@ class Packing:
         settings: ProducerConfig,
         known: Callable[[str], set[int]],
         available: Callable[[str], list[int]],
+        unknown: Callable[[TopicPartition], Any],
     ) -> None:
         self._users = [settings.key_serializer, settings.value_serializer]
         self._serialize_key = _normal_form(settings.key_serializer)
@@ -43,7 +49,17 @@ class Packing:
         if settings.partitioner is not None:
             self._choose = chooser(settings.partitioner, known, available)
         self.chooses = self._choose is not None
-        self.is_plain = not (self._serialize_key or self._serialize_value or self._choose)
+        self.interceptors: ProducerInterceptors | None = None
+        if settings.interceptor_classes:
+            from kcore.clients.interceptors import (  # noqa: PLC0415 - for those who have any
+                ProducerInterceptors,
+            )
+
+            given, configs = settings.interceptor_classes, settings.as_mapping()
+            self.interceptors = ProducerInterceptors(given, configs, unknown)
+        self.is_plain = not (
+            self._serialize_key or self._serialize_value or self._choose or self.interceptors
+        )
 
     def pack(
         self,
@@ -62,7 +78,7 @@ class Packing:
         timestamp_ms = arguments.record_time(timestamp_ms)
         if partition is not None:
             partition = arguments.partition_number(partition)
-        given = headers if type(headers) is list else _listed(headers)
+        given = headers if type(headers) is list else listed(headers)
         raw_key, raw_value = key, value
         if self._serialize_key is not None:
             key = self._serialize_key(topic, given, key)
@@ -77,12 +93,14 @@ class Packing:
         return topic, key, value, given, partition, timestamp_ms
 
     def close(self) -> None:
-        """Close the serializers that can be; once."""
+        """Close the serializers and interceptors that can be; once."""
         users, self._users = self._users, []
         for serializer in users:
             close = getattr(serializer, "close", None)
             if callable(close):
                 close()
+        if self.interceptors is not None:
+            self.interceptors.close()
 
 
 def check_headers(headers: Headers | None) -> None:
@@ -102,7 +120,8 @@ def check_headers(headers: Headers | None) -> None:
         raise IllegalArgumentError(f"{_HEADERS}, not {headers!r:.200}: {error}") from None
 
 
-def _listed(headers: Any) -> list[Any]:
+def listed(headers: Any) -> list[Any]:
+    """A list of their own. TypeError."""
     if headers is None:
         return []
     try:

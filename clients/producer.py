@@ -10,15 +10,15 @@ import random
 from contextlib import suppress
 from time import time_ns
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from kcore import transports
 from kcore.clients import arguments
 from kcore.clients.courier import Courier
-from kcore.clients.deliveries import RecordFuture
+from kcore.clients.deliveries import RecordFuture, unknown
 from kcore.clients.farewell import see_off
 from kcore.clients.opening import open_sasl, open_tls, open_transport
-from kcore.clients.packing import Headers, Packing, Record, check_headers, why_held_up
+from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
@@ -29,6 +29,10 @@ from kcore.errors import (
 )
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
+from kcore.structs import ProducerRecord
+
+if TYPE_CHECKING:
+    from kcore.clients.interceptors import ProducerInterceptors
 
 # A close without a timeout ends at last.
 _CLOSE_S_MAX = 9_223_372.0
@@ -56,10 +60,11 @@ class Producer(Transactions):
         self._door = Door(self._core.intake, self._courier.lock, RecordFuture, self._courier)
         self._take = self._door.send
         self._packing = Packing(
-            self._settings, self.partitions_for, self._core.available_partitions
+            self._settings, self.partitions_for, self._core.available_partitions, unknown
         )
         self._is_plain = self._packing.is_plain
         self.config: dict[str, object] = self._settings.as_mapping()
+        self._interceptors = self._packing.interceptors
         if self._settings.api_version is None:
             try:
                 self._find_release(self._settings.bootstrap_timeout_ms)
@@ -134,7 +139,26 @@ class Producer(Transactions):
                 raise
             if future is not None:
                 return future
+        if self._interceptors is not None:
+            record = ProducerRecord(topic, value, key, listed(headers), partition, timestamp_ms)
+            return self._send_looked_at(record, self._interceptors)
         return self._prepare(topic, key, value, headers, partition, timestamp_ms)
+
+    def _send_looked_at(
+        self, record: ProducerRecord, interceptors: ProducerInterceptors
+    ) -> RecordFuture:
+        """Send what interceptors make of a record, and have them hear what becomes of it."""
+        record = interceptors.on_send(record)
+        topic, value, key, headers, partition, timestamp_ms = record
+        try:
+            future = self._prepare(topic, key, value, headers, partition, timestamp_ms)
+        except Exception as error:
+            interceptors.not_sent(record, error)
+            raise
+        tp = future.batch.tp
+        future.add_callback(lambda at: interceptors.on_acknowledgement(at, None, headers))
+        future.add_errback(lambda error: interceptors.failed(tp, error, headers))
+        return future
 
     def _prepare(
         self,
@@ -203,6 +227,8 @@ class Producer(Transactions):
         not such a table. RecordTooLargeError, IllegalArgumentError: a row that cannot be sent, by
         its number. The rest is told by the future.
         """
+        if self._interceptors is not None:
+            self._interceptors.pass_by("send_arrow")
         return send_table(self._courier, self._settings, data, topic)
 
     def flush(self, timeout: float | None = None) -> None:

@@ -48,7 +48,9 @@ class Questions(Verbs):
             wanted = self._consumed() if given is None else given
             return int(self._engine.core.commit(wanted, now_ms, int(limit)))
 
-        return Question(begin, limit)
+        interceptors = self._engine.interceptors
+        read = _as_it_is if interceptors is None else interceptors.on_commit
+        return Question(begin, limit, read)
 
     def _ask_committed(
         self, partitions: Iterable[Any], timeout_ms: float | None = None

@@ -70,8 +70,12 @@ class Reins:
         """As `Consumer.poll`; `note` has the records (or None) before anything can strike that
         would not have the consumer take them back.
         """
-        take = self._engine.core.take_records
-        self._poll(wait_ms, lambda now_ms: take(limit, now_ms), note)
+        take, interceptors = self._engine.core.take_records, self._engine.interceptors
+
+        def note_what_is_left(found: Any) -> None:
+            note(interceptors.on_consume(found) if found and interceptors is not None else found)
+
+        self._poll(wait_ms, lambda now_ms: take(limit, now_ms), note_what_is_left)
 
     def wait(self, done: Callable[[], bool], timeout_ms: float) -> bool:
         """Wait until `done()`, looking after each `nudge`; False if the time ends first."""
@@ -92,7 +96,8 @@ class Reins:
         engine = self._engine
         with engine.guard:
             engine.recover()
-            future = engine.later(engine.core.commit(dict(offsets), self.now_ms(), timeout_ms))
+            operation = engine.core.commit(dict(offsets), self.now_ms(), timeout_ms)
+            future = engine.later(operation, engine.told(None), offsets)
             engine.wait(lambda: bool(future.is_done), timeout_ms, interruptible=False)
         if future.exception is not None:
             raise future.exception
@@ -105,7 +110,8 @@ class Reins:
         with engine.guard:
             engine.recover()
             wanted = dict(offsets)
-            engine.later(engine.core.commit(wanted, self.now_ms(), None), callback, wanted)
+            operation = engine.core.commit(wanted, self.now_ms(), None)
+            engine.later(operation, engine.told(callback), wanted)
 
     def go_back(self, positions: Offsets) -> None:
         """Go on at these, where the partition is still this consumer's."""

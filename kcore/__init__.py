@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kcore.clients.async_producer import AsyncProducer as AsyncProducer
     from kcore.clients.async_share_consumer import AsyncShareConsumer as AsyncShareConsumer
     from kcore.clients.consumer import Consumer as Consumer
+    from kcore.clients.interceptors import ConsumerInterceptor as ConsumerInterceptor
+    from kcore.clients.interceptors import ProducerInterceptor as ProducerInterceptor
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kcore.clients.share_consumer import ShareConsumer as ShareConsumer
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from kcore.structs import MemberState as MemberState
     from kcore.structs import OffsetAndMetadata as OffsetAndMetadata
     from kcore.structs import OffsetAndTimestamp as OffsetAndTimestamp
+    from kcore.structs import ProducerRecord as ProducerRecord
     from kcore.structs import SubscriptionPattern as SubscriptionPattern
     from kcore.structs import TopicPartition as TopicPartition
 
@@ -54,11 +57,14 @@ _HOMES = {
     "ConsumerConfig": "kcore.consumer.config",
     "ConsumerCore": "kcore.consumer.core",
     "ConsumerGroupMetadata": "kcore.structs",
+    "ConsumerInterceptor": "kcore.clients.interceptors",
     "ConsumerRebalanceListener": "kcore.clients.rebalance",
     "ConsumerRecord": "kcore.records",
     "Producer": "kcore.clients.producer",
     "ProducerConfig": "kcore.producer.config",
     "ProducerCore": "kcore.producer.core",
+    "ProducerInterceptor": "kcore.clients.interceptors",
+    "ProducerRecord": "kcore.structs",
     "MemberState": "kcore.structs",
     "OffsetAndMetadata": "kcore.structs",
     "OffsetAndTimestamp": "kcore.structs",
@@ -85,6 +91,7 @@ __all__ = [
     "ConsumerConfig",
     "ConsumerCore",
     "ConsumerGroupMetadata",
+    "ConsumerInterceptor",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "MemberState",
@@ -94,6 +101,8 @@ __all__ = [
     "Producer",
     "ProducerConfig",
     "ProducerCore",
+    "ProducerInterceptor",
+    "ProducerRecord",
     "ShareConsumer",
     "ShareConsumerConfig",
     "ShareConsumerCore",

@@ -7,7 +7,7 @@ Same fields, same order as kafka-python's, so equality and hashing agree. Source
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 
 class TopicPartition(NamedTuple):
@@ -34,6 +34,21 @@ class OffsetAndTimestamp(NamedTuple):
     offset: int
     timestamp: int
     leader_epoch: int = -1
+
+
+class ProducerRecord(NamedTuple):
+    """A record on its way into a producer, as interceptors see it (KIP-42): what `send` was given.
+
+    headers: a list of (str, bytes or None). partition: None: the partitioner decides.
+    timestamp_ms: wall time.
+    """
+
+    topic: str
+    value: Any
+    key: Any
+    headers: list[tuple[str, bytes | None]]
+    partition: int | None
+    timestamp_ms: int
 
 
 class SubscriptionPattern(NamedTuple):

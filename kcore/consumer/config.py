@@ -63,6 +63,7 @@ class ConsumerConfig(ClientConfig):
         truncated below it: a jump over records, or back. None: as auto_offset_reset says.
     default_api_timeout_ms: bounds blocking calls that are given no timeout of their own.
     consumer_timeout_ms: how long iteration waits for a record; infinity: for ever.
+    interceptor_classes: what clients have look at records and commits (KIP-42): classes or objects.
     await_acknowledgement: a rebalance waits for `acknowledge_rebalance()` (set by the clients).
     """
 
@@ -96,6 +97,7 @@ class ConsumerConfig(ClientConfig):
     consumer_timeout_ms: float = float("inf")
     default_api_timeout_ms: int = 60_000
     exclude_internal_topics: bool = True
+    interceptor_classes: tuple[Any, ...] = ()
     await_acknowledgement: bool = False
 
     @classmethod

@@ -16,6 +16,7 @@ from kcore.settings.parsers import (
     group_id,
     instance_id,
     integer,
+    interceptors,
     optional,
     refuse,
     text,
@@ -99,12 +100,11 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "consumer_timeout_ms": wait_ms,
     "default_api_timeout_ms": _ms,
     "exclude_internal_topics": truth,
+    "interceptor_classes": interceptors("on_consume", "on_commit"),
 }
 
 # Known names whose default is taken and anything else refused, with what to do instead.
-LATER: Final[Mapping[str, tuple[object, str]]] = {
-    **names.LATER,
-}
+LATER: Final = names.without(names.LATER, "interceptor_classes")
 
 WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     **names.WITHOUT_EFFECT,

@@ -34,6 +34,7 @@ class ProducerConfig(ClientConfig):
     delivery_timeout_ms: from `send` to the end of all attempts. partitioner: a function of (key
     bytes, all partitions, those with a leader), or a kafka.partitioner.Partitioner; None: Java's
     default. transactional_id: makes it transactional, and fences whoever had the id before.
+    interceptor_classes: what clients have look at records (KIP-42): classes or objects.
     The rest: ProduceConfig.
     """
 
@@ -57,6 +58,7 @@ class ProducerConfig(ClientConfig):
     metadata_max_idle_ms: int = 300_000
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60_000
+    interceptor_classes: tuple[Any, ...] = ()
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> ProducerConfig:

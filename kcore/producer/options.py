@@ -12,6 +12,7 @@ from kcore.settings.parsers import (
     Parser,
     choice,
     integer,
+    interceptors,
     optional,
     refuse,
     transactional_id,
@@ -95,10 +96,11 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "metadata_max_idle_ms": integer(5_000, MAX_TIMEOUT_MS),
     "transactional_id": optional(transactional_id),
     "transaction_timeout_ms": integer(1),
+    "interceptor_classes": interceptors("on_send", "on_acknowledgement"),
 }
 
 LATER: Final[Mapping[str, tuple[object, str]]] = {
-    **names.LATER,
+    **names.without(names.LATER, "interceptor_classes"),
     "partitioner_class": (None, "pass a callable as partitioner="),
     "partitioner_availability_timeout_ms": (0, "only 0 is available"),
 }

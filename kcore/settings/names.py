@@ -126,7 +126,7 @@ ALIASES: Final[Mapping[str, str]] = {
 LATER: Final[Mapping[str, tuple[object, str]]] = {
     "kafka_client": (None, "pass transport= to choose how sockets are driven"),
     "selector": (None, "pass transport= to choose how sockets are driven"),
-    "interceptor_classes": (None, "interceptors are not available"),
+    "interceptor_classes": (None, "only Consumer, Producer and their async kin have interceptors"),
     "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
     "security_providers": (None, OF_THE_JVM),
     "sasl_oauthbearer_method": (
@@ -145,6 +145,11 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "metrics_recording_level": "INFO",
     "enable_metrics_push": False,
 }
+
+
+def without(later: Mapping[str, tuple[object, str]], *names: str) -> dict[str, tuple[object, str]]:
+    """The rest of them: for clients that have these."""
+    return {name: what for name, what in later.items() if name not in names}
 
 
 class Table(NamedTuple):

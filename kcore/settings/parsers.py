@@ -288,23 +288,47 @@ def kerberos_name(option: str, value: object) -> object:
 
 def token_provider(option: str, value: object) -> object:
     """What has a `token()`; or where that is, as `module:name`, to be called if it is a class."""
+    has_it = "what has a method token()"
     if isinstance(value, str):
-        value = _found_at(option, value)
+        value = _found_at(option, value, has_it, made=True)
     if isinstance(value, type) or not callable(getattr(value, "token", None)):
         raise refuse(option, type(value).__name__, "an object with a method token()")
     return value
 
 
-def _found_at(option: str, where: str) -> object:
+def interceptors(*methods: str) -> Parser:
+    """Classes or objects with any of these methods, or where such are, as `module:name`: one, or a
+    list, or names with commas between.
+    """
+    has_it = f"a class or an object with {' or '.join(f'{name}()' for name in methods)}"
+
+    def parse(option: str, value: object) -> tuple[object, ...]:
+        if isinstance(value, str):
+            value = [name for name in value.split(",") if name.strip()]
+        entries = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+        found = [
+            _found_at(option, entry, has_it, made=False) if isinstance(entry, str) else entry
+            for entry in entries
+        ]
+        for entry in found:
+            if not any(callable(getattr(entry, name, None)) for name in methods):
+                raise refuse(option, entry, has_it)
+        return tuple(found)
+
+    return parse
+
+
+def _found_at(option: str, where: str, wanted: str, *, made: bool) -> object:
+    """What is there; made: an object of it, if it is a class."""
     from importlib import import_module  # noqa: PLC0415 - few need it
 
     module, _, name = where.strip().partition(":")
     try:
         found = getattr(import_module(module), name)
-        return found() if isinstance(found, type) else found
+        return found() if made and isinstance(found, type) else found
     except Exception as error:
-        wanted = f"module:name of what has a method token() ({type(error).__name__}: {error})"
-        raise refuse(option, where, wanted) from error
+        why = f"module:name of {wanted} ({type(error).__name__}: {error})"
+        raise refuse(option, where, why) from error
 
 
 def web_address(option: str, value: object) -> str:

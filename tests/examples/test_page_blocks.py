@@ -372,6 +372,40 @@ def tickets_by_a_keytab(code, broker):
     assert config.sasl_kerberos_principal == "orders@EXAMPLE"
 
 
+def interceptors(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    (record, committed) = told.calls
+    assert record == (len(RECORDS), [("source", b"till 7")])
+    assert committed == ("committed", {FLIGHTS: kcore.OffsetAndMetadata(len(RECORDS) + 1, "", 0)})
+
+
+def traces(code, broker):
+    pytest.importorskip("opentelemetry.sdk.trace")  # of the extra "test"
+    from opentelemetry import trace  # noqa: PLC0415 - if it is there
+    from opentelemetry.sdk.trace import TracerProvider, export  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import (  # noqa: PLC0415
+        InMemorySpanExporter,
+    )
+
+    exporter, told = InMemorySpanExporter(), Told()
+    provider = TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(exporter))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace, "get_tracer", provider.get_tracer)
+        run(code, broker, print=told)
+        spans = {span.name: span for span in exporter.get_finished_spans()}
+        assert told.calls == [("pack", b"three apples")]
+    assert set(spans) == {"checkout", "send orders", "receive orders", "process orders"}
+    checkout, sent = spans["checkout"], spans["send orders"]
+    assert sent.parent.span_id == checkout.context.span_id
+    assert sent.attributes["messaging.kafka.offset"] == 0
+    assert spans["process orders"].parent.span_id == sent.context.span_id
+    assert len({span.context.trace_id for span in (checkout, sent, spans["process orders"])}) == 1
+    (link,) = spans["receive orders"].links
+    assert link.context.span_id == sent.context.span_id
+
+
 def workers(code, broker):
     seen = []
 
@@ -406,6 +440,7 @@ RUN = {
     "docs/ARROW.md": [arrow_tables, arrow_batches],
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
+    "docs/INTERCEPTORS.md": [interceptors, traces],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/PROXIES.md": [through_a_proxy],
     "docs/SECURITY.md": [
