@@ -40,6 +40,20 @@ def partitions_of(values: object) -> list[TopicPartition]:
     return list(dict.fromkeys(partition_of(value) for value in values))
 
 
+def chosen(values: tuple[Any, ...]) -> list[TopicPartition]:
+    """Partitions as arguments of their own, or as one list or set of them, which is how Java's and
+    confluent's clients take them. TypeError.
+    """
+    if len(values) == 1 and is_several(values[0]):
+        return partitions_of(values[0])
+    return partitions_of(values)
+
+
+def is_several(value: object) -> bool:
+    """Whether these are partitions, and not one (which is a tuple)."""
+    return isinstance(value, (list, set, frozenset))
+
+
 def named(value: object) -> TopicPartition:
     """A partition of a topic that Kafka could have. TypeError, InvalidTopicError."""
     tp = partition_of(value)
@@ -118,6 +132,11 @@ def offset_of(value: object) -> int:
     return value
 
 
+def place_of(value: Any) -> OffsetAndMetadata:
+    """Where to go on: an offset, or an OffsetAndMetadata. TypeError, IllegalArgumentError."""
+    return _committable(value) if isinstance(value, tuple) else OffsetAndMetadata(offset_of(value))
+
+
 def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """{partition: OffsetAndMetadata} from that or from plain tuples. TypeError, ValueError."""
     if not isinstance(values, Mapping):
@@ -152,13 +171,13 @@ def ends_of(values: object) -> dict[TopicPartition, int]:
 
 def _committable(value: Any) -> OffsetAndMetadata:
     if not isinstance(value, tuple) or not 2 <= len(value) <= 3:
-        raise TypeError(f"an offset to commit is an OffsetAndMetadata, not {value!r}")
+        raise TypeError(f"a committed offset is an OffsetAndMetadata, not {value!r}")
     offset, metadata = offset_of(value[0]), value[1]
     epoch = value[2] if len(value) == 3 and value[2] is not None else -1
     if metadata is None:
         metadata = ""
     if not isinstance(metadata, str) or not isinstance(epoch, int):
-        raise TypeError(f"an offset to commit is (int, str, int), not {value!r}")
+        raise TypeError(f"a committed offset is (int, str, int), not {value!r}")
     if not -MAX_INT32 - 1 <= epoch <= MAX_INT32:
         raise IllegalArgumentError(f"leader_epoch {epoch} is out of range")
     _check_text(metadata)

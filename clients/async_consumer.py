@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 from kcore.clients import arguments
 from kcore.clients.async_bounded import AsyncBounded
@@ -22,7 +22,7 @@ from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS, Engine
 from kcore.clients.log import Log
 from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, open_driver
-from kcore.clients.questions import EARLIEST, LATEST, Question
+from kcore.clients.questions import EARLIEST, LATEST, Question, Several
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
@@ -233,11 +233,26 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             given = {tp: (at, "") if type(at) is int else at for tp, at in offsets.items()}
         await self._answer(self._ask_commit(given))
 
-    async def committed(self, partition: Any) -> int | None:
-        """The offset the group has committed for any partition, None if there is none."""
-        tp = arguments.partition_of(partition)
-        found = (await self._answer(self._ask_committed([tp]))).get(tp)
-        return None if found is None else int(found.offset)
+    @overload
+    async def committed(
+        self, partition: Several, metadata: bool = False
+    ) -> dict[TopicPartition, Any]: ...
+
+    @overload
+    async def committed(
+        self, partition: tuple[str, int], metadata: Literal[False] = ...
+    ) -> int | None: ...
+
+    @overload
+    async def committed(self, partition: tuple[str, int], metadata: bool) -> Any: ...
+
+    async def committed(self, partition: Any, metadata: bool = False) -> Any:
+        """The offset the group has committed for any partition, None if there is none. Of a list or
+        set of partitions, which are asked for at once: {partition: that}.
+
+        metadata: OffsetAndMetadata in place of offsets.
+        """
+        return await self._answer(self._ask_committed_of(partition, metadata=metadata))
 
     async def topics(self) -> set[str]:
         """All topics this client may see, asked anew; Kafka's own are left out."""
@@ -308,7 +323,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
     async def _seek_and_wait(self, partitions: tuple[Any, ...], verb: str) -> bool:
         self._need_started()
         self._seek_to(partitions, verb)
-        wanted = arguments.partitions_of(partitions) or self.assignment()
+        wanted = arguments.chosen(partitions) or self.assignment()
         return await self._driver.until(
             lambda: all(map(self._is_placed, wanted)), self._settings.request_timeout_ms
         )
@@ -318,13 +333,13 @@ class AsyncConsumer(AsyncBounded, LoopLife):
 
         What was committed, None for nothing; of all assigned partitions if none is named.
         """
-        wanted = arguments.partitions_of(partitions) or sorted(self.assignment())
+        wanted = arguments.chosen(partitions) or sorted(self.assignment())
         self._need_assigned(wanted)
         found = await self._answer(self._ask_committed(wanted))
         mine = self.assignment()  # some may have gone meanwhile
         for tp in wanted:
             if found.get(tp) is not None and tp in mine:
-                self.seek(tp, found[tp].offset)
+                self.seek(tp, found[tp])
         return {tp: None if found.get(tp) is None else found[tp].offset for tp in wanted}
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, overload
 
 from kcore.clients import arguments
 from kcore.clients.futures import OperationFuture
 from kcore.clients.iteration import Batch
-from kcore.clients.questions import EARLIEST, LATEST, Question, Questions
+from kcore.clients.questions import EARLIEST, LATEST, Question, Questions, Several
 from kcore.clients.rebalance import Bridge
 from kcore.errors import KafkaTimeoutError
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -87,17 +87,25 @@ class Calls(Questions):
         consumed: dict[TopicPartition, OffsetAndMetadata] = core.consumed_offsets()
         return consumed | {tp: at for tp, at in ahead.items() if tp in mine}
 
+    @overload
+    def committed(
+        self, partition: Several, metadata: bool = False, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, Any]: ...
+
+    @overload
+    def committed(
+        self, partition: tuple[str, int], metadata: bool = False, timeout_ms: float | None = None
+    ) -> int | OffsetAndMetadata | None: ...
+
     def committed(
         self, partition: Any, metadata: bool = False, timeout_ms: float | None = None
-    ) -> int | OffsetAndMetadata | None:
-        """The offset the group has committed for any partition, None if there is none.
+    ) -> Any:
+        """The offset the group has committed for any partition, None if there is none. Of a list or
+        set of partitions, which are asked for at once: {partition: that}.
 
-        metadata: return the OffsetAndMetadata.
+        metadata: OffsetAndMetadata in place of offsets.
         """
-        tp = arguments.partition_of(partition)
-        found = self._answer(self._ask_committed([tp], timeout_ms))
-        offset: OffsetAndMetadata | None = found.get(tp)
-        return offset if metadata or offset is None else offset.offset
+        return self._answer(self._ask_committed_of(partition, timeout_ms, metadata=metadata))
 
     # Looking up ------------------------------------------------------------------------------
 

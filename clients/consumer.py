@@ -355,12 +355,22 @@ class Consumer(Bounded, Batches):
         limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
         with self._engine.guard:
             self._need_assigned([tp])
-            if self._batch is not None:
-                ahead = self._batch.positions(finished=True).get(tp)
-                if ahead is not None:
-                    return ahead.offset
+            ahead = self._place_in_batch(tp)
+            if ahead is not None:
+                return ahead
             known = self._engine.wait(lambda: self._is_placed(tp), limit)
             return self._found_position(tp, limit, needed=not known and timeout_ms is None)
+
+    def _place(self, tp: TopicPartition) -> int | None:
+        ahead = self._place_in_batch(tp)
+        return super()._place(tp) if ahead is None else ahead
+
+    def _place_in_batch(self, tp: TopicPartition) -> int | None:
+        """Where a loop stands in a partition of which it has records in hand."""
+        if self._batch is None:
+            return None
+        ahead = self._batch.positions(finished=True).get(tp)
+        return None if ahead is None else ahead.offset
 
     def seek_to_beginning(self, *partitions: Any) -> None:
         """Go on at the first offset there is; of all assigned partitions if none is named."""

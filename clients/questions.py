@@ -14,6 +14,9 @@ from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 EARLIEST, LATEST = -2, -1
 
+Several = list[Any] | set[Any] | frozenset[Any]
+"""Partitions, where one would be a tuple."""
+
 
 def _as_it_is(result: Any) -> Any:
     return result
@@ -60,6 +63,24 @@ class Questions(Verbs):
         wanted = arguments.assignable(partitions)
         core, limit = self._engine.core, self._limit(timeout_ms)
         return Question(lambda now_ms: int(core.committed(wanted, now_ms, int(limit))), limit)
+
+    def _ask_committed_of(
+        self, partitions: Any, timeout_ms: float | None = None, *, metadata: bool
+    ) -> Question:
+        """Result: of one partition its offset or OffsetAndMetadata; of several, {partition:
+        that}.
+        """
+        several = arguments.is_several(partitions)
+        wanted = partitions if several else [arguments.partition_of(partitions)]
+
+        def read(found: dict[TopicPartition, OffsetAndMetadata | None]) -> Any:
+            told: dict[TopicPartition, Any] = {
+                tp: at if metadata or at is None else at.offset for tp, at in found.items()
+            }
+            return told if several else next(iter(told.values()), None)
+
+        question = self._ask_committed(wanted, timeout_ms)
+        return question._replace(read=read)
 
     def _ask_metadata(
         self,

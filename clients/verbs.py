@@ -22,7 +22,12 @@ from kcore.errors import (
     UnassignedPartitionError,
 )
 from kcore.group.config import CONSUMER
-from kcore.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
+from kcore.structs import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    SubscriptionPattern,
+    TopicPartition,
+)
 
 T = TypeVar("T")
 
@@ -237,19 +242,21 @@ class Verbs(Looking):
 
     # Positions -------------------------------------------------------------------------------
 
-    def seek(self, partition: Any, offset: int) -> None:
-        """Go on at `offset`; what was fetched before is dropped."""
+    def seek(self, partition: Any, offset: int | OffsetAndMetadata) -> None:
+        """Go on at `offset`; what was fetched before is dropped. An OffsetAndMetadata, as
+        `committed` gives it, brings the epoch by which a log that was cut off is noticed (KIP-320).
+        """
         tp = arguments.partition_of(partition)
-        at = arguments.offset_of(offset)
+        at = arguments.place_of(offset)
         with self._engine.guard:
             self._need_assigned([tp])
             self._hold_batch()
-            self._engine.core.seek(tp, at, self._engine.pump.now_ms())
+            self._engine.core.seek(tp, at.offset, self._engine.pump.now_ms(), at.leader_epoch)
             self._cut_batch([tp], go_back=False)
             self._engine.pump.drain()
 
     def _seek_to(self, partitions: tuple[Any, ...], verb: str) -> None:
-        wanted = arguments.partitions_of(partitions)
+        wanted = arguments.chosen(partitions)
         with self._engine.guard:
             wanted = wanted or sorted(self.assignment())
             if not wanted:
@@ -280,7 +287,7 @@ class Verbs(Looking):
 
     def pause(self, *partitions: Any) -> None:
         """Return nothing of these until `resume`; what is buffered stays. No rebalance follows."""
-        wanted = arguments.partitions_of(partitions)
+        wanted = arguments.chosen(partitions)
         with self._engine.guard:
             self._need_assigned(wanted)
             self._cut_batch(wanted, go_back=True)
@@ -289,7 +296,7 @@ class Verbs(Looking):
 
     def resume(self, *partitions: Any) -> None:
         """Undo `pause`."""
-        wanted = arguments.partitions_of(partitions)
+        wanted = arguments.chosen(partitions)
         with self._engine.guard:
             self._need_assigned(wanted)
             self._engine.core.resume(wanted, self._engine.pump.now_ms())
@@ -311,6 +318,26 @@ class Verbs(Looking):
         tp = arguments.partition_of(partition)
         self._need_assigned([tp])
         found: int | None = self._engine.core.last_stable_offset(tp)
+        return found
+
+    def current_lag(self, partition: Any) -> int | None:
+        """How many offsets there are between the position and the end that is readable (with
+        read_committed: of what is not in an open transaction), as last told; None before the first
+        fetch. Nobody is asked (KIP-695).
+        """
+        tp = arguments.partition_of(partition)
+        with self._engine.guard:
+            self._need_assigned([tp])
+            core = self._engine.core
+            end: int | None = core.highwater(tp)
+            if self._settings.isolation_level == "read_committed":
+                end = core.last_stable_offset(tp)
+            at = self._place(tp)
+        return None if at is None or end is None else max(end - at, 0)
+
+    def _place(self, tp: TopicPartition) -> int | None:
+        """Where the application stands in a partition, if that is known."""
+        found: int | None = self._engine.core.position(tp)
         return found
 
     def _need_assigned(self, partitions: Iterable[TopicPartition]) -> None:
