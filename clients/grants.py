@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 Question = Callable[[], tuple[dict[str, str], dict[str, str]]]
 Assertion = Callable[[], str]
 
+_BASIC: Final = "Basic "
 _ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _BEARER_GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
@@ -25,7 +26,7 @@ def by_secret(client_id: str, secret: str, scope: str | None, *, urlencode: bool
     """
     if urlencode:
         client_id, secret = _as_java(client_id), _as_java(secret)
-    login = "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+    login = _BASIC + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
 
     def question() -> tuple[dict[str, str], dict[str, str]]:
         fields = {"grant_type": "client_credentials", **_scoped(scope)}
@@ -57,6 +58,16 @@ def by_bearer_assertion(assertion: Assertion, scope: str | None) -> Question:
         return {}, {"grant_type": _BEARER_GRANT, "assertion": assertion(), **_scoped(scope)}
 
     return question
+
+
+def secrets_of(headers: Mapping[str, str], fields: Mapping[str, str]) -> list[str]:
+    """What nobody is to see of a question."""
+    found = [fields[name] for name in ("client_assertion", "assertion") if name in fields]
+    login = headers.get("Authorization", "").removeprefix(_BASIC)
+    if login:
+        secret = base64.b64decode(login).decode().partition(":")[2]
+        found += [login, secret, urllib.parse.unquote_plus(secret)]
+    return [one for one in found if one]
 
 
 def _scoped(scope: str | None) -> dict[str, str]:

@@ -15,8 +15,9 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kcore.clients.grants import Question
+from kcore.clients.grants import Question, secrets_of
 from kcore.errors import SaslAuthenticationFailedError
+from kcore.settings.security import HIDDEN
 
 _TIMEOUT_S: Final = 10
 _ANSWER_BYTES_MAX: Final = 262_144
@@ -95,7 +96,10 @@ class Endpoint:
                 said = reply.read(_ANSWER_BYTES_MAX)
         except urllib.error.HTTPError as error:
             with error:
-                text = error.read(_SHOWN_CHARS * 4).decode("utf-8", "replace")[:_SHOWN_CHARS]
+                text = error.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+            for secret in secrets_of(headers, fields):  # who repeats it does not have us say it
+                text = text.replace(secret, HIDDEN)
+            text = text[:_SHOWN_CHARS]
             raise self._failed(f"HTTP {error.code} {error.reason}: {text!r}") from None
         except (OSError, ValueError) as error:  # urllib's and http.client's are among them
             reason = getattr(error, "reason", None) or error

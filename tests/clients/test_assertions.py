@@ -318,6 +318,26 @@ def test_neither_key_nor_passphrase_is_shown(endpoint):
         assert body not in shown
 
 
+def test_an_endpoint_that_repeats_what_it_was_asked_with(endpoint, key_file):
+    def repeat(login, form):
+        return 400, f"{login} s:3 cret {form.get('client_assertion')}".encode(), {}
+
+    endpoint.answer = repeat
+    secret = {"client_credentials_client_id": "me", "client_credentials_client_secret": "s:3 cret"}
+    signed = {"assertion_private_key_file": key_file()}
+    for more in (secret, {**secret, "header_urlencode": True}, signed):
+        with pytest.raises(SaslAuthenticationFailedError, match="HTTP 400") as caught:
+            provider(endpoint.url, **more).token()
+        login, form = endpoint.asked[-1]
+        assert "[hidden]" in str(caught.value)
+        shown = str(caught.value)
+        if login is None:
+            assert form["client_assertion"][0][:100] not in shown
+        else:
+            assert login.removeprefix("Basic ") not in shown
+            assert "3 cret" not in shown
+
+
 def test_id_and_secret_are_encoded_for_who_wants_that(endpoint):
     login = {"client_credentials_client_id": "a b", "client_credentials_client_secret": "s:*~ü"}
     for urlencode in (True, False):

@@ -480,6 +480,7 @@ def test_in_memory():
 def test_the_command_asks_who_it_is():
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
     secure = ["--security-protocol", "SASL_SSL", "--user", f"{USER}:{PASSWORD}"]
+    secure += ["--delegation-token-secret-key", PASSWORD]
     with subprocess.Popen([*command, *secure], stdout=subprocess.PIPE, text=True) as served:
         address = served.stdout.readline().split()[2].rstrip(";")
         cafile = served.stdout.readline().split()[2]
@@ -492,6 +493,7 @@ def test_the_command_asks_who_it_is():
         }
         with kcore.Admin(sasl_plain_password=PASSWORD, **options) as admin:
             assert admin.list_topics() == []
+            assert admin.create_delegation_token().owner == f"User:{USER}"
         with pytest.raises(SaslAuthenticationFailedError):
             kcore.Admin(sasl_plain_password="wrong", **options)
         served.send_signal(signal.SIGINT)
@@ -500,6 +502,7 @@ def test_the_command_asks_who_it_is():
     for wrong, said in (
         (["--user", f"{USER}:{PASSWORD}"], "sasl_users is given, but security_protocol"),
         (["--security-protocol", "SASL_SSL", "--user", PASSWORD], "NAME:PASSWORD"),
+        (["--delegation-token-secret-key", PASSWORD], "delegation_token_secret_key is given, but"),
     ):
         ended = subprocess.run([*command, *wrong], capture_output=True, text=True, timeout=60)
         assert ended.returncode

@@ -10,6 +10,7 @@ from certificates import missing
 from secure_kafka import PASSWORD, USER
 
 from kcore import AsyncConsumer, AsyncProducer, Consumer, Producer, TopicPartition, errors
+from kcore.events import LinkOpened
 
 pytestmark = [
     pytest.mark.kafka,
@@ -202,6 +203,30 @@ def test_one_that_is_over_is_said_to_be(secure_kafka, admin):
     for kind in (Consumer, Producer):
         with pytest.raises(errors.SaslAuthenticationFailedError, match=over):
             kind(**options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("admin", ["blocking"], indirect=True)
+def test_a_session_goes_on_with_a_token_that_is_renewed(secure_kafka, admin):
+    token = admin.create_delegation_token()
+    until_known(admin, token)
+    admin.expire_delegation_token(token, 4_000)
+    while until_known(admin, token).expiry_timestamp == token.expiry_timestamp:
+        time.sleep(0.02)
+    secure_kafka.create_topic("renewed")
+    seen = []
+    with Consumer(**by(secure_kafka, token)) as consumer:
+        consumer._engine.observer = seen.append
+        consumer.assign([TopicPartition("renewed", 0)])
+        consumer.poll(500)
+        admin.renew_delegation_token(token)
+        until = time.monotonic() + 6
+        while time.monotonic() < until:
+            consumer.poll(200)
+        assert consumer.end_offsets([TopicPartition("renewed", 0)])
+    opened_links = [event for event in seen if isinstance(event, LinkOpened)]
+    # Without renewal the broker would have hung up, and another link would have followed.
+    assert len(opened_links) <= 2, seen
 
 
 @pytest.mark.parametrize("kind", list(ADMINS))

@@ -436,6 +436,25 @@ def test_tokens_by_options_of_their_own_beside_an_empty_jaas():
     assert found["sasl_oauthbearer_client_credentials_client_secret"] == SECRET
 
 
+def test_tokens_for_assertions_and_in_files():
+    asked = {
+        "kafka.sasl.oauthbearer.jwt.retriever.class": f"{MODULE}.JwtBearerJwtRetriever",
+        "kafka.sasl.oauthbearer.assertion.private.key.file": "key.pem",
+        "kafka.sasl.oauthbearer.assertion.private.key.passphrase": SECRET,
+        "kafka.sasl.oauthbearer.assertion.claim.iss": "me",
+        "kafka.sasl.jaas.config": f"{MODULE}.OAuthBearerLoginModule required;",
+    }
+    for find in (stream, lambda **given: sink_options({**SERVERS, **given})):
+        options = find(**BEARER, **asked)
+        assert options.client["sasl_oauthbearer_assertion_private_key_file"] == "key.pem"
+        assert SECRET not in repr(options)
+    file = {**BEARER, "kafka.sasl.oauthbearer.token.endpoint.url": "file:///run/token"}
+    assert stream(**file).client["sasl_oauthbearer_token_endpoint_url"] == "file:///run/token"
+    with pytest.raises(OptionError, match="JwtBearerJwtRetriever") as caught:
+        stream(**BEARER, **asked, **{"kafka.sasl.oauthbearer.client.credentials.client.id": "me"})
+    assert SECRET not in str(caught.value)
+
+
 class Vault:
     """Where tests find tokens."""
 

@@ -5,9 +5,12 @@ that is kept or printed.
 import logging
 from pathlib import Path
 
+import jwt
 import pytest
 from admins import until
 from certificates import missing
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from pyspark.errors import PySparkException
 from secure_kafka import PASSWORD, USER, SecureKafka, unsigned_token
 from spark_processes import standalone_cluster
@@ -159,6 +162,37 @@ def test_tokens_of_an_endpoint(spark, kafka):
         with pytest.raises(PySparkException, match="401") as caught:
             load(spark, address, subscribe="t", **secure).collect()
     assert "very-secret" not in str(caught.value)
+
+
+def test_tokens_for_assertions(spark, kafka, tmp_path):
+    """Driver and workers sign with the same key."""
+    key = tmp_path / "key.pem"
+    made = ec.generate_private_key(ec.SECP256R1())
+    plain = serialization.NoEncryption()
+    pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
+    key.write_bytes(made.private_bytes(*pem, plain))
+    token = {"access_token": unsigned_token(600), "expires_in": 600}
+
+    def answer(_login, form):
+        jwt.decode(form["assertion"][0], made.public_key(), ["ES256"])
+        return 200, token, {}
+
+    with TokenEndpoint() as endpoint:
+        endpoint.answer = answer
+        oauth = "org.apache.kafka.common.security.oauthbearer"
+        secure = {
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.sasl.oauthbearer.token.endpoint.url": endpoint.url,
+            "kafka.sasl.oauthbearer.jwt.retriever.class": f"{oauth}.JwtBearerJwtRetriever",
+            "kafka.sasl.oauthbearer.assertion.algorithm": "ES256",
+            "kafka.sasl.oauthbearer.assertion.private.key.file": str(key),
+            "kafka.sasl.oauthbearer.assertion.claim.iss": "me",
+            "kafka.sasl.jaas.config": f"{oauth}.OAuthBearerLoginModule required;",
+        }
+        address = kafka.address("BEARER")
+        assert values(load(spark, address, subscribe="t", **secure)) >= WRITTEN
+        assert len(endpoint.asked) >= 2
 
 
 def test_certificates_as_texts(spark, kafka):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.delegation.config import DelegationTokenConfig
+from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 
@@ -233,8 +234,8 @@ class Tokens:
         del self._tokens[token.token_id]
         if self.enabled:
             del self._ids[_hashed(self.code_of(token.token_id))]
-        for key in [key for key in self._credentials if key[0] == token.token_id]:
-            del self._credentials[key]
+        for mechanism in (SCRAM_SHA_256, SCRAM_SHA_512):
+            self._credentials.pop((token.token_id, mechanism), None)
         if self.store is not None:
             self.store.token_changed(token.token_id, None)
 
