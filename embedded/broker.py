@@ -19,6 +19,7 @@ from kcore.embedded.access import AccessVerbs
 from kcore.embedded.arguments import check, checked_racks
 from kcore.embedded.disk import flush_of
 from kcore.embedded.mishaps import MishapVerbs
+from kcore.embedded.quotas import QuotaVerbs
 from kcore.embedded.secured import Secured
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
@@ -45,7 +46,7 @@ MEMORY_HOST: Final = "memory.invalid"
 MEMORY_PORT: Final = 9092
 
 
-class EmbeddedBroker(AccessVerbs, MishapVerbs, Secured):
+class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, Secured):
     """A Kafka cluster of `nodes` brokers that serves from `with` on (or `start`), and is gone with
     everything in it afterwards.
 

@@ -18,10 +18,10 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from crc32c import crc32c
 
@@ -38,6 +38,9 @@ from kcore.embedded.log_files import LogFiles
 from kcore.errors import UsageError
 from kcore.timers import NEVER as NEVER_DUE
 from kcore.transports.forking import release_in_child
+
+if TYPE_CHECKING:
+    from kcore.broker.quotas.table import Entity
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +75,7 @@ class Store:
         self._acls: dict[Acl, None] = {}
         self._credentials: dict[tuple[str, str], Credential] = {}  # by user and mechanism
         self._tokens: dict[str, Token] = {}  # delegation tokens by id; codes are kept nowhere
+        self._quotas: dict[Entity, dict[str, float]] = {}
         self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
@@ -115,6 +119,8 @@ class Store:
             cluster.authorizer.changed = self.acls_changed
         cluster.users.load(self._credentials)
         cluster.tokens.load(self._tokens)
+        for entity, values in self._quotas.items():
+            cluster.with_quotas().alter(entity, values)
         for topic_id, known in self._topics.items():
             self._restore(cluster, topic_id, known, now_ms)
         self._set_strays_aside()
@@ -139,6 +145,7 @@ class Store:
         ]
         lines += [_credited(*key, kept) for key, kept in self._credentials.items()]
         lines += [_delegated(key, kept) for key, kept in self._tokens.items()]
+        lines += [{"quota": key, "values": kept} for key, kept in self._quotas.items() if kept]
         lines += [{"topic": key} | known for key, known in self._topics.items()]
         self.disk.replace(self._path, b"".join(map(_line, lines)))
         cluster.replication.store = cluster.users.store = cluster.tokens.store = self
@@ -217,6 +224,13 @@ class Store:
             self._tokens[token_id] = token
         self._write(_delegated(token_id, token))
 
+    def quotas_changed(self, entity: Entity, values: Mapping[str, float]) -> None:
+        """An entity has these quotas now."""
+        self._quotas[entity] = dict(values)
+        if not values:
+            del self._quotas[entity]
+        self._write({"quota": entity, "values": values})
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""
         self._given = max(self._given, producer_id + 1)
@@ -281,6 +295,8 @@ class Store:
             self._take_credential(*record["user"])
         elif "token" in record:
             self._take_token(*record["token"])
+        elif "quota" in record:
+            self._quotas[tuple((kind, name) for kind, name in record["quota"])] = record["values"]
         else:
             self._given = record.get("producer_ids", self._given)
 

@@ -33,6 +33,7 @@ from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
     from kcore.broker.node import Node
+    from kcore.broker.quotas.quotas import Quotas
 
 __all__ = ["NOBODY", "Cluster", "Journal"]
 
@@ -67,6 +68,7 @@ class Cluster:
         self.tokens = Tokens(config.delegation_tokens, rng)
         self.topics = Catalog(rng, self.settings, self.live, self.replication)
         self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
+        self.quotas: Quotas | None = None  # None: none was ever set
         self.mishaps = Mishaps()
         self._moved_to: dict[int, int] = {}  # partitions of the coordinators' journals
         self.nodes: dict[int, Node] = {}
@@ -94,6 +96,16 @@ class Cluster:
     def clock_of(self, node_id: int) -> NodeClock:
         """What a node's coordinators go by."""
         return self._clocks.get(node_id) or CommonClock(self.wall_offset_ms)
+
+    def with_quotas(self) -> Quotas:
+        """The quotas of clients; nodes count from the first time on that they are asked for."""
+        if self.quotas is None:
+            from kcore.broker.quotas.quotas import Quotas  # noqa: PLC0415 - few brokers have any
+
+            self.quotas = Quotas(self)
+            for node in self.nodes.values():
+                node.begin_throttling(self.quotas)
+        return self.quotas
 
     def new_producer_id(self) -> int:
         """An id no producer of this cluster has had."""

@@ -28,6 +28,9 @@ TOPICS_MAX: Final = 10_000
 # A parked Fetch waits no longer than this, whatever its client asks for.
 FETCH_WAIT_MAX_MS: Final = 300_000
 
+# Windows of a quota: each is kept by itself, for every client that it counts for.
+QUOTA_WINDOWS_MAX: Final = 1_000
+
 # Errors kept for who asks.
 FAULTS_MAX: Final = 100
 
@@ -42,7 +45,8 @@ class BrokerConfig:
     control lists do not concern; None: there are none, and everybody may do everything. sasl: how
     clients say who they are; None: nobody is asked. replica_selector_class: whether leaders send
     consumers to followers in their rack (KIP-392): "RackAwareReplicaSelector"; None and
-    "LeaderSelector": they do not.
+    "LeaderSelector": they do not. quota_window_num, quota_window_size_seconds: over what time the
+    rates of quotas are; those of the controller are about topics that are made and deleted.
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -57,6 +61,10 @@ class BrokerConfig:
     max_request_bytes: int = MAX_FRAME_BYTES
     fetch_max_bytes: int = 57_671_680
     producer_id_expiration_ms: int = 86_400_000
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
+    controller_quota_window_num: int = 11
+    controller_quota_window_size_seconds: int = 1
     crowd: CrowdLimits = field(default_factory=CrowdLimits)
     sessions: SessionLimits = field(default_factory=SessionLimits)
     share_sessions_max: int = 2_000
@@ -83,6 +91,10 @@ class BrokerConfig:
             "fetch_max_bytes": MAX_INT32,
             "producer_id_expiration_ms": MAX_INT32,
             "share_sessions_max": MAX_INT32,
+            "quota_window_num": QUOTA_WINDOWS_MAX,
+            "quota_window_size_seconds": MAX_INT32,
+            "controller_quota_window_num": QUOTA_WINDOWS_MAX,
+            "controller_quota_window_size_seconds": MAX_INT32,
         }
         for name, highest in bounds.items():
             value = getattr(self, name)

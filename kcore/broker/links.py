@@ -31,6 +31,7 @@ class Turn(Enum):
     IDLE = "idle"  # the next request may begin
     SERVING = "serving"  # a request is being served, maybe parked
     SENDING = "sending"  # its answer is being written
+    MUTED = "muted"  # its client is above a quota, and has to wait
     LEAVING = "leaving"  # it is turned away, in a moment
     BLOCKED = "blocked"  # what has come is not to have come yet (see mishaps.LinkFault)
 
@@ -49,6 +50,7 @@ class ClientLink:
         "counted_bytes",
         "frames",
         "host",
+        "mute_ms",
         "number",
         "principal",
         "queued_bytes",
@@ -68,6 +70,7 @@ class ClientLink:
         self.answer_bytes = 0  # of the answer that is being written; not what the logs have anyway
         self.counted_bytes = 0  # what the node counts of all these
         self.turn = Turn.IDLE
+        self.mute_ms = 0  # how long nothing of it is served once its answer is written
         self.active_ms = now_ms  # when a request came, or was done
         self.principal = ANONYMOUS
         self.sasl: Authenticator | None = None

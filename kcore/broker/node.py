@@ -47,6 +47,8 @@ from kcore.wire.messages import ProduceRequest
 
 if TYPE_CHECKING:
     from kcore.broker.door import Door
+    from kcore.broker.quotas.quotas import Quotas
+    from kcore.broker.quotas.throttle import Throttle
 
 
 class Node:
@@ -73,6 +75,9 @@ class Node:
         self._blocked: list[tuple[Call, Message]] = []  # answers that do not pass now
         self._upkeep = Upkeep(cluster, node_id, now_ms)
         self._door = self._made_door()  # None: nobody is asked who he is
+        self.throttle: Throttle | None = None  # None: no quota was ever set
+        if cluster.quotas is not None:
+            self.begin_throttling(cluster.quotas)
         cluster.nodes[node_id] = self
 
     def _made_door(self) -> Door | None:
@@ -83,6 +88,12 @@ class Node:
         from kcore.broker.door import Door, Hands  # noqa: PLC0415
 
         return Door(self, config, Hands(self._send, self._drop, self._fail, self._links.has))
+
+    def begin_throttling(self, quotas: Quotas) -> None:
+        """There is a quota now: count what clients use."""
+        from kcore.broker.quotas.throttle import Throttle  # noqa: PLC0415 - few brokers have any
+
+        self.throttle = Throttle(quotas)
 
     # World in ------------------------------------------------------------------------------------
 
@@ -95,6 +106,11 @@ class Node:
             self._door.meet(client)
         if not self._links.admit(client):
             self._actions.append(Disconnect(link))
+        elif self.throttle is not None:
+            ms = self.throttle.connected_ms(host, now_ms)
+            if ms:  # it is not heard, and closed after that (KIP-612)
+                client.turn = Turn.LEAVING
+                self.throttle.mute(client, now_ms + ms, refused=True)
 
     def handle_secured(self, link: int, name: str | None, _now_ms: int) -> None:
         """TLS stands on a link. name: of its client's certificate, as a Kafka writes it; None: it
@@ -138,7 +154,7 @@ class Node:
         self.cluster.now_ms = now_ms
         client = self._links.get(link)
         if client is not None and client.turn is Turn.SENDING:
-            client.turn = Turn.IDLE
+            self._end_turn(client, now_ms)
             client.answer_bytes = 0
             self._links.touch(client, now_ms)
             self._serve(client, now_ms)
@@ -161,6 +177,8 @@ class Node:
             self._drop(idle)
             idle = self._links.idle(now_ms)
         self._handle_delayed(now_ms)
+        if self.throttle is not None:
+            self._unmute(self.throttle, now_ms)
         if self._door is not None:
             self._door.expire(now_ms)
         self.cluster.replication.expire(self.node_id, now_ms)
@@ -231,6 +249,7 @@ class Node:
         return min(
             delayed,
             NEVER if self._door is None else self._door.deadline(),
+            NEVER if self.throttle is None else self.throttle.deadline(),
             self._upkeep.deadline(),
             self.fetches.deadline(),
             self.shares.deadline(),
@@ -259,6 +278,8 @@ class Node:
             if self.cluster.mishaps.blocked(self.node_id, call.client_id):
                 self._blocked.append((call, message))
                 return
+            if self.throttle is not None:
+                self.throttle.charge(call, message)
             try:
                 parts = frames.encode_response_parts(message, call.version, call.correlation_id)
             except KafkaError as error:
@@ -278,6 +299,26 @@ class Node:
             # It is a slice of our own bytes; the rest is the logs', whoever reads it.
             client.answer_bytes = memoryview(first.obj).nbytes
         self._count(client)
+
+    def _end_turn(self, client: ClientLink, now_ms: int) -> None:
+        """Its next request may begin; later, if it was throttled (KIP-219)."""
+        client.turn = Turn.IDLE
+        if client.mute_ms and self.throttle is not None:
+            client.turn = Turn.MUTED
+            self.throttle.mute(client, now_ms + client.mute_ms)
+            client.mute_ms = 0
+
+    def _unmute(self, throttle: Throttle, now_ms: int) -> None:
+        """Go on with those who have waited long enough."""
+        muted = throttle.due(now_ms)
+        while muted is not None:
+            client = muted.client
+            if muted.refused:
+                self._drop(client)
+            elif client.turn is Turn.MUTED:
+                client.turn = Turn.IDLE
+                self._serve(client, now_ms)
+            muted = throttle.due(now_ms)
 
     def hang_up(self, call: Call) -> None:
         """End the connection of a request: the only way to tell who wants no answer."""
@@ -362,7 +403,9 @@ class Node:
         if isinstance(result, Message):
             self.answer(call, result)
         elif result is UNANSWERED:
-            call.link.turn = Turn.IDLE
+            if self.throttle is not None:
+                self.throttle.charge(call, None)
+            self._end_turn(call.link, self.cluster.now_ms)
             call.link.served_bytes = 0
 
     def _suffer(self, mishap: Mishap, call: Call, message: Message) -> None:

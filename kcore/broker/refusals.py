@@ -31,13 +31,15 @@ _MEANING: Final = {
     "topic_id": "id",
     "group_instance_id": "instance",
     "producer_id": "producer",
+    "entity_type": "type",
+    "entity_name": "name",
 }
 # Lists in a request that its answer goes through; lists of names have one entry each.
 _ASKED: Final = (
     *("topics", "topic_data", "partitions", "partition_data", "groups", "resources"),
     *("topic_names", "coordinator_keys", "groups_names", "members", "partition_indexes"),
     *("topic_partitions", "group_ids", "users"),
-    *("creations", "filters"),
+    *("creations", "filters", "entries", "entity"),
     *("transactions", "v3_and_below_topics", "transactional_ids", "markers"),
 )
 # Lists of which the answer has one for all, with each name once.

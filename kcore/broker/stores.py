@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from kcore.broker.authorization.acls import Acl
     from kcore.broker.delegation.tokens import Token
     from kcore.broker.partitions import Partition
+    from kcore.broker.quotas.table import Entity
     from kcore.broker.sasl.credentials import Credential
     from kcore.broker.topics import Topic
 
@@ -57,6 +58,9 @@ class ClusterStore(Protocol):
 
     def token_changed(self, token_id: str, token: Token | None) -> None:
         """There is a delegation token, or it is good for longer; None: it is gone."""
+
+    def quotas_changed(self, entity: Entity, values: Mapping[str, float]) -> None:
+        """An entity has these quotas now; without any it has none."""
 
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""

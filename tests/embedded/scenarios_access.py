@@ -430,6 +430,24 @@ def entries(side):
     side.until_known(0, TOPIC, tag, None, READ, ALLOW, LITERAL)
 
 
+@scenario
+def quotas(side):
+    """Who may not is told so of each entity; who may is served, and sees them."""
+    Alter, Describe = m.AlterClientQuotasRequest, m.DescribeClientQuotasRequest
+    name = f"{side.tag}-quotas"
+    entries = [
+        Alter.EntryData(
+            entity=[Alter.EntityData(entity_type="client-id", entity_name=client_id)],
+            ops=[Alter.OpData(key="request_percentage", value=1_000.0)],
+        )
+        for client_id in (name, None)
+    ]
+    found = Describe.ComponentData(entity_type="client-id", match_type=0, match=name)
+    for version in (0, 1):
+        side.alice.ask(Alter(entries=entries, validate_only=True), version)
+        side.alice.ask(Describe(components=[found]), version)
+
+
 NAMES = ["a", "ab", "abc", "abcd", "b", "ba", "c", "*", "a*", "zz"]
 
 

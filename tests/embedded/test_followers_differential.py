@@ -27,8 +27,10 @@ class RackedKafka(KafkaCluster):
     """Each node in a rack of its own."""
 
     def broker_settings(self, index):
-        rack = {"broker.rack": RACKS[index], "replica.selector.class": SELECTOR}
-        return super().broker_settings(index) | rack
+        settings = {"broker.rack": RACKS[index], "replica.selector.class": SELECTOR}
+        # Nobody is taken for dead, and leads no more, because the machine is busy.
+        settings["broker.session.timeout.ms"] = "15000"
+        return super().broker_settings(index) | settings
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ def _sample(root, cls, version, topic_id):
         "bool": True,
         "records": encode_batch([(NOON_MS, None, b"a")]),
         "bytes": b"x",
+        "float64": 0.0,
     }
 
     if "Acls" in root.__name__:

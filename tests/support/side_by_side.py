@@ -46,7 +46,6 @@ PATIENT = (
     "clients/test_admin_",
     "clients/test_async_consumer_struck",
     "clients/test_async_transactions",
-    "clients/test_canonical_names",
     "clients/test_producer_chaos",
     "clients/test_producer_struck",
     "clients/test_share",

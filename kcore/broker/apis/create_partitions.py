@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.mutations import Mutations, mutations_of, text_of
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
+
+_STRICT_VERSION = 3  # from which a quota refuses (KIP-599)
 
 
 def handle(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Give topics more partitions; each by itself succeeds or fails."""
     response = CreatePartitionsResponse()
+    mutations = mutations_of(call, _STRICT_VERSION)
     for entry in request.topics:
         result = CreatePartitionsResponse.CreatePartitionsTopicResult(name=entry.name)
         try:
-            _extend(call, entry, dry_run=request.validate_only)
+            _extend(call, entry, mutations, dry_run=request.validate_only)
         except RefusedError as refused:
             result.error_code = refused.code
-            result.error_message = refused.why
+            result.error_message = text_of(refused)
         response.results.append(result)
+    response.throttle_time_ms = mutations.throttle_ms
     return response
 
 
 def _extend(
-    call: Call, entry: CreatePartitionsRequest.CreatePartitionsTopic, *, dry_run: bool
+    call: Call,
+    entry: CreatePartitionsRequest.CreatePartitionsTopic,
+    mutations: Mutations,
+    *,
+    dry_run: bool,
 ) -> None:
     topics = call.node.cluster.topics
     topic = topics.get(entry.name)
@@ -49,4 +58,7 @@ def _extend(
                 " assignment(s) were specified.",
             )
     factor = len(topic.partitions[0].replicas)
+    if not mutations.unlimited:
+        topics.add_partitions(topic, more, factor, assignments, dry_run=True)
+        mutations.check(more)
     topics.add_partitions(topic, more, factor, assignments, dry_run=dry_run)

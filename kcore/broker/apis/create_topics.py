@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.mutations import Mutations, mutations_of, text_of
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 
 _DEFAULT = -1
+_STRICT_VERSION = 6  # from which a quota refuses (KIP-599)
 
 
 def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -17,6 +20,7 @@ def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     first: two that are alike but for dots are made by one request, and not by two.
     """
     response = CreateTopicsResponse()
+    mutations = mutations_of(call, _STRICT_VERSION)
     made: set[str] = set()
     times = Counter(entry.name for entry in request.topics)
     for name in times:
@@ -25,12 +29,13 @@ def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
         try:
             if times[name] > 1:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
-            _create(call, entry, result, made, dry_run=request.validate_only)
+            _create(call, entry, result, made, mutations, dry_run=request.validate_only)
             made.add(name)
         except RefusedError as refused:
             result.error_code = refused.code
-            result.error_message = refused.why
+            result.error_message = text_of(refused)
         response.topics.append(result)
+    response.throttle_time_ms = mutations.throttle_ms
     return response
 
 
@@ -39,6 +44,7 @@ def _create(
     entry: CreateTopicsRequest.CreatableTopic,
     result: CreateTopicsResponse.CreatableTopicResult,
     made: set[str],
+    mutations: Mutations,
     *,
     dry_run: bool,
 ) -> None:
@@ -50,15 +56,19 @@ def _create(
     factor = entry.replication_factor
     if factor == _DEFAULT:
         factor = config.default_replication_factor
-    topic = call.node.cluster.topics.create(
+    create = partial(
+        call.node.cluster.topics.create,
         entry.name,
         count,
         {config.name: config.value for config in entry.configs},
         replication_factor=factor,
         assignments=assignments,
-        dry_run=dry_run,
         beside=made,
     )
+    if not mutations.unlimited:
+        create(dry_run=True)  # only what can be counts
+        mutations.check(count)
+    topic = create(dry_run=dry_run)
     result.num_partitions = count
     result.replication_factor = len(assignments[0]) if assignments else factor
     result.configs = [

@@ -6,11 +6,13 @@ from collections import Counter
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.mutations import Mutations, mutations_of, text_of
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 
 _BY_ID_VERSION = 6
+_STRICT_VERSION = 5  # from which a quota refuses (KIP-599)
 
 
 def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
@@ -19,6 +21,7 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         wanted: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
     else:
         wanted = [(entry.name, entry.topic_id) for entry in request.topics]
+    mutations = mutations_of(call, _STRICT_VERSION)
     times = Counter(wanted)
     results = []
     for name, topic_id in times:
@@ -26,15 +29,17 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         try:
             if times[name, topic_id] > 1:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
-            _delete(call, result)
+            _delete(call, result, mutations)
         except RefusedError as refused:
             result.error_code = refused.code
-            result.error_message = refused.why
+            result.error_message = text_of(refused)
         results.append(result)
-    return DeleteTopicsResponse(responses=results)
+    return DeleteTopicsResponse(responses=results, throttle_time_ms=mutations.throttle_ms)
 
 
-def _delete(call: Call, result: DeleteTopicsResponse.DeletableTopicResult) -> None:
+def _delete(
+    call: Call, result: DeleteTopicsResponse.DeletableTopicResult, mutations: Mutations
+) -> None:
     """Delete what the result is about."""
     if (result.name is None) is (result.topic_id == ZERO_UUID):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "neither a name nor an id, or both")
@@ -42,5 +47,6 @@ def _delete(call: Call, result: DeleteTopicsResponse.DeletableTopicResult) -> No
     topic, error = cluster.find(result.name, result.topic_id, by_id=result.name is None)
     if topic is None:
         raise RefusedError(error, "no such topic")
+    mutations.check(len(topic.partitions))
     cluster.delete(topic, call.now_ms)
     result.name, result.topic_id = topic.name, topic.topic_id

@@ -18,7 +18,7 @@ from kcore.broker.hints import HINTED, Hints
 from kcore.broker.log import PartitionLog, Read
 from kcore.broker.partitions import Partition
 from kcore.broker.selectors import NO_REPLICA
-from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Session, Wanted
+from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Wanted
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Pieces
@@ -59,6 +59,8 @@ class _Fetch:
         self._rack = request.rack_id
         self._committed = request.isolation_level == _READ_COMMITTED
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
+        if call.node.throttle is not None:
+            self._max_bytes = call.node.throttle.fetch_bytes_max(call, self._max_bytes)
         self._enough = min(request.min_bytes, self._max_bytes)
         self._hints = Hints(call.node.cluster)
         self._refused = _refused_topics(call, opened) if call.guarded else frozenset[str]()
@@ -93,19 +95,17 @@ class _Fetch:
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=number
             )
+        results = self._read_all()
         response = FetchResponse()
         if opened.session is not None:
             response.session_id = opened.session.number
-            results = self._changes(opened.session)
-        else:
-            results = self._read_all()
-            if opened.create:
-                for _, wanted, result in results:
-                    _remember(wanted, result)
-                response.session_id = self._call.node.sessions.create(
-                    opened.parts, self._call.now_ms, by_id=self._by_id
-                )
+            results = [one for one in results if _is_news(one[1], one[2])]
         response.responses = self._by_topic(results)
+        throttle = self._call.node.throttle
+        if throttle is not None and (ms := throttle.fetched_ms(self._call, response)):
+            return FetchResponse(session_id=response.session_id, throttle_time_ms=ms)
+        if opened.session is not None or opened.create:
+            self._remember(results, response)
         for address in self._hints.endpoints():
             response.node_endpoints.append(
                 FetchResponse.NodeEndpoint(
@@ -117,15 +117,17 @@ class _Fetch:
             )
         return response
 
-    def _changes(self, session: Session) -> list[tuple[Key, Wanted, Result]]:
-        """Those partitions of a session about which there is news; who got records goes last."""
-        changed = []
-        for key, wanted, result in self._read_all():
-            if _remember(wanted, result):
-                changed.append((key, wanted, result))
-                if result.records:
-                    session.take_turn(key)
-        return changed
+    def _remember(self, results: list[tuple[Key, Wanted, Result]], response: FetchResponse) -> None:
+        """Note what a client of a session is told; who got records goes last from now on."""
+        session = self._opened.session
+        for key, wanted, result in results:
+            _note(wanted, result)
+            if session is not None and result.records:
+                session.take_turn(key)
+        if session is None:
+            response.session_id = self._call.node.sessions.create(
+                self._opened.parts, self._call.now_ms, by_id=self._by_id
+            )
 
     def _read_all(self) -> list[tuple[Key, Wanted, Result]]:
         """Every partition. The first batch of all is given whatever its size, so that every client
@@ -258,9 +260,9 @@ def _aborted(log: PartitionLog, offset: int, read: Read) -> list[FetchResponse.A
     ]
 
 
-def _remember(wanted: Wanted, result: Result) -> bool:
-    """Note what a client of a session is told; whether it is news (Java: CachedPartition)."""
-    news = bool(
+def _is_news(wanted: Wanted, result: Result) -> bool:
+    """Whether the client of a session is told of it (Java: CachedPartition)."""
+    return bool(
         result.records
         or result.high_watermark != wanted.high_watermark
         or result.log_start_offset != wanted.log_start_offset
@@ -268,11 +270,14 @@ def _remember(wanted: Wanted, result: Result) -> bool:
         or result.diverging_epoch.epoch >= 0
         or result.preferred_read_replica != NO_REPLICA
     )
+
+
+def _note(wanted: Wanted, result: Result) -> None:
+    """It is told."""
     wanted.high_watermark = result.high_watermark
     wanted.log_start_offset = result.log_start_offset
     if result.error_code or result.diverging_epoch.epoch >= 0:
         wanted.high_watermark = _UNKNOWN  # when that is over, it is to be said
-    return news
 
 
 def _divergence(log: PartitionLog, wanted: Wanted) -> EpochEnd | None:

@@ -29,6 +29,7 @@ _TOLD: Final = {
             ApiKey.CREATE_TOPICS,
             ApiKey.DESCRIBE_CONFIGS,
             ApiKey.ALTER_CONFIGS,
+            ApiKey.ALTER_CLIENT_QUOTAS,
             ApiKey.INCREMENTAL_ALTER_CONFIGS,
             ApiKey.ELECT_LEADERS,
             ApiKey.ALTER_PARTITION_REASSIGNMENTS,

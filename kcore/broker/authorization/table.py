@@ -276,5 +276,6 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Rule(  # of those of others, either
         others=(Need(Op.DESCRIBE, TOKEN), Need(Op.DESCRIBE_TOKENS, USER)),
     ),
+    ApiKey.ALTER_CLIENT_QUOTAS: Rule(needs=(Need(Op.ALTER_CONFIGS, CLUSTER),)),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Rule(needs=(Need(Op.DESCRIBE_CONFIGS, CLUSTER),)),
 }
