@@ -25,7 +25,7 @@ from kcore.clients.admin_delegation import DelegationMethods
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
 from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.admin_transactions import TransactionMethods
-from kcore.clients.opening import open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -71,6 +71,7 @@ class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMetho
         tls, sasl = open_tls(settings), open_sasl(settings)
         transport = open_transport(settings, settings.transport)
         core = AdminCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        begin_at_names(core, settings, transport.name)
         self._guard = AdminGuard(make_lock(transport.name))
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)
         return AdminEngine(core, pump, self._guard, Reporter(settings.client_id))

@@ -24,7 +24,7 @@ from kcore.clients.async_admin_delegation import AsyncDelegationMethods
 from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
-from kcore.clients.looping import EngineTurns, LoopLife, open_driver
+from kcore.clients.looping import EngineTurns, LoopLife, begin_at_names, open_driver
 from kcore.clients.reporting import Reporter
 from kcore.errors import (
     ConcurrentUseError,
@@ -96,6 +96,7 @@ class AsyncAdmin(
                 "the admin client was given another event loop than the running"
             )
         if driver.loop is None:
+            await begin_at_names(engine.core, self._settings)
             self._guard.bind(loop)
             driver.bind(loop)
         limit = self._settings.bootstrap_timeout_ms

@@ -21,7 +21,7 @@ from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS, Engine
 from kcore.clients.log import Log
-from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, open_driver
+from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, begin_at_names, open_driver
 from kcore.clients.questions import EARLIEST, LATEST, Question, Several
 from kcore.clients.reporting import Reporter
 from kcore.consumer.config import ConsumerConfig
@@ -97,6 +97,8 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             await self._begin()
 
     async def _begin(self) -> None:
+        if self._driver.loop is None:
+            await begin_at_names(self._engine.core, self._settings)
         self._bind(here())
         limit = self._settings.bootstrap_timeout_ms
         try:

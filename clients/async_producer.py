@@ -27,6 +27,7 @@ from kcore.clients.async_deliveries import (
 )
 from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
+from kcore.clients.looping import begin_at_names
 from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.producer_batches import (
@@ -127,6 +128,7 @@ class AsyncProducer(AsyncTransactions):
         if self._wanted_loop not in (None, loop):
             raise ConcurrentUseError("the producer was given another event loop than the running")
         if courier.loop is None:
+            await begin_at_names(self._core, settings)
             self._place.bind(loop)
             courier.bind(loop)
             self._line = courier.ways.lock()

@@ -16,7 +16,7 @@ from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.guard import CLOSED
 from kcore.clients.log import Log
-from kcore.clients.looping import EngineTurns, LoopGuard, LoopLife, open_driver
+from kcore.clients.looping import EngineTurns, LoopGuard, LoopLife, begin_at_names, open_driver
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_consumer import NOTHING_SUBSCRIBED, Records
 from kcore.clients.share_engine import ShareEngine
@@ -82,6 +82,7 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
         self._guard.enter()
         with self._guard.place.starting():
             if self._driver.loop is None:
+                await begin_at_names(self._engine.core, self._settings)
                 loop = here()
                 self._guard.bind(loop)
                 self._driver.bind(loop)

@@ -21,7 +21,7 @@ from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, ShutDoor, next_size
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
@@ -94,6 +94,7 @@ class Consumer(Bounded, Batches):
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
         core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)

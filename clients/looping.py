@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from kcore.clients.engine import Engine
@@ -17,10 +18,12 @@ from kcore.clients.iteration import next_size
 from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
 from kcore.clients.turns import READS_PER_TURN, TURN_MS, LoopTurns, Place
 from kcore.errors import KafkaError
+from kcore.settings.addresses import CANONICAL_NAMES
 from kcore.settings.client import ClientConfig
 from kcore.settings.security import needs_tokens
-from kcore.transports import Pump, Step
+from kcore.transports import Pump, Step, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.loops import here
 
 # Records one by one, from one look at everything else to the next: as many as take a moment.
 BURST_MAX = 250
@@ -111,6 +114,18 @@ def open_driver(
     if needs_tokens(settings):
         sasl.driver = driver
     return driver
+
+
+async def begin_at_names(core: Any, settings: ClientConfig) -> None:
+    """As `opening.begin_at_names`, in a thread of the loop's executor: before the core's first
+    turn.
+    """
+    if settings.client_dns_lookup == CANONICAL_NAMES:
+        from kcore.transports.canonical import canonical_servers  # noqa: PLC0415 - few need it
+
+        find = partial(canonical_servers, settings.bootstrap_servers)
+        servers = await here().run_in_executor(None, find)
+        core.use_bootstrap(servers, monotonic_ms())
 
 
 class LoopLife:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kcore import transports
 from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
-from kcore.settings.addresses import format_server
+from kcore.settings.addresses import CANONICAL_NAMES, format_server
 from kcore.settings.client import ClientConfig
 from kcore.settings.security import needs_kerberos, needs_tokens, uses_tls
 
@@ -58,6 +59,18 @@ def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
         ciphers=settings.ssl_ciphers,
         crlfile=settings.ssl_crlfile,
     ).make_context()
+
+
+def begin_at_names(core: Any, settings: ClientConfig, transport: str) -> None:
+    """Where client_dns_lookup says so, have the core begin at the canonical names of the bootstrap
+    servers. It waits for the resolver.
+    """
+    if settings.client_dns_lookup == CANONICAL_NAMES:
+        from kcore.transports.canonical import canonical_servers  # noqa: PLC0415 - few need it
+
+        resolver = import_module("gevent.socket" if transport == "gevent" else "socket")
+        servers = canonical_servers(settings.bootstrap_servers, resolver)
+        core.use_bootstrap(servers, transports.monotonic_ms())
 
 
 def open_sasl(settings: ClientConfig) -> SaslSource | None:

@@ -17,7 +17,7 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture, unknown
 from kcore.clients.farewell import see_off
-from kcore.clients.opening import open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
@@ -80,6 +80,7 @@ class Producer(Transactions):
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
         core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        begin_at_names(core, settings, transport.name)
         return Courier(core, transport, tls, sasl, settings.proxy_url, settings.client_id)
 
     def _find_release(self, timeout_ms: int) -> None:

@@ -16,7 +16,7 @@ from kcore.clients import arguments
 from kcore.clients.closing import ending
 from kcore.clients.guard import Guard
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS, Polling
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_engine import ShareEngine
@@ -86,6 +86,7 @@ class ShareConsumer(ShareVerbs, Polling):
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         core = ShareConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)
         return ShareEngine(core, pump, guard, Reporter(settings.group_id))

@@ -27,9 +27,10 @@ _SHORTEST: Final = len(b"HTTP/1.1 200\n\n")
 _BEGINS: Final = b"HTTP/"
 _STATUS: Final = re.compile(rb"HTTP/[0-9]\.[0-9] ([1-9][0-9]{2})(?: [^\n]*)?\r?\n")
 # A scheme of a challenge (RFC 9110 11.6.1); what follows it is not for people.
-_CHALLENGE: Final = re.compile(rb"(?im)^proxy-authenticate:[ \t]*([a-z0-9_-]{1,30})")
-_INTERIM, _WANTS_NAME = range(100, 200), 407
-_SWITCHING: Final = 101
+_CHALLENGE: Final = re.compile(rb"(?im)^(?:proxy|www)-authenticate:[ \t]*([a-z0-9_-]{1,30})")
+_INTERIM, _SWITCHING = range(100, 200), 101
+# The first is a server's, not a proxy's; tinyproxy says it to who has a wrong password.
+_WANT_NAME: Final = (401, 407)
 _SOCKS, _TLS = 5, 0x15  # first bytes of what speaks something else
 
 
@@ -38,6 +39,7 @@ class HttpConnect(Handshake):
 
     def _begin(self) -> None:
         self._count = 0  # bytes of the answer so far
+        self._status = 0  # of a refusal
         where = f"{_bracketed(self._host)}:{self._port}"
         lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]
         if self._proxy.username:
@@ -86,7 +88,8 @@ class HttpConnect(Handshake):
             self._move(Said.REACHED, size)
         elif status in _INTERIM and status != _SWITCHING:
             self._move(Said.WAITS, size)
-        elif status == _WANTS_NAME:
+        elif status in _WANT_NAME:
+            self._status = status
             self._move(Said.WANTS_NAME, size)
         else:
             raise ProxyFaultError(f"the proxy says: {_words(status)} (HTTP status {status})")
@@ -105,7 +108,7 @@ class HttpConnect(Handshake):
             why = "refused the name and the password"
         else:
             why = "wants a name and a password: give them in proxy_url"
-        return ProxyRefusedError(f"the proxy {why} (HTTP status {_WANTS_NAME})")
+        return ProxyRefusedError(f"the proxy {why} (HTTP status {self._status})")
 
 
 def _bracketed(host: str) -> str:

@@ -65,6 +65,13 @@ class Socks5(Handshake):
         whole = _HEAD_BYTES if self.state is State.ASKED and len(self._said) >= 2 else 2
         return whole - len(self._said)
 
+    def end(self) -> None:
+        """See Handshake."""
+        if self.state is State.PROVING:
+            why = "the proxy closed the connection when it had heard the name and the password"
+            raise ProxyFaultError(f"{why} (some refuse them this way)")
+        super().end()
+
     def _look(self) -> None:
         said, state = self._said, self.state
         expected = _PASSWORD_VERSION if state is State.PROVING else _VERSION

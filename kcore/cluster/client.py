@@ -58,6 +58,11 @@ class ClientCore:
 
     # -- the world ---------------------------------------------------------------------------------
 
+    def use_bootstrap(self, servers: Iterable[tuple[str, int]], now_ms: int) -> None:
+        """Begin at these (host, port) in place of bootstrap_servers."""
+        self._links.use_bootstrap(servers, now_ms)
+        self._settle(now_ms)
+
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened `link`."""
         self._links.handle_connected(link, now_ms)

@@ -102,13 +102,20 @@ class Links:
         self._numbers = 0
         self._outage = _Outage()
         self._closed = False
+        self._bootstrap: list[NodeLink] = []
+        self.use_bootstrap(bootstrap, 0)
+
+    # -- nodes -------------------------------------------------------------------------------------
+
+    def use_bootstrap(self, bootstrap: Iterable[tuple[str, int]], now_ms: int) -> None:
+        """Begin at these addresses in place of others; what was asked there already is told so."""
+        for entry in self._bootstrap:
+            self._end(entry, DisconnectedError("the bootstrap servers are others now"), now_ms)
+            del self._nodes[entry.key]
         self._bootstrap = [
             NodeLink(-1 - index, host, port) for index, (host, port) in enumerate(bootstrap)
         ]
-        for entry in self._bootstrap:
-            self._nodes[entry.key] = entry
-
-    # -- nodes -------------------------------------------------------------------------------------
+        self._nodes |= {entry.key: entry for entry in self._bootstrap}
 
     def set_nodes(self, nodes: Iterable[Node], now_ms: int) -> None:
         """Take the brokers of a metadata answer: new ones appear, moved ones reconnect, gone ones

@@ -304,7 +304,8 @@ class Link:
         hint = CLOSED_EARLY.get(self.state, "")
         if self.ready and self._in_flight and self._in_flight[0].correlation_id == self._first_id:
             hint = " instead of its first answer (does the listener want SASL?)"
-        self._end(LinkInput.CLOSED, DisconnectedError(f"{verb} {where}: {why}{hint}"), told=True)
+        text = f"{verb} {where}{self._through}: {why}{hint}"
+        self._end(LinkInput.CLOSED, DisconnectedError(text), told=True)
 
     @property
     def _through(self) -> str:

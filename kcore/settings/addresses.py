@@ -8,6 +8,9 @@ from typing import Final
 from kcore.errors import KafkaConfigurationError
 
 DEFAULT_PORT: Final = 9092
+# What client_dns_lookup may be (KIP-302, KIP-235).
+ALL_ADDRESSES: Final = "use_all_dns_ips"
+CANONICAL_NAMES: Final = "resolve_canonical_bootstrap_servers_only"
 
 # [v6]:port and [v6]; scheme-like prefixes are refused by the host rule below.
 _BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[\w.-]+)?)\](?::(.*))?")

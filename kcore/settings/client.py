@@ -15,7 +15,7 @@ from kcore.connection.link import LinkOptions
 from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
-from kcore.settings.addresses import format_server
+from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES, format_server
 from kcore.settings.names import Table, by_canonical_name
 from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
 from kcore.settings.tokens import DEFAULT
@@ -28,6 +28,8 @@ _NO_OPTIONS = frozenset({"extras", "await_acknowledgement"})
 class ClientConfig(Value):
     """The options, checked. Times are ms, sizes bytes.
 
+    client_dns_lookup: what a name in bootstrap_servers stands for: the addresses it has, which are
+    tried one after the other, or a broker at each of them, by its canonical name.
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
     api_version: the broker release the user states, and no more is spoken than what it had; None:
     found out by asking.
@@ -49,6 +51,7 @@ class ClientConfig(Value):
     """
 
     bootstrap_servers: tuple[tuple[str, int], ...] = (("localhost", 9092),)
+    client_dns_lookup: str = ALL_ADDRESSES
     client_id: str = f"kcore-{__version__}"
     request_timeout_ms: int = 30_000
     bootstrap_timeout_ms: int = 30_000
@@ -217,6 +220,10 @@ def fill_in(values: dict[str, Any]) -> None:
 def contradictions(config: ClientConfig, given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """(option, what is wrong with it beside the others)."""
     yield from security_contradictions(config)
+    proxy = config.proxy_url
+    if config.client_dns_lookup == CANONICAL_NAMES and proxy is not None and proxy.looks_up:
+        why = f"names are looked up by the proxy ({proxy.name}), not here"
+        yield "client_dns_lookup", f"client_dns_lookup={CANONICAL_NAMES!r}: {why}"
     idle_ms, request_ms = config.connections_max_idle_ms, config.request_timeout_ms
     if 0 <= idle_ms <= request_ms:
         why = f"connections_max_idle_ms={idle_ms} must be above request_timeout_ms={request_ms}"

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kcore.connection.sasl import MECHANISMS
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_TIMEOUT_MS
+from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES
 from kcore.settings.java import OF_THE_JVM, Foreign, is_default
 from kcore.settings.parsers import (
     Parser,
@@ -43,6 +44,7 @@ _long_ms = integer(0, MAX_TIMEOUT_MS)
 
 PARSERS: Final[Mapping[str, Parser]] = {
     "bootstrap_servers": servers,
+    "client_dns_lookup": choice(ALL_ADDRESSES, CANONICAL_NAMES),
     "client_id": text,
     "receive_message_max_bytes": integer(1024),
     "request_timeout_ms": integer(1),
@@ -127,7 +129,6 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "kafka_client": (None, "pass transport= to choose how sockets are driven"),
     "selector": (None, "pass transport= to choose how sockets are driven"),
     "interceptor_classes": (None, "only Consumer, Producer and their async kin have interceptors"),
-    "client_dns_lookup": ("use_all_dns_ips", "only 'use_all_dns_ips' is available"),
     "security_providers": (None, OF_THE_JVM),
     "sasl_oauthbearer_method": (
         "oidc",

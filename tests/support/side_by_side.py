@@ -46,6 +46,7 @@ PATIENT = (
     "clients/test_admin_",
     "clients/test_async_consumer_struck",
     "clients/test_async_transactions",
+    "clients/test_canonical_names",
     "clients/test_producer_chaos",
     "clients/test_producer_struck",
     "clients/test_share",
