@@ -23,8 +23,8 @@ class ServeOptions:
     """What was asked for. advertise: the host that clients are told; None: `host`. directory: where
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
     authorizer: whether access control lists count; super_users: for whom they do not. users: names
-    and passwords. delegation_token_secret_key: None: nobody gets one. racks: of each node;
-    replica_selector: `leader` or `rack-aware`.
+    and passwords; kerberos_keytab: the broker's own keys. delegation_token_secret_key: None:
+    nobody gets one. racks: of each node; replica_selector: `leader` or `rack-aware`.
     """
 
     host: str
@@ -39,6 +39,7 @@ class ServeOptions:
     security_protocol: str = "PLAINTEXT"
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     delegation_token_secret_key: str | None = field(default=None, repr=False)
+    kerberos_keytab: str | None = None
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     ssl_cafile: str | None = None
@@ -52,6 +53,7 @@ class ServeOptions:
         given = {
             "sasl_users": self.users or None,
             "delegation_token_secret_key": self.delegation_token_secret_key,
+            "sasl_kerberos_keytab": self.kerberos_keytab,
             "ssl_certfile": self.ssl_certfile,
             "ssl_keyfile": self.ssl_keyfile,
             "ssl_cafile": self.ssl_cafile,

@@ -419,6 +419,11 @@ def bench(**given: Any) -> None:
     metavar="KEY",
     help="What delegation tokens are made with. Without one nobody gets any.",
 )
+@click.option(
+    "--kerberos-keytab",
+    metavar="FILE",
+    help="Of SASL, too: GSSAPI, with the keys of the broker's principal (kafka/HOST).",
+)
 @click.option("--ssl-certfile", metavar="FILE", help="The broker's certificate (PEM).")
 @click.option("--ssl-keyfile", metavar="FILE", help="Its key.")
 @click.option("--ssl-cafile", metavar="FILE", help="Who signs clients' certificates.")

@@ -18,22 +18,21 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from kcore.actions import CallGssapi, FetchToken, GssapiCall
-from kcore.errors import KafkaConfigurationError
 from kcore.settings.client import ClientConfig
 from kcore.transports.background import native_lock, run_in_thread
 from kcore.transports.inputs import Called
+from kcore.transports.kerberos import checked_keytab, load
 from kcore.transports.sasl import Found, Take, failed
 
-# Of one client, waiting for a KDC. A cluster has some dozen brokers at most that are connected to
-# at once.
-CALLS_MAX: Final = 32
-_KEYTAB_BEGINS: Final = b"\x05"
+# Of one client, under way at once: more than a cluster has brokers to connect to in one moment.
+CALLS_MAX: Final = 512
 _WHY_CHARS_MAX: Final = 600
 
 # What to do, by the number krb5 has for what is wrong: RFC 4120's, and those of the library's own.
 _BASE: Final = -1765328384
 _NO_TICKET: Final = "get a ticket (kinit), or give sasl_kerberos_keytab; KRB5CCNAME names the cache"
 _OVER: Final = "get a new ticket (kinit), or give sasl_kerberos_keytab, which renews its own"
+_NOT_RENEWED: Final = "no new one could be had by sasl_kerberos_keytab: check that the KDC runs"
 _UNKNOWN_US: Final = "the KDC does not know us: check sasl_kerberos_principal and its realm"
 _UNKNOWN_BROKER: Final = (
     "the KDC has no such service: check sasl_kerberos_service_name, and that the broker's host "
@@ -65,19 +64,6 @@ _ADVICE: Final[Mapping[int, str]] = {
 _making: Final[dict[str, Any]] = {}  # a lock by cache in memory
 
 
-def load() -> Any:
-    """The library. KafkaConfigurationError."""
-    try:
-        import gssapi  # noqa: PLC0415 - few have it
-    except (ImportError, OSError) as error:  # OSError: no libgssapi_krb5
-        raise KafkaConfigurationError(
-            "sasl_mechanism='GSSAPI' needs the library gssapi: pip install 'kcore[kerberos]' (it "
-            f"is built with libkrb5-dev and a C compiler): {error}",
-            option="sasl_mechanism",
-        ) from error
-    return gssapi
-
-
 class Kerberos:
     """See the module's text. KafkaConfigurationError: no library, no such keytab."""
 
@@ -89,7 +75,7 @@ class Kerberos:
         self._closed = False
         self._store: dict[str, str] = {}
         if settings.sasl_kerberos_keytab is not None:
-            keytab = _checked(settings.sasl_kerberos_keytab)
+            keytab = checked_keytab(settings.sasl_kerberos_keytab)
             who = settings.sasl_kerberos_principal or ""
             cache = f"MEMORY:kcore {os.getpid()} {keytab} {who}"
             self._store = {"client_keytab": f"FILE:{keytab}", "ccache": cache}
@@ -152,13 +138,15 @@ class Kerberos:
     def _begun(self, host: str) -> Any:
         g = self._gssapi
         flags = g.RequirementFlag.mutual_authentication | g.RequirementFlag.integrity
-        return g.SecurityContext(
+        context = g.SecurityContext(
             name=self._target(host),
             creds=self._credentials(),
             flags=flags,
             mech=g.MechType.kerberos,
             usage="initiate",
         )
+        context.__DEFER_STEP_ERRORS__ = False  # what is wrong is told now, not by the next call
+        return context
 
     def _target(self, host: str) -> Any:
         g, settings = self._gssapi, self._settings
@@ -193,24 +181,10 @@ class Kerberos:
         advice = _ADVICE.get(number, "")
         if not advice and isinstance(error, self._gssapi.exceptions.MissingCredentialsError):
             advice = _NO_TICKET
-        if advice is _NO_TICKET and self._store:
-            advice = _NO_KEYS
+        if self._store:
+            advice = {_NO_TICKET: _NO_KEYS, _OVER: _NOT_RENEWED}.get(advice, advice)
         return f"{said}: {advice}" if advice else said
 
 
 def _lock_of(cache: str) -> Any:
     return _making.setdefault(cache, native_lock())
-
-
-def _checked(keytab: str) -> str:
-    """KafkaConfigurationError: it cannot be read, or is something else."""
-    option = "sasl_kerberos_keytab"
-    try:
-        with open(keytab, "rb") as file:
-            begins = file.read(1)
-    except OSError as error:
-        why = f"{option}={keytab!r} cannot be read: {error.strerror or error}"
-        raise KafkaConfigurationError(why, option=option) from error
-    if begins != _KEYTAB_BEGINS:
-        raise KafkaConfigurationError(f"{option}={keytab!r} is no keytab", option=option)
-    return os.path.abspath(keytab)

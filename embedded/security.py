@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kcore.broker.delegation.config import DelegationTokenConfig
-from kcore.broker.sasl.config import SaslConfig, TokenValidator
-from kcore.broker.sasl.names import MECHANISMS, OAUTHBEARER, WITH_PASSWORDS
+from kcore.broker.sasl.config import Acceptor, SaslConfig, TokenValidator
+from kcore.broker.sasl.names import GSSAPI, MECHANISMS, OAUTHBEARER, WITH_PASSWORDS
 from kcore.broker.sasl.users import check_user
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32, MAX_TIMEOUT_MS
@@ -44,6 +44,8 @@ class SecurityOptions(TypedDict, total=False):
     sasl_enabled_mechanisms: str | Iterable[str]
     sasl_users: Mapping[str, str]
     sasl_oauth_token_validator: TokenValidator | None
+    sasl_kerberos_keytab: str | None
+    sasl_kerberos_principal: str | None
     sasl_server_max_receive_size: int
     connections_max_reauth_ms: int
     connection_failed_authentication_delay_ms: int
@@ -153,7 +155,11 @@ def _read_sasl(options: Mapping[str, Any]) -> SaslConfig:
             validator,
             "a callable that takes a token and gives (user, for how many ms it is good, or None)",
         )
-    mechanisms = _mechanisms(options.get("sasl_enabled_mechanisms"), tokens=validator is not None)
+    mechanisms = _mechanisms(
+        options.get("sasl_enabled_mechanisms"),
+        tokens=validator is not None,
+        tickets="sasl_kerberos_keytab" in options,
+    )
     if validator is not None and OAUTHBEARER not in mechanisms:
         raise KafkaConfigurationError(
             "sasl_oauth_token_validator is given, but OAUTHBEARER is not among "
@@ -192,7 +198,11 @@ def _read_sasl(options: Mapping[str, Any]) -> SaslConfig:
             raise _wrong(name, value, f"a number from {lowest} to {MAX_INT32}")
         numbers[name] = value
     return SaslConfig(
-        mechanisms=mechanisms, users=dict(users), token_validator=validator, **numbers
+        mechanisms=mechanisms,
+        users=dict(users),
+        token_validator=validator,
+        acceptor=_acceptor(options, mechanisms),
+        **numbers,
     )
 
 
@@ -226,9 +236,39 @@ def _read_delegation(options: Mapping[str, Any], protocol: str) -> DelegationTok
     )
 
 
-def _mechanisms(given: object, *, tokens: bool) -> tuple[str, ...]:
+def _acceptor(options: Mapping[str, Any], mechanisms: tuple[str, ...]) -> Acceptor | None:
+    keytab, principal = (
+        options.get(name) for name in ("sasl_kerberos_keytab", "sasl_kerberos_principal")
+    )
+    for name, value in (
+        ("sasl_kerberos_keytab", keytab),
+        ("sasl_kerberos_principal", principal),
+    ):
+        if value is None:
+            continue
+        if not isinstance(value, str) or not value or "\0" in value:
+            raise _wrong(name, value, "a text")
+        if GSSAPI not in mechanisms:
+            raise KafkaConfigurationError(
+                f"{name} is given, but {GSSAPI} is not among sasl_enabled_mechanisms", option=name
+            )
+    if GSSAPI not in mechanisms:
+        return None
+    if keytab is None:
+        raise KafkaConfigurationError(
+            f"{GSSAPI} needs sasl_kerberos_keytab, with the keys of the broker's principal "
+            "(kafka/HOST)",
+            option="sasl_kerberos_keytab",
+        )
+    from kcore.embedded import kerberos  # noqa: PLC0415 - loads gssapi
+
+    return kerberos.Acceptor(keytab, principal)
+
+
+def _mechanisms(given: object, *, tokens: bool, tickets: bool) -> tuple[str, ...]:
     if given is None:
-        return (*WITH_PASSWORDS, OAUTHBEARER) if tokens else WITH_PASSWORDS
+        more = {OAUTHBEARER: tokens, GSSAPI: tickets}
+        return (*WITH_PASSWORDS, *(name for name, wanted in more.items() if wanted))
     found: list[Any] = []
     if isinstance(given, str):
         found = [part.strip() for part in given.split(",")]

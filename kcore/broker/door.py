@@ -129,7 +129,11 @@ class Door:
             self._hands.fail(client, error)
         else:
             client.signed_in()
-            self._hands.send(client, [len(answer).to_bytes(_LENGTH_BYTES, "big") + answer])
+            if answer is None:
+                client.turn = Turn.IDLE
+                client.served_bytes = 0
+            else:
+                self._hands.send(client, [len(answer).to_bytes(_LENGTH_BYTES, "big") + answer])
 
     def _answer_wrong_time(self, client: ClientLink, frame: memoryview, now_ms: int) -> None:
         request = frames.decode_request(frame)

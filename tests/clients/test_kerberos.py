@@ -179,6 +179,22 @@ def test_a_cache_that_is_over(kdc):
 
 
 @needs_kdc
+@pytest.mark.slow
+def test_tickets_by_a_keytab_that_could_not_be_renewed():
+    with Kdc() as kdc, pytest.MonkeyPatch.context() as patch:
+        for name, value in kdc.environment.items():
+            patch.setenv(name, value)
+        kdc.add(SERVICE)
+        kdc.add("brief", "1 second")
+        source = Kerberos(by_keytab(kdc, "brief"))
+        assert authenticate(source, Acceptor(kdc)) == f"brief@{REALM}"
+        kdc.stop()
+        time.sleep(2.2)
+        with pytest.raises(SaslAuthenticationFailedError, match="check that the KDC runs"):
+            authenticate(source, Acceptor(kdc))
+
+
+@needs_kdc
 def test_keys_that_were_changed_and_a_kdc_that_is_gone():
     with Kdc() as kdc, pytest.MonkeyPatch.context() as patch:
         for name, value in kdc.environment.items():
@@ -270,7 +286,8 @@ def library(monkeypatch):
     library.go.set()
 
 
-def test_calls_that_never_come_back_are_counted(library):
+def test_calls_that_never_come_back_are_counted(library, monkeypatch):
+    monkeypatch.setattr(kerberos, "CALLS_MAX", 8)
     source, found = Kerberos(given()), queue.SimpleQueue()
     for _ in range(kerberos.CALLS_MAX):
         source.ask(CallGssapi(7, HOST, STEP, b""), found.put, lambda: None)

@@ -29,7 +29,7 @@ WRONG += [
 ]  # fmt: skip
 WRONG += [
     ("sasl_enabled_mechanisms", SASL | {"sasl_enabled_mechanisms": value})
-    for value in ("", [], "GSSAPI", ["PLAIN", "plain"], "PLAIN,,", 1, [["PLAIN"]], [1])
+    for value in ("", [], "NTLM", ["PLAIN", "plain"], "PLAIN,,", 1, [["PLAIN"]], [1])
 ]
 WRONG += [
     ("sasl_users", SASL | {"sasl_users": value})

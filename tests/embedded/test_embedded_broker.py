@@ -276,6 +276,7 @@ def test_the_command_can_ask_who_may(more):
         (("127.0.0.1:0", "--advertise", "0.0.0.0"), "'0.0.0.0' is no host to connect to"),
         (("127.0.0.1:0", "--super-user", "User:admin"), "is for a broker with --authorizer"),
         (("127.0.0.1:0", "--authorizer", "--super-user", "admin"), "'admin' is no principal"),
+        (("127.0.0.1:0", "--kerberos-keytab", "x"), "SASL_PLAINTEXT or SASL_SSL has it"),
     ],
 )
 def test_the_command_says_what_cannot_be(options, said):

@@ -61,8 +61,8 @@ IO_CALLS = {"open", "print", "input"}
 # Other people's packages, and which rooms may need them; pyproject.toml declares each.
 THIRD_PARTY = {
     "records": {"crc32c", "lz4"},
-    "transports": {"gevent", "trio"},
-    "clients": {"cryptography", "gssapi", "jwt"},
+    "transports": {"gevent", "gssapi", "trio"},
+    "clients": {"cryptography", "jwt"},
     "embedded": {"crc32c", "pytest"},
     "broker": {"crc32c"},
     "pipeline": {"confluent_kafka", "matplotlib", "pandas", "py4j", "pyarrow", "pyspark"},

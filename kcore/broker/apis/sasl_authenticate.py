@@ -1,7 +1,4 @@
-"""SaslAuthenticate v0-2: a step of the mechanism that SaslHandshake has named.
-
-Left out: Kerberos (GSSAPI).
-"""
+"""SaslAuthenticate v0-2: a step of the mechanism that SaslHandshake has named."""
 
 from __future__ import annotations
 
@@ -29,4 +26,4 @@ def handle(call: Call, request: SaslAuthenticateRequest) -> SaslAuthenticateResp
         call.node.turn_away(call, answer)
         return PARKED
     call.link.signed_in()
-    return SaslAuthenticateResponse(auth_bytes=said, session_lifetime_ms=lasts_ms)
+    return SaslAuthenticateResponse(auth_bytes=said or b"", session_lifetime_ms=lasts_ms)

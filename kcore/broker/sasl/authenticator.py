@@ -14,7 +14,7 @@ from kcore.broker.delegation.tokens import Tokens
 from kcore.broker.sasl.bearer import Bearer
 from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sasl.mechanisms import Mechanism, MisfitError, Plain, Proven, RefusalError
-from kcore.broker.sasl.names import OAUTHBEARER, PLAIN
+from kcore.broker.sasl.names import GSSAPI, OAUTHBEARER, PLAIN
 from kcore.broker.sasl.scram import Scram
 from kcore.broker.sasl.states import MOVES, TAKEN, Asked, Outcome, State, Taken
 from kcore.broker.sasl.users import Users
@@ -114,11 +114,17 @@ class Authenticator:
             return Plain(self._users)
         if mechanism == OAUTHBEARER:
             return Bearer(self._config.token_validator, now_wall_ms)
+        if mechanism == GSSAPI:
+            from kcore.broker.sasl.gssapi import Gssapi  # noqa: PLC0415 - few speak it
+
+            assert self._config.acceptor is not None
+            return Gssapi(self._config.acceptor())
         return Scram(self._users, mechanism, self._rng, self._tokens, now_wall_ms)
 
-    def step(self, message: bytes, now_ms: int, now_wall_ms: int) -> tuple[bytes, int]:
-        """The answer to a step of the mechanism, and for how long the session is good (ms): 0 if it
-        is not over with this, or never ends. RefusalError: refused, with Kafka's words.
+    def step(self, message: bytes, now_ms: int, now_wall_ms: int) -> tuple[bytes | None, int]:
+        """The answer to a step of the mechanism (see `Mechanism`), and for how long the session is
+        good (ms): 0 if it is not over with this, or never ends. RefusalError: refused, with Kafka's
+        words.
         """
         assert self._exchange is not None
         renewal = "re-authentication" if self.user is not None else "authentication"

@@ -40,8 +40,10 @@ class Mechanism(Protocol):
 
     outcome: Proven | None
 
-    def step(self, message: bytes) -> bytes:
-        """What to answer. RefusalError, MisfitError."""
+    def step(self, message: bytes) -> bytes | None:
+        """What to answer; None: nothing, for which there is an answer only where it has a header.
+        RefusalError, MisfitError.
+        """
 
 
 class Plain:
