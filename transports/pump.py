@@ -326,7 +326,7 @@ class Pump:
             if self._proxy is not None and route.beyond is not None:
                 from kcore.transports.tunnel import Tunnel  # noqa: PLC0415 - few need it
 
-                tunnel = Tunnel(self._proxy, *route.beyond)
+                tunnel = Tunnel(self._proxy, route.address, *route.beyond)
             sock = self.transport.connect(route.address)
         except (OSError, ValueError, OverflowError) as error:
             why, by_proxy = describe(error), isinstance(error, ProxyFaultError)
@@ -437,6 +437,7 @@ class Pump:
                     interest = READABLE | WRITABLE if link.tunnel.unsent else READABLE
                     self.transport.watch(link.fd, interest)
                     return False  # the proxy's turn
+                self._routes.note_open(link.tunnel.gate)
                 link.tunnel = None
             if self._tls is not None and link.tls is None:
                 # Most never get here, and `ssl` takes a twentieth of a consumer's start.

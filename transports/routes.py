@@ -1,9 +1,10 @@
 """Which address a connection goes to: names are looked up, and what was found is remembered while
 the core walks through it (KIP-302).
 
-With a proxy it is one of the proxy's addresses that is connected to. Where names are not the
-proxy's to look up it is asked for one of the broker's: then the core walks through the pairs, of
-each of the broker's addresses all of the proxy's.
+With a proxy it is one of the proxy's addresses that is connected to, first of all that by which a
+way was had last: what one link has found out, at the price of its set-up timeout maybe, all others
+need not. Where names are not the proxy's to look up it is asked for one of the broker's addresses:
+then the core walks through the pairs, of each of the broker's all of the proxy's.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Routes:
         self._walks: dict[_Name, _Walk] = {}
         # By link number: those that have the proxy's addresses, and wait for the broker's.
         self._begun: dict[int, Sequence[Address]] = {}
+        self._open: Address | None = None  # by which a way was had last
 
     def find(self, connect: Connect) -> Route | None:
         """Names are looked up anew for the first route, and remembered for the rest of the walk.
@@ -58,9 +60,8 @@ class Routes:
         """
         name, index = (connect.host, connect.port), connect.address_index
         walk = self._walks.get(name) if index else None
-        if walk is None or index >= len(walk.gates) * len(
-            walk.ends
-        ):  # all tried: it may have moved
+        tried_all = walk is not None and index >= len(walk.gates) * len(walk.ends)
+        if walk is None or tried_all:  # it may have moved
             walk = self._begin(connect.link, name)
             if walk is None:
                 return None
@@ -70,6 +71,10 @@ class Routes:
         count = len(walk.gates) * len(walk.ends)
         end, gate = divmod(index % count, len(walk.gates))
         return Route(walk.gates[gate], walk.ends[end], index + 1 < count)
+
+    def note_open(self, gate: Address) -> None:
+        """A way was had by this address of the proxy."""
+        self._open = gate
 
     def forget(self, link: int) -> None:
         """It does not wait any more."""
@@ -84,6 +89,7 @@ class Routes:
         gates = self._begun.pop(link, None) or self._find_gates(proxy)
         if gates is None:
             return None
+        gates = sorted(gates, key=lambda gate: gate != self._open)
         if proxy.looks_up:
             return _Walk(gates, [name])
         found = resolve(*name)

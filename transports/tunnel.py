@@ -10,16 +10,20 @@ from __future__ import annotations
 import socket
 
 from kcore.settings.proxies import Proxy
+from kcore.transports.core import Address
 from kcore.transports.handshakes import start_handshake
 from kcore.transports.sockets import ProxyFaultError, describe
 
 
 class Tunnel:
-    """One. unsent: bytes wait for the socket to be writable. ValueError: see Handshake."""
+    """One. gate: the proxy's address. unsent: bytes wait for the socket to be writable.
+    ValueError: see Handshake.
+    """
 
-    __slots__ = ("_handshake", "_unsent")
+    __slots__ = ("_handshake", "_unsent", "gate")
 
-    def __init__(self, proxy: Proxy, host: str, port: int) -> None:
+    def __init__(self, proxy: Proxy, gate: Address, host: str, port: int) -> None:
+        self.gate = gate
         self._handshake = start_handshake(proxy, host, port)
         self._unsent = memoryview(b"")
 

@@ -24,6 +24,9 @@ from kcore.records.batch import batches_of
 from kcore.records.batches import describe_batches
 from kcore.records.columns import Columns
 from kcore.records.message_set import encode_message_set
+from kcore.settings.proxies import Proxy
+from kcore.transports.handshakes import start_handshake
+from kcore.transports.sockets import ProxyFaultError
 from kcore.wire import messages
 from kcore.wire.codec import decode, encode
 from kcore.wire.frames import FrameReader, decode_request, decode_response, encode_request
@@ -265,6 +268,32 @@ def frames(data: bytes) -> None:
     assert found[0] == found[1]
 
 
+PROXIES = [
+    Proxy(scheme, "p", 1, *user)
+    for scheme in ("socks5h", "http")
+    for user in (("", ""), ("user", "word"))
+]
+
+
+def handshakes(data: bytes) -> None:
+    """What a proxy answers, byte by byte and in pieces: it comes to the same."""
+    proxy = PROXIES[data[0] % len(PROXIES)] if data else PROXIES[0]
+    found = []
+    for most in (1, 7, len(data)):
+        handshake = start_handshake(proxy, "broker", 9092)
+        rest, said, why = data[1:], handshake.take(), ""
+        try:
+            while rest and handshake.wants:
+                size = min(handshake.wants, most)
+                handshake.feed(rest[:size])
+                rest = rest[size:]
+                said += handshake.take()
+        except ProxyFaultError as error:
+            why = str(error)
+        found.append((handshake.state, said, why, b"" if why else rest))
+    assert found[0] == found[1] == found[2]
+
+
 def all_targets() -> dict[str, Fuzzed]:
     """Every target by its name."""
     fetched = messages.FetchResponse(
@@ -291,6 +320,13 @@ def all_targets() -> dict[str, Fuzzed]:
         ),
         Fuzzed("frames", frames, (b"\0\0\0\3abc\0\0\0\0\0\0\0\1x" * 3, b"\0\0\1\0" + b"z" * 256)),
     ]
+    answers = (
+        b"\0\5\0\5\0\0\3\1x\0\1more",
+        b"\1\5\2\1\0\5\0\0\1\0\0\0\0\0\1more",
+        b"\2HTTP/1.1 100 x\r\n\r\nHTTP/1.0 200 OK\r\na: b\r\n\r\nmore",
+        b"\3HTTP/1.1 407 x\r\nProxy-Authenticate: NTLM\r\n\r\nmore",
+    )
+    found.append(Fuzzed("handshakes", handshakes, answers))
     for codec in CODECS:
         name = codecs.NAMES[codec]
         seeds = packed_seeds(codec)

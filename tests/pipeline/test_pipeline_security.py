@@ -223,6 +223,20 @@ def test_javas_own_stores_are_refused_with_the_way_out(options, name):
     assert caught.value.option.startswith(f"kafka.{name}")
 
 
+def test_a_proxy_and_its_password_go_to_the_client_and_nowhere_else():
+    through = {"kafka.proxy.url": f"socks5h://me:{SECRET}@proxy:1080"}
+    options = stream(**through)
+    sink = sink_options({**SERVERS, **through, "topic": "t"})
+    for one in (options, sink):
+        assert one.client["proxy_url"] == through["kafka.proxy.url"]
+    for one in (options, sink, KcoreReader(options), KcoreStreamReader(options)):
+        assert SECRET not in f"{one!r} {one}"
+    with pytest.raises(OptionError, match="must be socks5://") as caught:
+        stream(**{"kafka.proxy.url": f"me:{SECRET}@proxy:1080"})
+    assert caught.value.option == "kafka.proxy.url"
+    assert SECRET not in f"{caught.value!r} {caught.value}"
+
+
 def test_secrets_are_in_no_text():
     options = stream(**SCRAM)
     sink = sink_options({**SERVERS, **SCRAM, "topic": "t"})

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import jwt
 import pytest
+import real_proxies as proxies
 from admins import until
 from certificates import missing
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from pyspark.errors import PySparkException
+from real_proxies import RealProxy
 from secure_kafka import PASSWORD, USER, SecureKafka, unsigned_token
 from spark_processes import standalone_cluster
 from spark_support import Collected, load, save, security, words
@@ -63,6 +65,32 @@ def test_read_and_written_and_the_password_is_kept_nowhere(spark, kafka, tmp_pat
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert kept
     assert not [path for path in kept if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_through_a_proxy_whose_password_is_kept_nowhere(spark, kafka, tmp_path, capfd, caplog):
+    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG, "kcore")
+    kafka.create_topic("proxied")
+    secure = security(kafka)
+    with RealProxy("pproxy", asks=True) as proxy:
+        secure["kafka.proxy.url"] = proxy.url("socks5h")
+        address = kafka.address("SASLTLS")
+        save(spark.sql("select 'x' as value"), address, topic="proxied", **secure)
+        rows = load(spark, address, subscribe="proxied", **secure)
+        assert [value for *_, value in words(rows)] == [b"x"]
+        wanted = {"subscribe": "proxied", "startingOffsets": "earliest", **secure}
+        run = Collected(spark, address, tmp_path, **wanted).wait()
+        assert len(run.rows) == 1
+        wrong = {**secure, "kafka.proxy.url": proxy.url("http", f"me:{proxies.PASSWORD}x@")}
+        with pytest.raises(PySparkException, match="ProxyAuthenticationError") as caught:
+            load(spark, address, subscribe="proxied", **wrong).collect()
+        plan = rows._jdf.queryExecution().toString()
+        said = "".join([*capfd.readouterr(), caplog.text, str(caught.value), plan])
+        kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert kept
+        for secret in (proxies.PASSWORD, proxies.PLAIN_PASSWORD):
+            assert secret not in said
+            assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
 def test_on_a_cluster_no_file_has_the_password(kafka, tmp_path):

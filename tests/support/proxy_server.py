@@ -46,7 +46,8 @@ class ProxyServer:
         self._names = dict(names or {})
         self._refuse, self._behind, self._piece = refuse, behind, piece
         self._talk = talk or self._serve
-        self._listener = socket.create_server((host, 0), backlog=128)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family, backlog=128)
         self.host, self.port = self._listener.getsockname()[:2]
         self._socks: list[socket.socket] = []
         self._threads: list[threading.Thread] = []

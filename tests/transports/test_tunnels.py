@@ -256,6 +256,34 @@ def test_the_core_walks_through_every_pair_of_addresses(through, serve, scheme):
             assert proxy.asked == [("broker.invalid", server.port)]
 
 
+def test_an_address_of_the_proxy_that_works_is_the_first_from_then_on(through, serve):
+    server = serve()
+    with ProxyServer() as proxy:
+        rig = through(f"socks5h://proxy.invalid:{proxy.port}")
+        rig.transport.resolve = lambda _host, port: [
+            Address(socket.AF_INET, (numeric, port)) for numeric in ("127.0.0.2", "127.0.0.1")
+        ]
+        rig.core.connect("127.0.0.1", server.port)
+        rig.until(lambda: rig.core.closed)
+        assert rig.core.closed.pop()[2]  # there is another one
+        rig.core.connect("127.0.0.1", server.port, 1)
+        rig.until(lambda: 2 in rig.core.connected)
+        rig.core.connect("127.0.0.1", server.port)  # of whichever broker: from the start again
+        rig.until(lambda: 3 in rig.core.connected)
+        assert rig.core.closed == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_proxy_by_its_address_of_ipv6(through, serve, scheme):
+    server = serve()
+    with ProxyServer(host="::1") as proxy:
+        rig = through(f"{scheme}://[::1]:{proxy.port}")
+        link = rig.connect("127.0.0.1", server.port)
+        rig.core.send(link, frame(b"x"))
+        rig.until(lambda: rig.core.frames)
+        assert proxy.asked == [("127.0.0.1", server.port)]
+
+
 def test_addresses_of_ipv6(through):
     try:
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
