@@ -25,6 +25,7 @@ PYTHON_TYPES = {
     "bool": "bool",
     "int8": "int",
     "int16": "int",
+    "uint16": "int",
     "int32": "int",
     "int64": "int",
     "float64": "float",

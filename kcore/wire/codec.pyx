@@ -47,6 +47,7 @@ from kcore.wire.cursor cimport (
     take_int16,
     take_int32,
     take_int64,
+    take_uint16,
     take_uvarint,
 )
 from kcore.wire.plan cimport (
@@ -60,6 +61,7 @@ from kcore.wire.plan cimport (
     KIND_RECORDS,
     KIND_STRING,
     KIND_STRUCT,
+    KIND_UINT16,
     KIND_UUID,
     Op,
     Plan,
@@ -311,6 +313,8 @@ cdef object read_item(const Op *op, bint nullable, Source source):
         return read_string(op, nullable, cursor)
     if op.kind == KIND_FLOAT64:
         return take_float64(cursor)
+    if op.kind == KIND_UINT16:
+        return take_uint16(cursor)
     return read_bytes(op, nullable, source)
 
 
@@ -490,7 +494,7 @@ cdef int write_item(Plan plan, const Op *op, object value, Writer *writer) excep
         return put_number(plan, op, value, 4, writer)
     if op.kind == KIND_INT64:
         return put_number(plan, op, value, 8, writer)
-    if op.kind == KIND_INT16:
+    if op.kind == KIND_INT16 or op.kind == KIND_UINT16:
         return put_number(plan, op, value, 2, writer)
     if op.kind == KIND_INT8:
         return put_number(plan, op, value, 1, writer)
@@ -515,8 +519,10 @@ cdef int put_number(Plan plan, const Op *op, object value, int width, Writer *wr
     cdef int overflow = 0
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     cdef int64_t limit = <int64_t> 1 << (8 * width - 1) if width < 8 else 0
-    if overflow or (limit and not -limit <= number < limit):
-        raise wrong(plan, op, f"does not fit into int{8 * width}: {shorten(value)}")
+    cdef int64_t middle = limit if op.kind == KIND_UINT16 else 0
+    if overflow or (limit and not -limit <= number - middle < limit):
+        kind = f"{'u' if middle else ''}int{8 * width}"
+        raise wrong(plan, op, f"does not fit into {kind}: {shorten(value)}")
     return put_int(writer, number, width)
 
 

@@ -70,6 +70,13 @@ cdef inline int16_t take_int16(Cursor *c) noexcept nogil:
     return <int16_t> ((<uint16_t> p[0] << 8) | p[1])
 
 
+cdef inline uint16_t take_uint16(Cursor *c) noexcept nogil:
+    cdef const uint8_t *p = take(c, 2)
+    if p == NULL:
+        return 0
+    return (<uint16_t> p[0] << 8) | p[1]
+
+
 cdef inline int32_t take_int32(Cursor *c) noexcept nogil:
     cdef const uint8_t *p = take(c, 4)
     if p == NULL:

@@ -8,6 +8,7 @@ cdef enum Kind:
     KIND_BOOL
     KIND_INT8
     KIND_INT16
+    KIND_UINT16
     KIND_INT32
     KIND_INT64
     KIND_FLOAT64

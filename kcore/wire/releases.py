@@ -85,6 +85,8 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (-1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 1),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0),
     ApiKey.LIST_CONFIG_RESOURCES: (-1, -1, -1, -1, -1, 0, 0, 0, 1, 1, 1),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (-1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0),
     ApiKey.ALTER_CONFIGS: (1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2),

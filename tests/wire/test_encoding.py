@@ -25,6 +25,7 @@ from kcore.wire.messages import (
     OffsetFetchRequest,
     ProduceRequest,
     SaslHandshakeResponse,
+    StreamsGroupHeartbeatRequest,
 )
 
 TOPIC_ID = bytes(range(16))
@@ -70,6 +71,11 @@ def test_null_where_only_other_versions_have_it():
     assert decode(MetadataRequest, 1, encode(MetadataRequest(topics=None), 1)).topics is None
 
 
+def at_port(port):
+    R = StreamsGroupHeartbeatRequest
+    return R(user_endpoint=R.Endpoint(host="here", port=port))
+
+
 class Number(IntEnum):
     """An int in disguise."""
 
@@ -89,6 +95,9 @@ class Number(IntEnum):
         (HeartbeatRequest(generation_id=-(1 << 31) - 1), "does not fit into int32"),
         (HeartbeatRequest(generation_id=1 << 80), "does not fit into int32"),
         (HeartbeatResponse(error_code=32768), "error_code does not fit into int16"),
+        (at_port(65_536), "port does not fit into uint16: 65536"),
+        (at_port(-1), "port does not fit into uint16: -1"),
+        (at_port(1 << 63), "port does not fit into uint16"),
         (FetchRequest(isolation_level=128), "isolation_level does not fit into int8"),
         (MetadataRequest(topics="abc"), "topics is not a list"),
         (MetadataRequest(topics=["abc"]), "MetadataRequestTopic is wanted, not a str"),

@@ -49,7 +49,7 @@ def python_name(name):
 def default(kind, given):
     if kind.startswith("[]") or kind[0].isupper():
         return None if given == "null" else ...
-    if kind.startswith("int"):
+    if kind.removeprefix("u").startswith("int"):
         return int(str(given), 0) if given is not None else 0
     if kind == "float64":
         return float(given or 0)

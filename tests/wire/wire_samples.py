@@ -67,6 +67,8 @@ def _item(root: type[Message], kind: str, version: int, rng: random.Random) -> o
     if kind in INT_BITS:
         bound = 1 << (INT_BITS[kind] - 1)
         return rng.choice((0, -1, 1, bound - 1, -bound, rng.randrange(-bound, bound)))
+    if kind == "uint16":
+        return rng.choice((0, 1, 0x7FFF, 0x8000, 0xFFFF, rng.randrange(0x10000)))
     if kind == "float64":
         return rng.choice((*FLOATS, rng.random()))
     if kind == "bool":
@@ -103,6 +105,8 @@ def _item_strategy(root: type[Message], kind: str, version: int) -> st.SearchStr
     if kind in INT_BITS:
         bound = 1 << (INT_BITS[kind] - 1)
         return st.integers(-bound, bound - 1)
+    if kind == "uint16":
+        return st.integers(0, 0xFFFF)
     if kind == "float64":
         return st.floats(allow_nan=False)
     if kind == "bool":
