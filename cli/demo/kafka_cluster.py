@@ -249,6 +249,8 @@ class KafkaCluster:
             "group.share.min.session.timeout.ms": "1000",
             "group.share.min.heartbeat.interval.ms": "100",
             "group.share.min.record.lock.duration.ms": "1000",
+            "group.streams.min.session.timeout.ms": "1000",
+            "group.streams.min.heartbeat.interval.ms": "100",
         }
         return settings | self._settings
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.authorization.authorizer import Authorizer
 from kcore.broker.batches import RefusedError
@@ -27,6 +27,8 @@ from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import partition_for
 from kcore.coordinator.share.keeper import NOT_STARTED, ShareOffset
 from kcore.coordinator.share.options import ShareOptions
+from kcore.coordinator.streams.options import StreamsOptions
+from kcore.coordinator.streams.topology import InternalTopic
 from kcore.structs import Node as Address
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -34,6 +36,9 @@ from kcore.wire.codes import ErrorCode
 if TYPE_CHECKING:
     from kcore.broker.node import Node
     from kcore.broker.quotas.quotas import Quotas
+
+# A replication factor that is the cluster's own choice.
+DEFAULT_FACTOR: Final = -1
 
 __all__ = ["NOBODY", "Cluster", "Journal"]
 
@@ -365,6 +370,27 @@ class Cluster:
         self.share_states.forget(group_id, topics)
         for node in self.nodes.values():
             node.shares.forget(group_id, topics)
+
+    # Streams groups ------------------------------------------------------------------------------
+
+    def streams_options(self, group_id: str) -> StreamsOptions:
+        """What is set for a streams group, over what the nodes say."""
+        return self.settings.streams_options(group_id)
+
+    def create_internal_topics(self, topics: Iterable[InternalTopic]) -> dict[str, str]:
+        """Topics of an application, whose members are told why some cannot be made."""
+        errors = {}
+        for topic in topics:
+            factor = topic.replication_factor
+            if factor in {0, DEFAULT_FACTOR}:
+                factor = self.config.default_replication_factor
+            try:
+                self.topics.create(
+                    topic.name, topic.partitions, dict(topic.configs), replication_factor=factor
+                )
+            except RefusedError as refused:
+                errors[topic.name] = refused.why
+        return errors
 
     # Transactions --------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
-"""Options of groups (resource type GROUP): what can be set for one share group.
+"""Options of groups (resource type GROUP): what can be set for one share group or streams group.
 
-    a group's own > the node's file (`group.share.*`) > Kafka's default
+    a group's own > the node's file (`group.share.*`, `group.streams.*`) > Kafka's default
 
-Left out: those of consumer and streams groups, and `share.assignment.interval.ms`, as assignments
-are made at once here. Source of the rules: Java's GroupConfig of Kafka 4.3.
+Left out: those of consumer groups, and `share.assignment.interval.ms`, as assignments of share
+groups are made at once here. Source of the rules: Java's GroupConfig of Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -25,25 +25,38 @@ from kcore.coordinator.share.options import (
     ShareOptions,
     duration_ms,
 )
+from kcore.coordinator.streams.options import DEFAULTED, StreamsOptions
 from kcore.wire.codes import ErrorCode
 
-_PREFIX: Final = "share."
+_SHARE: Final = "share."
+_STREAMS: Final = "streams."
 _RESET: Final = "share.auto.offset.reset"
+_STANDBYS: Final = "streams.num.standby.replicas"
 
-_KAFKAS: Final = ShareOptions()
+_KAFKAS: Final = {_SHARE: ShareOptions(), _STREAMS: StreamsOptions()}
+# The fields that brokers have a default for.
+_WITH_SYNONYM: Final = {_SHARE: BOUNDED, _STREAMS: DEFAULTED}
 
 
-def field_of(name: str) -> str:
-    """The field of `ShareOptions` that an option sets."""
-    return name.removeprefix(_PREFIX).replace(".", "_")
+def _split(name: str) -> tuple[str, str]:
+    """The kind of group that an option is of, and the field of its options that it sets."""
+    prefix = name[: name.find(".") + 1]
+    return prefix, name.removeprefix(prefix).replace(".", "_")
+
+
+def file_value(name: str, config: CoordinatorConfig) -> Any:
+    """What nodes say of an option."""
+    prefix, field = _split(name)
+    options = config.share_options if prefix == _SHARE else config.streams_options
+    return getattr(options, field)
 
 
 def _option(
     name: str, kind: Kind, lowest: int | None = None, choices: tuple[str, ...] = ()
 ) -> tuple[str, Option]:
-    field = field_of(name)
-    synonym = f"group.{name}" if field in BOUNDED else None
-    default = shown(getattr(_KAFKAS, field))
+    prefix, field = _split(name)
+    synonym = f"group.{name}" if field in _WITH_SYNONYM[prefix] else None
+    default = shown(getattr(_KAFKAS[prefix], field))
     return name, Option(kind, default, synonym, lowest, choices=choices)
 
 
@@ -57,6 +70,11 @@ OPTIONS: Final[Mapping[str, Option]] = dict(
         _option(_RESET, Kind.STRING),
         _option("share.isolation.level", Kind.STRING, choices=(READ_COMMITTED, READ_UNCOMMITTED)),
         _option("share.renew.acknowledge.enable", Kind.BOOLEAN),
+        _option("streams.session.timeout.ms", Kind.INT, 1),
+        _option("streams.heartbeat.interval.ms", Kind.INT, 1),
+        _option(_STANDBYS, Kind.INT, 0),
+        _option("streams.initial.rebalance.delay.ms", Kind.INT, 0),
+        _option("streams.assignment.interval.ms", Kind.INT, 0),
     )
 )
 # None of them is a list: there is nothing to append to.
@@ -64,11 +82,21 @@ KINDS: Final = dict.fromkeys(OPTIONS, "")
 
 
 def share_options(own: Mapping[str, str], config: CoordinatorConfig) -> ShareOptions:
-    """What a group has of which these are set; they have been checked."""
-    fields: dict[str, Any] = {
-        field_of(name): _read(name, text) for name, text in own.items() if name in OPTIONS
+    """What a share group has of which these are set; they have been checked."""
+    return replace(config.share_options, **_fields(_SHARE, own))
+
+
+def streams_options(own: Mapping[str, str], config: CoordinatorConfig) -> StreamsOptions:
+    """What a streams group has of which these are set; they have been checked."""
+    return replace(config.streams_options, **_fields(_STREAMS, own))
+
+
+def _fields(prefix: str, own: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        _split(name)[1]: _read(name, text)
+        for name, text in own.items()
+        if name in OPTIONS and name.startswith(prefix)
     }
-    return replace(config.share_options, **fields)
 
 
 def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
@@ -77,20 +105,30 @@ def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
         if name not in OPTIONS:
             raise _refused(f"Unknown group config name: {name[:1_000]}")
         value = _read(name, text)
-        if OPTIONS[name].synonym is not None:
-            _check_bounds(name, value, config)
-    options = share_options(own, config)
-    if options.session_timeout_ms <= options.heartbeat_interval_ms:
-        raise _refused("share.session.timeout.ms must be greater than share.heartbeat.interval.ms")
+        _check_bounds(name, value, config)
+    for prefix, options in (
+        (_SHARE, share_options(own, config)),
+        (_STREAMS, streams_options(own, config)),
+    ):
+        if options.session_timeout_ms <= options.heartbeat_interval_ms:
+            raise _refused(
+                f"{prefix}session.timeout.ms must be greater than {prefix}heartbeat.interval.ms"
+            )
 
 
 def _check_bounds(name: str, value: Any, config: CoordinatorConfig) -> None:
-    lowest, highest = config.share_bounds[field_of(name)]
-    rest = name.removeprefix(_PREFIX)
+    if name == _STANDBYS and value > config.group_streams_max_standby_replicas:
+        raise _refused(f"{name} must be less than or equal to group.streams.max.standby.replicas")
+    prefix, field = _split(name)
+    bounds = config.share_bounds if prefix == _SHARE else config.streams_bounds
+    if field not in bounds:
+        return
+    lowest, highest = bounds[field]
+    rest = name.removeprefix(prefix)
     if value < lowest:
-        raise _refused(f"{name} must be greater than or equal to group.share.min.{rest}")
+        raise _refused(f"{name} must be greater than or equal to group.{prefix}min.{rest}")
     if value > highest:
-        raise _refused(f"{name} must be less than or equal to group.share.max.{rest}")
+        raise _refused(f"{name} must be less than or equal to group.{prefix}max.{rest}")
 
 
 def _read(name: str, text: str) -> Any:

@@ -29,6 +29,8 @@ from kcore.broker.options import (
 )
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
+from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
+from kcore.coordinator.streams.options import DEFAULTED, StreamsOptions
 from kcore.wire.codes import ErrorCode
 
 # Options of one topic or node: more than Kafka knows of, by far.
@@ -111,6 +113,17 @@ _COORDINATOR: Final[Mapping[str, tuple[str, Kind]]] = {
         for name in BOUNDED
         for kind in ("", "min.", "max.")
     },
+    **{
+        f"group.streams.{kind}{name.replace('_', '.')}": (
+            f"group_streams_{kind.replace('.', '_')}{name}", Kind.INT,
+        )
+        for kind, names in (
+            ("", (*DEFAULTED, "max_size", "max_standby_replicas")),
+            ("min.", STREAMS_BOUNDED),
+            ("max.", STREAMS_BOUNDED),
+        )
+        for name in names
+    },
 }  # fmt: skip
 _NODE_ID: Final = "node.id"
 _RACK: Final = "broker.rack"
@@ -128,7 +141,9 @@ class Settings:
         self.nodes: dict[str, dict[str, str]] = {}  # node id as text, or EVERY_NODE
         self.groups: dict[str, dict[str, str]] = {}  # group id
         self._share_options = config.coordinator.share_options
-        self._group_options: dict[str, tuple[dict[str, str], ShareOptions]] = {}  # as read last
+        self._streams_options = config.coordinator.streams_options
+        # Options of groups as read last, and of which settings.
+        self._read: dict[str, tuple[dict[str, str], ShareOptions, StreamsOptions]] = {}
 
     def log_config(self, own: Mapping[str, str]) -> LogConfig:
         """The options of a topic's logs."""
@@ -141,13 +156,23 @@ class Settings:
     def share_options(self, group_id: str) -> ShareOptions:
         """What is set for a share group, over what the nodes say."""
         own = self.groups.get(group_id)
-        if not own:
-            return self._share_options
-        known = self._group_options.get(group_id)
+        return self._options_of(group_id, own)[1] if own else self._share_options
+
+    def streams_options(self, group_id: str) -> StreamsOptions:
+        """What is set for a streams group, over what the nodes say."""
+        own = self.groups.get(group_id)
+        return self._options_of(group_id, own)[2] if own else self._streams_options
+
+    def _options_of(
+        self, group_id: str, own: dict[str, str]
+    ) -> tuple[dict[str, str], ShareOptions, StreamsOptions]:
+        known = self._read.get(group_id)
         if known is None or known[0] != own:
-            options = group_settings.share_options(own, self._config.coordinator)
-            known = self._group_options[group_id] = dict(own), options
-        return known[1]
+            config = self._config.coordinator
+            share = group_settings.share_options(own, config)
+            streams = group_settings.streams_options(own, config)
+            known = self._read[group_id] = dict(own), share, streams
+        return known
 
     # Describing ----------------------------------------------------------------------------------
 
@@ -227,7 +252,7 @@ class Settings:
             layers = []
             if name in own:
                 layers.append(Synonym(name, own[name], Source.GROUP))
-            file = shown(getattr(self._share_options, group_settings.field_of(name)))
+            file = shown(group_settings.file_value(name, self._config.coordinator))
             if option.synonym is not None and file != option.default:
                 layers.append(Synonym(option.synonym, file, Source.FILE))
             layers.append(Synonym(option.synonym or name, option.default, Source.DEFAULT))

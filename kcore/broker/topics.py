@@ -19,6 +19,9 @@ from kcore.wire.codes import ErrorCode
 # Java: common.internals.Topic.
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
+# Topics of Kafka's own.
+INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
 _NAMES_COLLIDE: Final = str.maketrans(".", "_")  # in the names of Kafka's metrics
 
 

@@ -21,6 +21,8 @@ from kcore.coordinator.share import records as share_records
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupState
+from kcore.coordinator.streams import records as streams_records
+from kcore.coordinator.streams.group import StreamsGroup
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -153,6 +155,7 @@ class Cleaning:
         groups: list[AnyGroup] = [
             *self._context.groups.values(),
             *self._context.consumers.values(),
+            *self._context.streams.values(),
         ]
         for group in groups:
             if self._expired(group, now_ms):
@@ -224,6 +227,8 @@ def _group_tombstones(group: AnyGroup) -> list[Item]:
         return group_tombstones(group)
     if isinstance(group, ShareGroup):
         return share_records.group_tombstones(group)
+    if isinstance(group, StreamsGroup):
+        return streams_records.group_tombstones(group)
     return [group_entry(group.group_id, None)]
 
 
@@ -234,7 +239,7 @@ def _is_empty(group: AnyGroup) -> bool:
 
 
 def _offset_delete_error(group: AnyGroup) -> ErrorCode:
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ConsumerGroup | StreamsGroup):
         return ErrorCode.NONE
     if isinstance(group, ShareGroup):
         return FOREIGN[ApiKey.OFFSET_DELETE]

@@ -14,6 +14,8 @@ from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupState
+from kcore.coordinator.streams.offsets import check_commit as check_streams_commit
+from kcore.structs import TopicPartition
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -133,6 +135,10 @@ class Commits:
         """O2-O7; without a version it is a transaction's."""
         if group_id in self._context.shares:
             return FOREIGN[ApiKey.OFFSET_COMMIT]
+        streams = self._context.streams.get(group_id)
+        if streams is not None:
+            named = [TopicPartition(one.topic, one.asked.partition_index) for one in wanted]
+            return check_streams_commit(streams, member_id, instance_id, generation, version, named)
         consumers = self._context.consumers.get(group_id)
         if consumers is not None:
             ids = {one.topic: self._context.topics.id_of(one.topic) or b"" for one in wanted}

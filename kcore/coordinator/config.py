@@ -9,6 +9,7 @@ from typing import Final
 
 from kcore.coordinator.consumer.assignors import ASSIGNORS
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
+from kcore.coordinator.streams import options as streams
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 
@@ -36,7 +37,8 @@ class CoordinatorConfig:
     """Options of one coordinator; times in ms unless named otherwise.
 
     group_consumer_*: of consumer groups (KIP-848). The first of the assignors is for groups whose
-    members name none. group_share_*: of share groups (KIP-932).
+    members name none. group_share_*: of share groups (KIP-932). group_streams_*: of streams groups
+    (KIP-1071).
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -70,6 +72,19 @@ class CoordinatorConfig:
     group_share_max_delivery_count_limit: int = 10
     group_share_min_partition_max_record_locks: int = 100
     group_share_max_partition_max_record_locks: int = 4_000
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_num_standby_replicas: int = 0
+    group_streams_initial_rebalance_delay_ms: int = 3_000
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_max_size: int = MAX_INT32
+    group_streams_min_session_timeout_ms: int = 45_000
+    group_streams_max_session_timeout_ms: int = 60_000
+    group_streams_min_heartbeat_interval_ms: int = 5_000
+    group_streams_max_heartbeat_interval_ms: int = 15_000
+    group_streams_min_assignment_interval_ms: int = 0
+    group_streams_max_assignment_interval_ms: int = 15_000
+    group_streams_max_standby_replicas: int = 2
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
@@ -89,11 +104,20 @@ class CoordinatorConfig:
             "group_consumer_regex_refresh_interval_ms": 10_000,
             "group_share_session_timeout_ms": self.group_share_heartbeat_interval_ms + 1,
             "group_share_max_size": 1,
+            "group_streams_session_timeout_ms": self.group_streams_heartbeat_interval_ms + 1,
+            "group_streams_initial_rebalance_delay_ms": 0,
+            "group_streams_num_standby_replicas": 0,
+            "group_streams_max_standby_replicas": self.group_streams_num_standby_replicas,
+            "group_streams_assignment_interval_ms": 0,
+            "group_streams_max_size": 1,
         }
-        for name, (bound, _) in self.share_bounds.items():
-            lowest[f"group_share_min_{name}"] = 1
-            lowest[f"group_share_{name}"] = max(bound, lowest.get(f"group_share_{name}", 1))
-            lowest[f"group_share_max_{name}"] = getattr(self, f"group_share_{name}")
+        for kind, bounds in (("share", self.share_bounds), ("streams", self.streams_bounds)):
+            for name, (bound, _) in bounds.items():
+                option = f"group_{kind}_{name}"
+                own = lowest.get(option, 1)
+                lowest[f"group_{kind}_min_{name}"] = min(own, 1)
+                lowest[option] = max(bound, own)
+                lowest[f"group_{kind}_max_{name}"] = getattr(self, option)
         for name, bound in lowest.items():
             value = getattr(self, name)
             if not bound <= value <= MAX_INT32:
@@ -126,6 +150,24 @@ class CoordinatorConfig:
             )
             for name in BOUNDED
         }
+
+    @property
+    def streams_bounds(self) -> dict[str, tuple[int, int]]:
+        """Field of StreamsOptions -> what it may be set to for a group."""
+        return {
+            name: (
+                getattr(self, f"group_streams_min_{name}"),
+                getattr(self, f"group_streams_max_{name}"),
+            )
+            for name in streams.BOUNDED
+        }
+
+    @property
+    def streams_options(self) -> streams.StreamsOptions:
+        """What streams groups have of which nothing is set."""
+        return streams.StreamsOptions(
+            **{name: getattr(self, f"group_streams_{name}") for name in streams.DEFAULTED}
+        )
 
     @property
     def share_options(self) -> ShareOptions:

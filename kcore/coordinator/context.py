@@ -10,10 +10,11 @@ from kcore.coordinator.config import CoordinatorConfig
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.keeper import Keeper
 from kcore.coordinator.purgatory import Purgatory, heartbeat_key, join_key, sync_key
 from kcore.coordinator.share.group import ShareGroup
-from kcore.coordinator.share.keeper import ShareKeeper
 from kcore.coordinator.states import GroupInput
+from kcore.coordinator.streams.group import StreamsGroup
 from kcore.limits import MAX_NAME_CHARS
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -25,7 +26,7 @@ Held = Callable[["AnyGroup | None", ErrorCode, int], None]
 _UUID_PARTS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 
 
-AnyGroup = Group | ConsumerGroup | ShareGroup
+AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class Topics(Protocol):
@@ -63,6 +64,7 @@ class Context:
         "purgatory",
         "rng",
         "shares",
+        "streams",
         "topics",
         "wall_offset_ms",
     )
@@ -74,7 +76,7 @@ class Context:
         topics: Topics,
         purgatory: Purgatory,
         wall_offset_ms: int,
-        keeper: ShareKeeper,
+        keeper: Keeper,
     ) -> None:
         self.config = config
         self.rng = rng
@@ -82,10 +84,12 @@ class Context:
         self.purgatory = purgatory
         self.wall_offset_ms = wall_offset_ms
         self.keeper = keeper
-        # Classic groups, those of KIP-848 and share groups; an id is in one of them at most.
+        # Classic groups, those of KIP-848, share groups and streams groups; an id is in one of them
+        # at most.
         self.groups: dict[str, Group] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
         self.shares: dict[str, ShareGroup] = {}
+        self.streams: dict[str, StreamsGroup] = {}
         self.appends: Appends
 
     def wall_ms(self, now_ms: int) -> int:
@@ -95,7 +99,10 @@ class Context:
     def kept(self, group_id: str) -> AnyGroup | None:
         """The group of this id, of whatever kind."""
         return (
-            self.groups.get(group_id) or self.consumers.get(group_id) or self.shares.get(group_id)
+            self.groups.get(group_id)
+            or self.consumers.get(group_id)
+            or self.shares.get(group_id)
+            or self.streams.get(group_id)
         )
 
     def move(self, group: Group, what: GroupInput, now_ms: int) -> None:

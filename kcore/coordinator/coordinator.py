@@ -16,12 +16,12 @@ Every request is answered exactly once, or its connection is gone.
 
 Source of the rules: Kafka 4.3 (GroupCoordinatorService, GroupMetadataManager,
 OffsetMetadataManager); classic groups, in `consumer/` those of KIP-848, in `share/` those of
-KIP-932.
+KIP-932, in `streams/` those of KIP-1071.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kcore.coordinator.config import CoordinatorConfig
@@ -35,12 +35,16 @@ from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, re
 from kcore.coordinator.front import Front, partition_for
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Marker
+from kcore.coordinator.keeper import Keeper, NoKeeper
 from kcore.coordinator.refusals import refuse
+from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.shard import Shard
 from kcore.coordinator.share import describing as share_describing
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.heartbeats import check as check_share
-from kcore.coordinator.share.keeper import NoKeeper, ShareKeeper
+from kcore.coordinator.streams import describing as streams_describing
+from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.requests import check as check_streams
 from kcore.errors import UsageError
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
@@ -50,6 +54,7 @@ from kcore.wire.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DeleteShareGroupOffsetsRequest,
@@ -68,6 +73,11 @@ from kcore.wire.messages import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
     ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
@@ -83,9 +93,27 @@ _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
     TxnOffsetCommitRequest: lambda shard, *rest: shard.commits.commit_in_transaction(*rest),
     ConsumerGroupHeartbeatRequest: lambda shard, *rest: shard.heartbeats.handle(*rest),
     ShareGroupHeartbeatRequest: lambda shard, *rest: shard.share_heartbeats.handle(*rest),
+    StreamsGroupHeartbeatRequest: lambda shard, *rest: shard.streams_heartbeats.handle(*rest),
     AlterShareGroupOffsetsRequest: lambda shard, *rest: shard.share_offsets.alter(*rest),
     DeleteShareGroupOffsetsRequest: lambda shard, *rest: shard.share_offsets.delete(*rest),
     OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
+}
+
+# Heartbeats that can be wrong by themselves, and the class of their answers.
+_Check = Callable[[Any, int, CoordinatorConfig], RefusedError | None]
+_CHECKED: Final[Mapping[type[Message], tuple[_Check, Callable[..., Message]]]] = {
+    ConsumerGroupHeartbeatRequest: (
+        lambda request, version, config: check(request, version, config.group_consumer_assignors),
+        ConsumerGroupHeartbeatResponse,
+    ),
+    ShareGroupHeartbeatRequest: (
+        lambda request, _version, _config: check_share(request),
+        ShareGroupHeartbeatResponse,
+    ),
+    StreamsGroupHeartbeatRequest: (
+        lambda request, _version, _config: check_streams(request),
+        StreamsGroupHeartbeatResponse,
+    ),
 }
 
 # What adds to a group waits while something is being removed.
@@ -98,8 +126,8 @@ _NAMELESS: Final = (OffsetCommitRequest,)
 class GroupCoordinator(Front[Shard]):
     """The coordinator of the groups whose partitions of `__consumer_offsets` this node leads.
 
-    rng: member ids are drawn from it. wall_offset_ms: may be set again. keeper: who keeps what
-    share groups have read, and what is set for them. The rest: see `Front`.
+    rng: member ids are drawn from it. wall_offset_ms: may be set again. keeper: who knows what is
+    set for groups, keeps what share groups have read and makes topics. The rest: see `Front`.
     """
 
     def __init__(
@@ -110,12 +138,12 @@ class GroupCoordinator(Front[Shard]):
         *,
         wall_offset_ms: int = 0,
         immediate: bool = False,
-        keeper: ShareKeeper | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         super().__init__(topics, wall_offset_ms=wall_offset_ms, immediate=immediate)
         self._config = config
         self._rng = rng
-        self._keeper: ShareKeeper = keeper or NoKeeper(config.share_options)
+        self._keeper: Keeper = keeper or NoKeeper(config)
         self._running = True
         self._fan_outs: dict[type[Message], Callable[[Ticket, Any, int], None]] = {
             OffsetFetchRequest: self._fetch,
@@ -123,6 +151,7 @@ class GroupCoordinator(Front[Shard]):
             ConsumerGroupDescribeRequest: self._describe_consumers,
             ShareGroupDescribeRequest: self._describe_shares,
             DescribeShareGroupOffsetsRequest: self._describe_share_offsets,
+            StreamsGroupDescribeRequest: self._describe_streams,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
         }
@@ -214,19 +243,20 @@ class GroupCoordinator(Front[Shard]):
         shard = self._shards.get(self.partition_for(group_id))
         return None if shard is None else shard.context.shares.get(group_id)
 
+    def streams_group(self, group_id: str) -> StreamsGroup | None:
+        """A streams group that is kept here, to look at; None if there is none."""
+        shard = self._shards.get(self.partition_for(group_id))
+        return None if shard is None else shard.context.streams.get(group_id)
+
     # Requests ------------------------------------------------------------------------------------
 
     def _serve_group(self, serve: _Serve, ticket: Ticket, request: Any, now_ms: int) -> None:
         shard, error = self._shard_of(request.group_id, nameless=type(request) in _NAMELESS)
-        if isinstance(request, ConsumerGroupHeartbeatRequest) and self._running:
-            wrong = check(request, ticket.version, self._config.group_consumer_assignors)
+        if type(request) in _CHECKED and self._running:
+            check_request, response = _CHECKED[type(request)]
+            wrong = check_request(request, ticket.version, self._config)
             if wrong is not None:
-                ticket.answer(wrong.response())
-                return
-        if isinstance(request, ShareGroupHeartbeatRequest) and self._running:
-            unshared = check_share(request)
-            if unshared is not None:
-                ticket.answer(unshared.response())
+                ticket.answer(wrong.answer(response))
                 return
         if isinstance(request, JoinGroupRequest):
             error = self._join_error(request) or error
@@ -328,6 +358,21 @@ class GroupCoordinator(Front[Shard]):
             response.groups.append(one)
         ticket.answer(response)
 
+    def _describe_streams(
+        self, ticket: Ticket, request: StreamsGroupDescribeRequest, _now_ms: int
+    ) -> None:
+        response = StreamsGroupDescribeResponse()
+        for group_id in request.group_ids:
+            shard, error = self._shard_of(group_id)
+            if error or shard is None:
+                one = StreamsGroupDescribeResponse.DescribedGroup(
+                    group_id=group_id, error_code=error
+                )
+            else:
+                one = streams_describing.describe(group_id, shard.context.kept(group_id))
+            response.groups.append(one)
+        ticket.answer(response)
+
     def _describe_share_offsets(
         self, ticket: Ticket, request: DescribeShareGroupOffsetsRequest, _now_ms: int
     ) -> None:
@@ -355,6 +400,7 @@ class GroupCoordinator(Front[Shard]):
             groups += shard.groups.values()
             groups += shard.context.consumers.values()
             groups += shard.context.shares.values()
+            groups += shard.context.streams.values()
         found = listed(groups, request.states_filter, request.types_filter)
         ticket.answer(ListGroupsResponse(groups=found))
 

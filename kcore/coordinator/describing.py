@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.context import AnyGroup
 from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.states import GroupState
+from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.states import StreamsGroupState
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeGroupsResponse, ListGroupsResponse
@@ -16,6 +18,7 @@ from kcore.wire.messages import DescribeGroupsResponse, ListGroupsResponse
 CLASSIC = "classic"
 CONSUMER = "consumer"
 SHARE = "share"
+STREAMS = "streams"
 
 # From this version on a group that does not exist is said to be so (KIP-1043).
 _GROUP_NOT_FOUND_VERSION = 6
@@ -53,17 +56,22 @@ def describe(group_id: str, group: Group | None, version: int) -> _Described:
 
 
 def listed(
-    groups: Iterable[AnyGroup], states: Iterable[str], types: Iterable[str]
+    groups: Sequence[AnyGroup], states: Iterable[str], types: Iterable[str]
 ) -> list[ListGroupsResponse.ListedGroup]:
     """The groups that pass both filters; an empty filter lets everything pass."""
     wanted_states = {state.strip().lower() for state in states}
     wanted_types = {name.strip().lower() for name in types}
     return [
         one
-        for one in map(_listed, groups)
-        if (not wanted_states or one.group_state.lower() in wanted_states)
+        for group, one in zip(groups, map(_listed, groups), strict=True)
+        if (not wanted_states or _filter_name(group) in wanted_states)
         and (not wanted_types or one.group_type in wanted_types)
     ]
+
+
+def _filter_name(group: AnyGroup) -> str:
+    state = group.state
+    return state.filter_name if isinstance(state, StreamsGroupState) else state.value.lower()
 
 
 def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
@@ -71,6 +79,8 @@ def _listed(group: AnyGroup) -> ListGroupsResponse.ListedGroup:
         protocol_type, group_type = CONSUMER_PROTOCOL, CONSUMER
     elif isinstance(group, ShareGroup):
         protocol_type, group_type = SHARE, SHARE
+    elif isinstance(group, StreamsGroup):
+        protocol_type, group_type = STREAMS, STREAMS
     else:
         protocol_type, group_type = group.protocol_type or "", CLASSIC
     return ListGroupsResponse.ListedGroup(

@@ -21,7 +21,7 @@ class Caller:
     """Who asks: `token` finds the request again, `link` is its connection; both the owner's own.
 
     client_id and client_host name the member in member ids and DescribeGroups. sees: which topics
-    who asks may know of; None: all.
+    who asks may know of; None: all. may_create: which topics he may create; None: all.
     """
 
     token: Hashable
@@ -29,6 +29,7 @@ class Caller:
     client_id: str = ""
     client_host: str = ""
     sees: Callable[[str], bool] | None = None
+    may_create: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from kcore.coordinator.consumer.offsets import check_fetch
 from kcore.coordinator.context import Context
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.states import GroupState
+from kcore.coordinator.streams.offsets import check_fetch as check_streams_fetch
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ZERO_UUID, OffsetFetchRequest, OffsetFetchResponse
@@ -64,8 +65,12 @@ class Fetches:
         if consumers is not None:
             known = True
             found.error_code = check_fetch(consumers, asked.member_id, asked.member_epoch)
-            if found.error_code:
-                return found
+        streams = self._context.streams.get(asked.group_id)
+        if streams is not None:
+            known = True
+            found.error_code = check_streams_fetch(streams, asked.member_id, asked.member_epoch)
+        if found.error_code:
+            return found
         topics = self._everything(asked.group_id) if asked.topics is None else asked.topics
         for topic in topics:
             named = asked.topics is None or not by_id

@@ -42,7 +42,9 @@ class Joining:
             self._admit(ticket, group, request, now_ms)
         elif request.group_id in self._context.shares:
             refuse_join(ticket, FOREIGN[ApiKey.JOIN_GROUP], request.member_id)
-        elif request.group_id in self._context.consumers:
+        elif (
+            request.group_id in self._context.consumers or request.group_id in self._context.streams
+        ):
 
             def again(now_ms: int) -> None:
                 self.handle(ticket, request, now_ms)

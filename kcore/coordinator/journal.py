@@ -7,9 +7,10 @@ and when a log is loaded. What no entry says (who has joined again, ids handed o
 with the coordinator, as in Kafka: members notice, and join again.
 
 Layout (Kafka: CoordinatorRecordSerde): a key is an int16 record type (0 and 1: a committed offset,
-2: a classic group, 3 to 8 and 16: parts of a consumer group, 10 to 15: of a share group), then the
-key message; a value is an int16 version, then the value message; no value deletes. A record of a
-transaction carries its producer; a control record ends the transaction.
+2: a classic group, 3 to 8 and 16: parts of a consumer group, 10 to 15: of a share group, 17 and 19
+to 23: of a streams group), then the key message; a value is an int16 version, then the value
+message; no value deletes. A record of a transaction carries its producer; a control record ends the
+transaction.
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ _KINDS: Final[dict[int, tuple[type[Message], type[Message] | None]]] = {
     14: (m.ShareGroupCurrentMemberAssignmentKey, m.ShareGroupCurrentMemberAssignmentValue),
     15: (m.ShareGroupStatePartitionMetadataKey, m.ShareGroupStatePartitionMetadataValue),
     16: (m.ConsumerGroupRegularExpressionKey, m.ConsumerGroupRegularExpressionValue),
+    17: (m.StreamsGroupMetadataKey, m.StreamsGroupMetadataValue),
+    19: (m.StreamsGroupMemberMetadataKey, m.StreamsGroupMemberMetadataValue),
+    20: (m.StreamsGroupTargetAssignmentMetadataKey, m.StreamsGroupTargetAssignmentMetadataValue),
+    21: (m.StreamsGroupTargetAssignmentMemberKey, m.StreamsGroupTargetAssignmentMemberValue),
+    22: (m.StreamsGroupCurrentMemberAssignmentKey, m.StreamsGroupCurrentMemberAssignmentValue),
+    23: (m.StreamsGroupTopologyKey, m.StreamsGroupTopologyValue),
 }
 
 

@@ -28,6 +28,8 @@ from kcore.wire.messages import (
     OffsetDeleteResponse,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
@@ -36,6 +38,7 @@ from kcore.wire.messages import (
 _PLAIN: Final[dict[type[Message], Callable[..., Message]]] = {
     ConsumerGroupHeartbeatRequest: ConsumerGroupHeartbeatResponse,
     ShareGroupHeartbeatRequest: ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeatRequest: StreamsGroupHeartbeatResponse,
     LeaveGroupRequest: LeaveGroupResponse,
     OffsetDeleteRequest: OffsetDeleteResponse,
     AlterShareGroupOffsetsRequest: AlterShareGroupOffsetsResponse,

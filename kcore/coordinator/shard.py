@@ -24,6 +24,8 @@ from kcore.coordinator.rebalance import Rebalance
 from kcore.coordinator.share import records as share_records
 from kcore.coordinator.share.heartbeats import ShareHeartbeats
 from kcore.coordinator.share.offsets import ShareOffsets
+from kcore.coordinator.streams import records as streams_records
+from kcore.coordinator.streams.heartbeats import StreamsHeartbeats
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
@@ -59,6 +61,7 @@ class Shard(BaseShard):
         self.heartbeats = Heartbeats(context, self.fencing)
         self.share_heartbeats = ShareHeartbeats(context)
         self.share_offsets = ShareOffsets(context)
+        self.streams_heartbeats = StreamsHeartbeats(context)
         self.commits = Commits(context, self.membership, self.offsets)
         self.fetches = Fetches(context, self.offsets)
         self.cleaning = Cleaning(context, self.offsets)
@@ -83,6 +86,8 @@ class Shard(BaseShard):
             self.fencing.load(consumers, now_ms)
         for shares in self.context.shares.values():
             self.share_heartbeats.load(shares, now_ms)
+        for streams in self.context.streams.values():
+            self.streams_heartbeats.load(streams, now_ms)
 
     def resign(self, error: ErrorCode, now_ms: int) -> None:
         """U3: another node has the partition now. Whoever waits is to look for it."""
@@ -97,6 +102,9 @@ class Shard(BaseShard):
         shares, self.context.shares = self.context.shares, {}
         for share in shares.values():
             self.share_heartbeats.forget(share)
+        streams, self.context.streams = self.context.streams, {}
+        for application in streams.values():
+            self.streams_heartbeats.forget(application)
 
     # Replay --------------------------------------------------------------------------------------
 
@@ -124,6 +132,8 @@ class Shard(BaseShard):
         else:
             if isinstance(key, share_records.KEYS):
                 made = share_records.replay(self.context.shares, key, value)
+            elif isinstance(key, streams_records.KEYS):
+                made = streams_records.replay(self.context.streams, key, value)
             else:
                 made = records.replay(self.context.consumers, key, value)
             if made is not None:
@@ -137,7 +147,7 @@ class Shard(BaseShard):
                 dismiss(self.context, group, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
         elif self.loading:
             # Behind a change of the protocol there may be one that was on its way before.
-            if group_id not in self.context.consumers:
+            if group_id not in self.context.consumers and group_id not in self.context.streams:
                 self.groups[group_id] = Group.load(group_id, value)
         elif group is not None:
             group.replay(value)

@@ -140,7 +140,7 @@ def test_the_feature_is_there_from_4_0_on(release, finalized):
         assert {one.name: (one.min_version, one.max_version) for one in features} == {
             "group.version": (0, 1),
             "transaction.version": (0, 2),
-        } | ({"share.version": (0, 1)} if release >= (4, 2) else {})
+        } | ({"share.version": (0, 1), "streams.version": (0, 1)} if release >= (4, 2) else {})
 
 
 def test_a_cluster_can_have_a_lower_level():
@@ -148,10 +148,10 @@ def test_a_cluster_can_have_a_lower_level():
     world = World(config=config)
     answer = world.client().ask(VERSIONS, 4)
     assert {one.name for one in answer.supported_features} == {
-        "group.version", "share.version", "transaction.version",
+        "group.version", "share.version", "streams.version", "transaction.version",
     }  # fmt: skip
     assert [one.name for one in answer.finalized_features] == [
-        "group.version", "share.version",
+        "group.version", "share.version", "streams.version",
     ]  # fmt: skip
 
 

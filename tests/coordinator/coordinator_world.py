@@ -18,6 +18,11 @@ from kcore.coordinator.purgatory import heartbeat_key, join_key, sync_key
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.heartbeats import SESSION as SHARE
 from kcore.coordinator.states import GroupState
+from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.heartbeats import DELAY
+from kcore.coordinator.streams.heartbeats import REVOCATION as TASKS
+from kcore.coordinator.streams.heartbeats import SESSION as STREAMS
+from kcore.coordinator.streams.states import MemberState as StreamsMemberState
 from kcore.wire import messages as m
 from kcore.wire.codec import encode
 from kcore.wire.codes import ErrorCode
@@ -382,6 +387,7 @@ class World:
         for one in self.consumer_groups():
             self._check_consumers(one)
         self._check_shares()
+        self._check_streams()
         self._check_timers()
 
     def _check_consumers(self, group: ConsumerGroup) -> None:
@@ -432,6 +438,47 @@ class World:
             armed = {key for key in self.coordinator._purgatory if key[0].startswith("share-")}
             assert armed == expected
 
+    def _check_streams(self) -> None:
+        groups = self.streams_groups()
+        allowed, expected = set(), set()
+        for one in groups:
+            assert self.coordinator.group(one.group_id) is None
+            assert self.coordinator.consumer_group(one.group_id) is None
+            assert self.coordinator.share_group(one.group_id) is None
+            assert one.target_epoch <= one.epoch
+            assert set(one.target) <= set(one.members)
+            assert self.waiting or not one.held
+            allowed.add((DELAY, one.group_id))
+            for member in one.members.values():
+                expected.add((STREAMS, one.group_id, member.member_id))
+                if member.state is StreamsMemberState.UNREVOKED_TASKS:
+                    expected.add((TASKS, one.group_id, member.member_id))
+            if not self.waiting:
+                self._check_tasks(one)
+        if not self.waiting:
+            armed = {key for key in self.coordinator._purgatory if key[0].startswith("streams-")}
+            assert expected <= armed <= expected | allowed
+
+    @staticmethod
+    def _check_tasks(group: StreamsGroup) -> None:
+        active: list[Any] = []
+        process: list[Any] = []
+        for member in group.members.values():
+            assert bool(member.pending) <= (member.state is StreamsMemberState.UNREVOKED_TASKS)
+            for has in (member.assigned, member.pending):
+                active += has.active
+                process += [
+                    (member.process_id, task)
+                    for task in (*has.active, *has.standby, *has.warmup)
+                ]
+        assert len(active) == len(set(active)), "a task that is active twice"
+        assert set(active) == set(group.active_in)
+        assert len(process) == len(set(process)), "a task that is in a process twice"
+
+    def streams_groups(self) -> list[StreamsGroup]:
+        shards = self.coordinator._shards.values()
+        return [group for shard in shards for group in shard.context.streams.values()]
+
     def share_groups(self) -> list[ShareGroup]:
         shards = self.coordinator._shards.values()
         return [group for shard in shards for group in shard.context.shares.values()]
@@ -463,7 +510,7 @@ class World:
         armed = {
             key
             for key in self.coordinator._purgatory
-            if key[0] != "sweep" and not key[0].startswith(("consumer-", "share-"))
+            if key[0] != "sweep" and not key[0].startswith(("consumer-", "share-", "streams-"))
         }
         assert armed <= expected, "a timer of nobody"
         assert expected - armed <= satisfied, "somebody without a timer"

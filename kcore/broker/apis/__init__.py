@@ -42,6 +42,7 @@ from kcore.broker.apis import (
     sasl_handshake,
     share_acknowledge,
     share_fetch,
+    streams_group_heartbeat,
     transactions,
     txn_offset_commit,
     write_txn_markers,
@@ -118,6 +119,8 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: groups.handle,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: groups.handle,
     ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.handle,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: streams_group_heartbeat.handle,
+    ApiKey.STREAMS_GROUP_DESCRIBE: groups.handle,
 }
 
 unsupported_version = api_versions.unsupported

@@ -1,6 +1,7 @@
 """ApiVersions v0-4: what the chosen Kafka release offers, of what is served here.
 
-Left out: features (KIP-584) other than `transaction.version`, `group.version` and `share.version`.
+Left out: features (KIP-584) other than `transaction.version`, `group.version`, `share.version` and
+`streams.version`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ _GROUPS_SINCE: Final = (4, 0)
 _SHARES: Final = "share.version"
 _SHARES_LEVEL: Final = 1
 _SHARES_SINCE: Final = (4, 2)
+# Level 1: streams groups (KIP-1071), likewise.
+_STREAMS: Final = "streams.version"
+_STREAMS_LEVEL: Final = 1
+_STREAMS_SINCE: Final = (4, 2)
 _LEVEL_0_VERSION: Final = 4
 _NAMES_VERSION: Final = 3
 # KIP-511, for name and version of the client.
@@ -93,6 +98,8 @@ def _features(call: Call) -> list[tuple[str, int, int]]:
         found.append((_GROUPS, _GROUPS_LEVEL, _GROUPS_LEVEL))
     if call.node.cluster.config.release >= _SHARES_SINCE:
         found.append((_SHARES, _SHARES_LEVEL, _SHARES_LEVEL))
+    if call.node.cluster.config.release >= _STREAMS_SINCE:
+        found.append((_STREAMS, _STREAMS_LEVEL, _STREAMS_LEVEL))
     level = call.node.transactions.version
     if level is not None:
         found.append((_TRANSACTIONS, TV_BUMPS, level))

@@ -15,6 +15,7 @@ from kcore.broker.authorization.acls import Operation as Op
 from kcore.broker.authorization.refused import TEXTS, refused_answer
 from kcore.broker.authorization.table import ERRORS
 from kcore.broker.batches import is_transactional
+from kcore.broker.topics import INTERNAL
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID, Message
@@ -40,6 +41,9 @@ from kcore.wire.messages import (
     ShareGroupDescribeRequest,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
+    StreamsGroupDescribeRequest,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +58,6 @@ _SHARE_VERSION: Final = 6
 _TOPIC_IDS_VERSION: Final = 12
 _OPERATIONS_VERSION: Final = 8
 _CLUSTER_OPERATIONS_UNTIL: Final = 10
-_INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 # Java: CoordinatorType, ConfigResource.Type.
 _KEYS: Final = {0: Resource.GROUP, 1: Resource.TRANSACTIONAL_ID}
@@ -67,6 +70,9 @@ _CONFIGS: Final = {
     32: Resource.GROUP,
 }
 _HIDDEN: Final = "The group has described topic(s) that the client is not authorized to describe."
+_HIDDEN_APPLICATION: Final = (
+    "The described group uses topics that the client is not authorized to describe."
+)
 
 
 def _produce(call: GuardedCall, request: ProduceRequest) -> Message | None:
@@ -314,7 +320,7 @@ def _add_partitions(call: GuardedCall, request: AddPartitionsToTxnRequest) -> Me
     refused = {
         one.name
         for one in asked
-        if one.name in _INTERNAL or not call.allows(Op.WRITE, Resource.TOPIC, one.name)
+        if one.name in INTERNAL or not call.allows(Op.WRITE, Resource.TOPIC, one.name)
     }
     if not refused:
         return None
@@ -359,13 +365,48 @@ def _share_heartbeat(call: GuardedCall, request: ShareGroupHeartbeatRequest) -> 
     return ShareGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
+def _streams_heartbeat(call: GuardedCall, request: StreamsGroupHeartbeatRequest) -> Message | None:
+    """Every topic of the application has to be describable, those that are to be made, too."""
+    if request.topology is None or _describes(call, _named(request.topology)):
+        return None
+    return StreamsGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _describe_streams(call: GuardedCall, request: StreamsGroupDescribeRequest) -> Message | None:
+    """Groups with topics that may not be described are not shown at all."""
+
+    def hide(answer: Any) -> None:
+        answer.groups = [
+            one
+            if one.topology is None or _describes(call, _named(one.topology))
+            else _hidden(one, _HIDDEN_APPLICATION)
+            for one in answer.groups
+        ]
+
+    _describe_groups(call, request)
+    call.amend(hide)
+    return None
+
+
+def _named(topology: Any) -> Iterable[str]:
+    """The topics of a topology."""
+    for one in topology.subtopologies or ():
+        yield from one.source_topics
+        yield from one.repartition_sink_topics
+        for topic in (*one.repartition_source_topics, *one.state_changelog_topics):
+            yield topic.name
+
+
 def _describes(call: GuardedCall, names: Iterable[str]) -> bool:
     return all(call.allows(Op.DESCRIBE, Resource.TOPIC, name) for name in set(names))
 
 
 def _describe_groups(
     call: GuardedCall,
-    request: DescribeGroupsRequest | ConsumerGroupDescribeRequest | ShareGroupDescribeRequest,
+    request: DescribeGroupsRequest
+    | ConsumerGroupDescribeRequest
+    | ShareGroupDescribeRequest
+    | StreamsGroupDescribeRequest,
 ) -> Message | None:
     def tell(answer: Any) -> None:
         for one in answer.groups:
@@ -385,7 +426,8 @@ def _describe_assigned(
 
     def hide(answer: Any) -> None:
         answer.groups = [
-            one if _describes(call, _assigned(one)) else _hidden(one) for one in answer.groups
+            one if _describes(call, _assigned(one)) else _hidden(one, _HIDDEN)
+            for one in answer.groups
         ]
 
     _describe_groups(call, request)
@@ -400,11 +442,11 @@ def _assigned(group: Any) -> Iterable[str]:
                 yield one.topic_name
 
 
-def _hidden(group: Any) -> Any:
+def _hidden(group: Any, why: str) -> Any:
     return type(group)(
         group_id=group.group_id,
         error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-        error_message=_HIDDEN,
+        error_message=why,
     )
 
 
@@ -426,4 +468,6 @@ GATES: Final[dict[ApiKey, Gate]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_assigned,
     ApiKey.SHARE_GROUP_HEARTBEAT: _share_heartbeat,
     ApiKey.SHARE_GROUP_DESCRIBE: _describe_assigned,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _streams_heartbeat,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _describe_streams,
 }

@@ -79,10 +79,15 @@ class GuardedCall(Call):
 
     def caller(self) -> Caller:
         """Whom the coordinator is to answer, and what he may know."""
-        return replace(super().caller(), sees=self._sees)
+        return replace(super().caller(), sees=self._sees, may_create=self._may_create)
 
     def _sees(self, topic: str) -> bool:
         return self.allows(Operation.DESCRIBE, Resource.TOPIC, topic)
+
+    def _may_create(self, topic: str) -> bool:
+        return self.allows(Operation.CREATE, Resource.CLUSTER) or self.allows(
+            Operation.CREATE, Resource.TOPIC, topic
+        )
 
     # Answers -------------------------------------------------------------------------------------
 

@@ -199,6 +199,14 @@ TABLE: Final[dict[ApiKey, Rule]] = {
         entries=(Entries(Op.READ, TOPIC, "topics", "responses", "topic_name"),),
         once_since=0,
     ),
+    # Streams groups
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Rule(  # CREATE of the topics that are made for it
+        needs=(_READ_GROUP,), others=(Need(Op.DESCRIBE, TOPIC), Need(Op.CREATE, TOPIC))
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Rule(  # and of each topic of the application: DESCRIBE
+        entries=(Entries(Op.DESCRIBE, GROUP, "group_ids", "groups", ""),),
+        others=(Need(Op.DESCRIBE, TOPIC),),
+    ),
     # Transactions
     ApiKey.INIT_PRODUCER_ID: Rule(  # without an id IDEMPOTENT_WRITE, or WRITE of any topic
         others=(_WRITE_TRANSACTION, Need(Op.IDEMPOTENT_WRITE, CLUSTER)),

@@ -15,10 +15,11 @@ from kcore.coordinator.consumer.assignors import ASSIGNORS, Subscriber
 from kcore.coordinator.consumer.group import NO_TARGET, ConsumerGroup, Target
 from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember, TopicIdPartition
 from kcore.coordinator.consumer.reconciling import Goal, reconcile
-from kcore.coordinator.consumer.requests import RefusedError, owned_by
+from kcore.coordinator.consumer.requests import owned_by
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
 from kcore.coordinator.journal import Item
 from kcore.coordinator.patterns import compiled
+from kcore.coordinator.refused import RefusedError
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ConsumerGroupHeartbeatRequest
 

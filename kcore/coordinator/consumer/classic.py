@@ -1,8 +1,9 @@
 """What members of the classic protocol say to a consumer group (rules M2-M6).
 
-A group without members gives way to a classic one. Members of a group that was classic stay in it
-as they are, and new ones may come: their JoinGroup is what a heartbeat is to others, generations
-are epochs, and REBALANCE_IN_PROGRESS is how they hear that there is something to do.
+A group without members gives way to a classic one, as a streams group does. Members of a group that
+was classic stay in it as they are, and new ones may come: their JoinGroup is what a heartbeat is to
+others, generations are epochs, and REBALANCE_IN_PROGRESS is how they hear that there is something
+to do.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ from kcore.coordinator.consumer.fencing import JOIN, SYNC, Fencing
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.member import ClassicSide, ConsumerMember, TopicIdPartition
 from kcore.coordinator.consumer.records import group_tombstones
-from kcore.coordinator.consumer.requests import RefusedError
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import CONSUMER_PROTOCOL, protocols_of
+from kcore.coordinator.refused import RefusedError
+from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.records import group_tombstones as streams_tombstones
+from kcore.coordinator.streams.states import FOREIGN
 from kcore.errors import ProtocolError
+from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
     HeartbeatRequest,
@@ -63,21 +68,24 @@ class ClassicMembers:
     # JoinGroup -----------------------------------------------------------------------------------
 
     def join(self, ticket: Ticket, request: JoinGroupRequest, again: Again, now_ms: int) -> None:
-        """M2, M6. again: handle the request anew, as there is no consumer group any more."""
+        """M2, M6. again: handle the request anew, as there is no such group any more."""
 
         def run(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
             if error:
                 refuse_join(ticket, error, request.member_id)
                 return
             try:
-                if not isinstance(group, ConsumerGroup):
+                if not isinstance(group, ConsumerGroup | StreamsGroup):
                     if group is not None:
                         group.held = False
                     again(now_ms)
-                elif group.members:
-                    self._join(ticket, request, group, now_ms)
-                else:
+                elif not group.members:
                     self._give_way(ticket, request, group, again, now_ms)
+                elif isinstance(group, StreamsGroup):
+                    group.held = False
+                    refuse_join(ticket, FOREIGN[ApiKey.JOIN_GROUP])
+                else:
+                    self._join(ticket, request, group, now_ms)
             except RefusedError as refused:
                 if group is not None:
                     group.held = False
@@ -89,7 +97,7 @@ class ClassicMembers:
         self,
         ticket: Ticket,
         request: JoinGroupRequest,
-        group: ConsumerGroup,
+        group: ConsumerGroup | StreamsGroup,
         again: Again,
         now_ms: int,
     ) -> None:
@@ -103,7 +111,10 @@ class ClassicMembers:
             else:
                 again(now_ms)
 
-        self._context.write(group_tombstones(group), done, now_ms)
+        if isinstance(group, StreamsGroup):
+            self._context.write(streams_tombstones(group), done, now_ms)
+        else:
+            self._context.write(group_tombstones(group), done, now_ms)
 
     def _join(
         self, ticket: Ticket, request: JoinGroupRequest, group: ConsumerGroup, now_ms: int

@@ -15,8 +15,9 @@ from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
 from kcore.coordinator.consumer.migrating import downgraded, may_downgrade
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.consumer.topics import metadata_hash
+from kcore.coordinator.heartbeating import DelayedFence
 from kcore.coordinator.journal import Item
-from kcore.coordinator.purgatory import Delayed, Key
+from kcore.coordinator.purgatory import Key
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
@@ -36,21 +37,6 @@ _ALL: Final = (SESSION, REVOCATION, JOIN, SYNC)
 def timer_key(kind: str, group_id: str, member_id: str) -> Key:
     """A timer of a member."""
     return (kind, group_id, member_id)
-
-
-class DelayedFence(Delayed):
-    """Waits for what a member is to do; epoch: only if it is in this one still, None: in any."""
-
-    __slots__ = ("_epoch", "_fencing", "_key")
-
-    def __init__(self, fencing: Fencing, key: Key, epoch: int | None) -> None:
-        self._fencing = fencing
-        self._key = key
-        self._epoch = epoch
-
-    def expire(self, now_ms: int) -> None:
-        """It has not."""
-        self._fencing.expire(self._key, self._epoch, now_ms)
 
 
 class Fencing:
@@ -109,7 +95,7 @@ class Fencing:
         self, kind: str, group_id: str, member_id: str, at_ms: int, epoch: int | None = None
     ) -> None:
         key = timer_key(kind, group_id, member_id)
-        self._purgatory.watch(key, DelayedFence(self, key, epoch), at_ms)
+        self._purgatory.watch(key, DelayedFence(self.expire, key, epoch), at_ms)
 
     def expire(self, key: Key, epoch: int | None, now_ms: int) -> None:
         """C16, C17: fence the member, unless it has done what it was to in the meantime."""

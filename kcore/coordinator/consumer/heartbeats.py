@@ -17,11 +17,12 @@ from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.group import FIRST_EPOCH, ConsumerGroup
 from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember, by_topic
 from kcore.coordinator.consumer.migrating import upgraded
-from kcore.coordinator.consumer.requests import RefusedError, is_full, owned_by
+from kcore.coordinator.consumer.requests import is_full, owned_by
 from kcore.coordinator.consumer.topics import metadata_hash, resolve
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.states import GroupState
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -60,7 +61,7 @@ class Heartbeats:
             except RefusedError as refused:
                 if group is not None:
                     group.held = False
-                ticket.answer(refused.response())
+                ticket.answer(refused.answer(ConsumerGroupHeartbeatResponse))
 
         self._context.hold(request.group_id, run, now_ms)
 

@@ -19,10 +19,10 @@ from kcore.coordinator.consumer.blobs import (
 )
 from kcore.coordinator.consumer.group import NO_TARGET, ConsumerGroup, Target
 from kcore.coordinator.consumer.member import ClassicSide, ConsumerMember
-from kcore.coordinator.consumer.requests import RefusedError
 from kcore.coordinator.consumer.topics import metadata_hash
 from kcore.coordinator.group import CONSUMER_PROTOCOL, Group, Member
 from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.states import GroupState
 from kcore.errors import ProtocolError
 from kcore.wire.codes import ErrorCode

@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kcore.coordinator.consumer.member import LEAVING, LEAVING_STATIC, TopicIdPartition
+from kcore.coordinator.refused import RefusedError
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-
-# What an answer says at most.
-WHY_CHARS_MAX = 1_000
+from kcore.wire.messages import ConsumerGroupHeartbeatRequest
 
 # From this version on members bring their ids (KIP-1082).
 _OWN_ID_VERSION = 1
-
-
-class RefusedError(Exception):
-    """The heartbeat is answered with this error and changes nothing. What it says may have names of
-    a client's in it: it is cut, so that it fits a string.
-    """
-
-    def __init__(self, error: ErrorCode, why: str) -> None:
-        super().__init__(why)
-        self.error = error
-        self.why = why[:WHY_CHARS_MAX]
-
-    def response(self) -> ConsumerGroupHeartbeatResponse:
-        """The answer."""
-        return ConsumerGroupHeartbeatResponse(error_code=self.error, error_message=self.why)
 
 
 def check(

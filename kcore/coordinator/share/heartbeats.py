@@ -1,6 +1,5 @@
 """ShareGroupHeartbeat for the groups of a partition: members join, are there, and go.
 
-Whatever writes to a group holds it, so that each heartbeat finds what the one before it wrote.
 Source of the rules and the texts: Java's GroupCoordinatorService and GroupMetadataManager of Kafka
 4.3. There a member gets partitions with a heartbeat after its first, once another coordinator has
 made room for their state; here with the first one.
@@ -16,8 +15,9 @@ from kcore.coordinator.appends import answered
 from kcore.coordinator.consumer.member import by_topic
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
 from kcore.coordinator.desk import Ticket
+from kcore.coordinator.heartbeating import BaseHeartbeats
 from kcore.coordinator.journal import Item
-from kcore.coordinator.purgatory import Delayed, Key
+from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.share import assignor, records
 from kcore.coordinator.share.group import Initialized, ShareGroup
 from kcore.coordinator.share.member import (
@@ -34,23 +34,11 @@ from kcore.wire.messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatR
 if TYPE_CHECKING:
     from kcore.coordinator.context import AnyGroup, Context
 
+# What a session's timer is called.
 SESSION: Final = "share-session"
 
 _Assignment = ShareGroupHeartbeatResponse.Assignment
 _TopicPartitions = ShareGroupHeartbeatResponse.TopicPartitions
-
-
-class RefusedError(Exception):
-    """The heartbeat is answered with this error and changes nothing."""
-
-    def __init__(self, error: ErrorCode, why: str | None) -> None:
-        super().__init__(why)
-        self.error = error
-        self.why = why
-
-    def response(self) -> ShareGroupHeartbeatResponse:
-        """The answer."""
-        return ShareGroupHeartbeatResponse(error_code=self.error, error_message=self.why)
 
 
 def check(request: ShareGroupHeartbeatRequest) -> RefusedError | None:
@@ -74,44 +62,12 @@ def check(request: ShareGroupHeartbeatRequest) -> RefusedError | None:
     return None
 
 
-class DelayedFence(Delayed):
-    """A session: every sign of life moves its end."""
-
-    __slots__ = ("_heartbeats", "_key")
-
-    def __init__(self, heartbeats: ShareHeartbeats, key: Key) -> None:
-        self._heartbeats = heartbeats
-        self._key = key
-
-    def expire(self, now_ms: int) -> None:
-        """No sign of life."""
-        self._heartbeats.expire(self._key, now_ms)
-
-
-class ShareHeartbeats:
+class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
     """Handles ShareGroupHeartbeat, and keeps the sessions of members."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def handle(self, ticket: Ticket, request: ShareGroupHeartbeatRequest, now_ms: int) -> None:
-        """The request makes sense by itself."""
-
-        def run(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
-            if error:
-                ticket.answer(ShareGroupHeartbeatResponse(error_code=error))
-                return
-            try:
-                if request.member_epoch == LEAVING:
-                    self._leave(ticket, request, group, now_ms)
-                else:
-                    self._beat(ticket, request, group, now_ms)
-            except RefusedError as refused:
-                if group is not None:
-                    group.held = False
-                ticket.answer(refused.response())
-
-        self._context.hold(request.group_id, run, now_ms)
+    session = SESSION
+    response = ShareGroupHeartbeatResponse
+    kind = ShareGroup
 
     # There ---------------------------------------------------------------------------------------
 
@@ -174,46 +130,8 @@ class ShareHeartbeats:
             raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {name} not found.")
         return ShareGroup(request.group_id)
 
-    # Sessions ------------------------------------------------------------------------------------
-
-    def watch(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """A member gave a sign of life."""
-        key = (SESSION, group_id, member_id)
-        timeout_ms = self._context.keeper.share_options(group_id).session_timeout_ms
-        self._context.purgatory.watch(key, DelayedFence(self, key), now_ms + timeout_ms)
-
-    def load(self, group: ShareGroup, now_ms: int) -> None:
-        """The members of a group that has been loaded are taken to be alive until they are not."""
-        for member_id in group.members:
-            self.watch(group.group_id, member_id, now_ms)
-
-    def forget(self, group: ShareGroup) -> None:
-        """Nothing of this group is to fire any more."""
-        for member_id in group.members:
-            self._context.purgatory.cancel((SESSION, group.group_id, member_id))
-
-    def expire(self, key: Key, now_ms: int) -> None:
-        """A member has been silent for too long; unless it has said something meanwhile."""
-        _, group_id, member_id = map(str, key)
-
-        def run(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
-            if group is None or error:
-                return
-            if (
-                not isinstance(group, ShareGroup)
-                or member_id not in group.members
-                or key in self._context.purgatory
-            ):
-                group.held = False
-                return
-
-            def done(error: ErrorCode, now_ms: int) -> None:
-                if error:  # nothing was written: it is still there, and looked at again
-                    self.watch(group_id, member_id, now_ms)
-
-            self._fence(group, member_id, done, now_ms)
-
-        self._context.hold(group_id, run, now_ms)
+    def _session_timeout_ms(self, group_id: str) -> int:
+        return self._context.keeper.share_options(group_id).session_timeout_ms
 
     # Going ---------------------------------------------------------------------------------------
 
@@ -263,7 +181,7 @@ class ShareHeartbeats:
         def fenced(error: ErrorCode, now_ms: int) -> None:
             group.held = False
             if not error:
-                self._context.purgatory.cancel((SESSION, group_id, member_id))
+                self.forget_member(group_id, member_id)
             done(error, now_ms)
 
         self._context.write(items, fenced, now_ms)

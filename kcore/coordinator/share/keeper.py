@@ -40,26 +40,3 @@ class ShareKeeper(Protocol):
 
     def forget_share_group(self, group_id: str, topic_ids: Iterable[bytes] | None = None) -> None:
         """Nothing of the group, or of these topics in it, is kept any more."""
-
-
-class NoKeeper:
-    """For owners that keep no records: groups are there, and what they have read is not."""
-
-    def __init__(self, options: ShareOptions) -> None:
-        self._options = options
-
-    def share_options(self, _group_id: str) -> ShareOptions:
-        """The same for all."""
-        return self._options
-
-    def share_offset(self, _group_id: str, _topic_id: bytes, _partition: int) -> ShareOffset:
-        """Not known."""
-        return NOT_STARTED
-
-    def alter_share_offset(
-        self, _group_id: str, _topic_id: bytes, _partition: int, _offset: int
-    ) -> None:
-        """Nothing to alter."""
-
-    def forget_share_group(self, _group_id: str, _topic_ids: Iterable[bytes] | None = None) -> None:
-        """Nothing to forget."""

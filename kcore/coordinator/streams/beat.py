@@ -1,0 +1,258 @@
+"""One heartbeat on its way through a streams group: what it changes, as entries.
+
+It reads the group and changes nothing there; that is for the entries to do once they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kcore.coordinator.consumer.topics import metadata_hash
+from kcore.coordinator.journal import Item
+from kcore.coordinator.refused import RefusedError
+from kcore.coordinator.streams import records
+from kcore.coordinator.streams.assignor import Worker, assign
+from kcore.coordinator.streams.configuring import Configured, configure
+from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.member import NO_TARGET, StreamsMember, Task, Tasks
+from kcore.coordinator.streams.options import StreamsOptions
+from kcore.coordinator.streams.reconciling import Goal, reconcile
+from kcore.coordinator.streams.requests import owned_by
+from kcore.coordinator.streams.states import Status
+from kcore.coordinator.streams.topology import Topology, topology_of
+from kcore.limits import MAX_NAME_CHARS
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+
+if TYPE_CHECKING:
+    from kcore.coordinator.context import Context
+
+# No topology is valid in the cluster as it is.
+_NONE_VALID = -1
+
+_Status = StreamsGroupHeartbeatResponse.Status
+
+
+class Beat:
+    """Entries in `items`, the member before and after in `old` and `member`, what it is told of the
+    group in `statuses`.
+    """
+
+    def __init__(
+        self, context: Context, group: StreamsGroup, items: Sequence[Item], wall_ms: int
+    ) -> None:
+        self._context = context
+        self._group = group
+        self._wall_ms = wall_ms
+        self._options: StreamsOptions = context.keeper.streams_options(group.group_id)
+        self.items = list(items)
+        self.statuses: list[_Status] = []
+        self.old: StreamsMember
+        self.member: StreamsMember
+        self.configured: Configured
+        self._epoch = group.epoch  # of the group, once the entries are written
+
+    def tell(self, status: Status, detail: str) -> None:
+        """The member is told of it."""
+        self.statuses.append(_Status(status_code=status, status_detail=detail))
+
+    # The member ----------------------------------------------------------------------------------
+
+    def find(self, request: StreamsGroupHeartbeatRequest) -> None:
+        """Who this is. Epoch 0 is always let in: a member that was fenced begins again with it. The
+        last epoch is, if what the member has was its own in it: the answer with the new one was
+        lost.
+        """
+        member_id, epoch = request.member_id, request.member_epoch
+        old = self._group.members.get(member_id)
+        if old is None:
+            if epoch:
+                raise unknown(member_id, self._group.group_id)
+            old = StreamsMember(member_id)
+        if epoch > old.epoch:
+            raise _fenced("greater", epoch, old)
+        if 0 < epoch < old.epoch:
+            owned = owned_by(request)
+            lost = epoch == old.previous_epoch and owned is not None and owned.within(old.assigned)
+            if not lost:
+                raise _fenced("smaller", epoch, old)
+        self.old = old
+
+    def merge(self, request: StreamsGroupHeartbeatRequest, client_id: str, host: str) -> None:
+        """What is not said is as it was."""
+        old = self.old
+        timeout_ms, endpoint = request.rebalance_timeout_ms, request.user_endpoint
+        tags, topology = request.client_tags, request.topology
+        self.member = replace(
+            old,
+            rack_id=old.rack_id if request.rack_id is None else request.rack_id,
+            rebalance_timeout_ms=old.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+            topology_epoch=old.topology_epoch if topology is None else topology.epoch,
+            process_id=old.process_id if request.process_id is None else request.process_id,
+            endpoint=old.endpoint if endpoint is None else (endpoint.host, endpoint.port),
+            tags=old.tags if tags is None else {tag.key: tag.value for tag in tags},
+            client_id=client_id,
+            client_host=host,
+        )
+
+    # Its topology --------------------------------------------------------------------------------
+
+    def configure(self, request: StreamsGroupHeartbeatRequest) -> None:
+        """The topology in the cluster as it is now; and perhaps the group has a new epoch."""
+        group, member = self._group, self.member
+        bump = member != self.old
+        if bump:
+            self.items.append(records.member_entry(group.group_id, member))
+        topology = self._topology(request.topology)
+        if group.topology is not None and member.topology_epoch < group.topology.epoch:
+            self.tell(
+                Status.STALE_TOPOLOGY,
+                f"The member's topology epoch {member.topology_epoch} is behind the group's"
+                f" topology epoch {group.topology.epoch}.",
+            )
+        topics, value, configured = self._context.topics, group.metadata_hash, group.configured
+        if configured is None or group.seen_version != topics.version:
+            value = metadata_hash(topics, topology.topics)
+            if value != group.metadata_hash:
+                bump, configured = True, None
+        self.configured = configured or configure(topology, topics)
+        validated = topology.epoch if self.configured.ready else _NONE_VALID
+        if self.configured.ready:
+            self._check_tasks(owned_by(request))
+        configs = self._options.assignment_configs
+        if bump or validated != group.validated_epoch or configs != group.configs:
+            self._epoch += 1
+            self.items.append(
+                records.epoch_entry(group.group_id, self._epoch, value, validated, configs)
+            )
+
+    def _topology(self, said: StreamsGroupHeartbeatRequest.Topology | None) -> Topology:
+        known = self._group.topology
+        if said is None:
+            if known is None:
+                raise RefusedError(
+                    ErrorCode.UNKNOWN_SERVER_ERROR, "the topology of the group is not known"
+                )
+            return known
+        try:
+            topology = topology_of(said)
+        except ValueError as error:
+            raise RefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
+        if topology.epoch < 0:
+            raise RefusedError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, "Topology epoch must be non-negative."
+            )
+        if known is None:
+            self.items.append(records.topology_entry(self._group.group_id, topology))
+            return topology
+        if known.epoch <= topology.epoch and known != topology:
+            raise RefusedError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
+        return known
+
+    def _check_tasks(self, owned: Tasks | None) -> None:
+        """What a member says it has are tasks that there can be."""
+        for name, number in _every(owned):
+            part = self.configured.parts.get(name)
+            if part is None:
+                raise RefusedError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Subtopology {name[:MAX_NAME_CHARS]} does not exist in the topology.",
+                )
+            if not 0 <= number < part.task_count:
+                raise RefusedError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Task {number} for subtopology {name} is invalid. Number of tasks for this"
+                    f" subtopology: {part.task_count}",
+                )
+
+    # What it gets --------------------------------------------------------------------------------
+
+    def advance(self, owned: Tasks | None, *, delayed: bool) -> None:
+        """A new target if there is none for this epoch, and the member's way to it. delayed: the
+        group is new, and others are awaited first.
+        """
+        group, member_id = self._group, self.member.member_id
+        epoch, target = group.target_epoch, group.target_of(member_id)
+        if delayed:
+            target = NO_TARGET
+            self._tell_delayed("initial rebalance delay")
+        elif epoch < self._epoch:
+            if may_assign(group, self._options, self._wall_ms):
+                epoch = self._epoch
+                others = (one for one in group.members.values() if one.member_id != member_id)
+                items, targets = new_target(
+                    group, [*others, self.member], self.configured, self._options
+                )
+                self.items += items
+                target = targets[member_id]
+                self.items.append(records.target_epoch_entry(group.group_id, epoch, self._wall_ms))
+            else:
+                self._tell_delayed("assignment interval")
+        if self.member.reconciled_to(epoch):
+            return
+        member = reconcile(self.member, Goal(epoch, target, group, owned))
+        if member is None:
+            raise RefusedError(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                "The streams group member is in a unknown state. The member must abandon all its"
+                " tasks and rejoin.",
+            )
+        if member != self.member:
+            self.items.append(records.current_entry(group.group_id, member))
+        self.member = member
+
+    def _tell_delayed(self, why: str) -> None:
+        self.tell(Status.ASSIGNMENT_DELAYED, f"Assignment delayed due to the configured {why}.")
+
+
+def may_assign(group: StreamsGroup, options: StreamsOptions, wall_ms: int) -> bool:
+    """Whether the last target is old enough (KIP-1263)."""
+    made_ms, interval_ms = group.target_wall_ms, options.assignment_interval_ms
+    return not made_ms or not interval_ms or wall_ms >= made_ms + interval_ms
+
+
+def new_target(
+    group: StreamsGroup,
+    members: Iterable[StreamsMember],
+    configured: Configured,
+    options: StreamsOptions,
+) -> tuple[list[Item], dict[str, Tasks]]:
+    """What each of these members is to get, and how it is written; nothing, as long as topics are
+    not as they have to be.
+    """
+    workers = {
+        one.member_id: Worker(one.process_id, group.target_of(one.member_id)) for one in members
+    }
+    targets = dict.fromkeys(workers, NO_TARGET)
+    if configured.ready:
+        targets = assign(workers, configured.parts, options.num_standby_replicas)
+    items: list[Item] = [
+        records.target_entry(group.group_id, member_id, target)
+        for member_id, target in targets.items()
+        if group.target.get(member_id) != target
+    ]
+    return items, targets
+
+
+def unknown(member_id: str, group_id: str) -> RefusedError:
+    """Nobody of that name is there."""
+    return RefusedError(
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        f"Member {member_id[:MAX_NAME_CHARS]} is not a member of group"
+        f" {group_id[:MAX_NAME_CHARS]}.",
+    )
+
+
+def _fenced(which: str, epoch: int, member: StreamsMember) -> RefusedError:
+    return RefusedError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The streams group member has a {which} member epoch ({epoch}) than the one known by the"
+        f" group coordinator ({member.epoch}). The member must abandon all its partitions and"
+        " rejoin.",
+    )
+
+
+def _every(owned: Tasks | None) -> list[Task]:
+    return [] if owned is None else [*sorted(owned.active), *sorted(owned.standby)]

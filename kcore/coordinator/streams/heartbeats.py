@@ -1,0 +1,365 @@
+"""StreamsGroupHeartbeat for the groups of a partition: members join, are there, and go.
+
+Source of the rules and the texts: Java's GroupCoordinatorService and GroupMetadataManager of Kafka
+4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from kcore.coordinator.appends import answered
+from kcore.coordinator.desk import Ticket
+from kcore.coordinator.group import Group
+from kcore.coordinator.heartbeating import JOINING, BaseHeartbeats, DelayedFence
+from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.purgatory import Delayed, Key
+from kcore.coordinator.refused import RefusedError
+from kcore.coordinator.states import GroupState
+from kcore.coordinator.streams import records
+from kcore.coordinator.streams.beat import Beat, may_assign, new_target, unknown
+from kcore.coordinator.streams.endpoints import endpoints_of
+from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.member import StreamsMember, Task, by_subtopology
+from kcore.coordinator.streams.requests import owned_by
+from kcore.coordinator.streams.states import MemberState, Status
+from kcore.limits import MAX_NAME_CHARS
+from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+
+if TYPE_CHECKING:
+    from kcore.coordinator.context import AnyGroup
+
+# Timers: a member's session; until when it is to have given something up; until when a new group's
+# members are awaited.
+SESSION: Final = "streams-session"
+REVOCATION: Final = "streams-revocation"
+DELAY: Final = "streams-initial-delay"
+
+# Topics that could not be made: how many a text says why of.
+_SHOWN_MAX: Final = 3
+
+_TaskIds = StreamsGroupHeartbeatResponse.TaskIds
+
+
+class DelayedAssignment(Delayed):
+    """Waits for more members of a new group, before any gets tasks."""
+
+    __slots__ = ("_group_id", "_heartbeats")
+
+    def __init__(self, heartbeats: StreamsHeartbeats, group_id: str) -> None:
+        self._heartbeats = heartbeats
+        self._group_id = group_id
+
+    def expire(self, now_ms: int) -> None:
+        """Whoever is there now shares the tasks."""
+        self._heartbeats.assign(self._group_id, now_ms)
+
+
+class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGroup]):
+    """Handles StreamsGroupHeartbeat, and keeps the timers of members and groups."""
+
+    session = SESSION
+    response = StreamsGroupHeartbeatResponse
+    kind = StreamsGroup
+
+    # There ---------------------------------------------------------------------------------------
+
+    def _beat(
+        self,
+        ticket: Ticket,
+        request: StreamsGroupHeartbeatRequest,
+        kept: AnyGroup | None,
+        now_ms: int,
+    ) -> None:
+        context = self._context
+        group, items = self._group_for(request, kept)
+        beat = Beat(context, group, items, context.wall_ms(now_ms))
+        beat.find(request)
+        beat.merge(request, ticket.caller.client_id, ticket.caller.client_host)
+        beat.configure(request)
+        version = context.topics.version
+        delayed = self._await_others(group, now_ms)
+        beat.advance(owned_by(request), delayed=delayed)
+        response, endpoint_epoch = self._response(request, group, beat)
+        new = group is not kept
+        if kept is None:
+            # Nothing of it is written yet; but it is held from now on.
+            context.streams[group.group_id] = group
+        holder = group if kept is None else kept
+        holder.held = True
+
+        def done(error: ErrorCode, now_ms: int) -> None:
+            holder.held = False
+            if error:
+                if not group.members and group.topology is None:
+                    context.streams.pop(group.group_id, None)  # it never was
+                    context.purgatory.cancel((DELAY, group.group_id))
+                ticket.answer(StreamsGroupHeartbeatResponse(error_code=answered(error)))
+                return
+            live = context.streams.get(request.group_id)
+            if live is not None:
+                self._stepped(live, beat, now_ms)
+                if not new:  # of a new group Kafka forgets this, so it is found out again
+                    live.configured, live.seen_version = beat.configured, version
+                    live.endpoint_epoch = endpoint_epoch
+                    if request.shutdown_application and live.shutdown_member_id is None:
+                        live.shutdown_member_id = request.member_id
+            self._make_topics(ticket, beat)
+            ticket.answer(response)
+
+        if beat.items:
+            context.write(beat.items, done, now_ms)
+        else:
+            done(ErrorCode.NONE, now_ms)
+
+    def _group_for(
+        self, request: StreamsGroupHeartbeatRequest, kept: AnyGroup | None
+    ) -> tuple[StreamsGroup, list[Item]]:
+        """The group, and what has to be written before anything else: a classic one without members
+        becomes what its first member wants it to be.
+        """
+        name = request.group_id[:MAX_NAME_CHARS]
+        items: list[Item] = []
+        if isinstance(kept, StreamsGroup):
+            group = kept
+        elif request.member_epoch == JOINING and kept is None:
+            group = StreamsGroup(request.group_id)
+        elif (
+            request.member_epoch == JOINING
+            and isinstance(kept, Group)
+            and kept.state is GroupState.EMPTY
+        ):
+            group = StreamsGroup(request.group_id)
+            items = [group_entry(request.group_id, None)]
+        elif kept is None:
+            raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {name} not found.")
+        else:
+            raise _not_streams(name)
+        largest = self._context.config.group_streams_max_size
+        if request.member_epoch == JOINING and len(group.members) >= largest:
+            raise RefusedError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The streams group has reached its maximum capacity of {largest} members.",
+            )
+        return group, items
+
+    def _stepped(self, group: StreamsGroup, beat: Beat, now_ms: int) -> None:
+        """The member's timers, now that it is where it is."""
+        member, old = beat.member, beat.old
+        self.watch(group.group_id, member.member_id, now_ms)
+        if (member.state, member.epoch, member.assigned, member.pending) != (
+            old.state,
+            old.epoch,
+            old.assigned,
+            old.pending,
+        ):
+            self._watch_revocation(group.group_id, member, now_ms)
+
+    def _response(
+        self, request: StreamsGroupHeartbeatRequest, group: StreamsGroup, beat: Beat
+    ) -> tuple[StreamsGroupHeartbeatResponse, int]:
+        """The answer, and the epoch of endpoints from now on."""
+        member, configured = beat.member, beat.configured
+        options = self._context.keeper.streams_options(group.group_id)
+        response = StreamsGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=options.heartbeat_interval_ms,
+        )
+        endpoint_epoch = group.endpoint_epoch
+        if request.member_epoch == JOINING or member.assigned != beat.old.assigned:
+            response.active_tasks = _task_ids(member.assigned.active)
+            response.standby_tasks = _task_ids(member.assigned.standby)
+            response.warmup_tasks = _task_ids(member.assigned.warmup)
+            if member.endpoint is not None:
+                endpoint_epoch += 1
+        if endpoint_epoch != request.endpoint_information_epoch:
+            others = (one for one in group.members.values() if one.member_id != member.member_id)
+            response.partitions_by_user_endpoint = endpoints_of(
+                [*others, member], configured, self._context.topics
+            )
+        if self._context.kept(group.group_id) is not None:
+            response.endpoint_information_epoch = endpoint_epoch
+        if configured.problem is not None:
+            beat.tell(*configured.problem)
+        stopping = group.shutdown_member_id or (
+            request.member_id if request.shutdown_application else None
+        )
+        if stopping is not None:
+            beat.tell(
+                Status.SHUTDOWN_APPLICATION,
+                f"Streams group member {stopping} encountered a fatal error and requested a"
+                " shutdown for the entire application.",
+            )
+        response.status = beat.statuses
+        return response, endpoint_epoch
+
+    def _make_topics(self, ticket: Ticket, beat: Beat) -> None:
+        """Topics of the application that are missing are made; the member finds them there with its
+        next heartbeat. What cannot be made, its status says.
+        """
+        missing = beat.configured.missing
+        if not missing:
+            return
+        may_create = ticket.caller.may_create
+        barred = (
+            []
+            if may_create is None
+            else [topic.name for topic in missing if not may_create(topic.name)]
+        )
+        if barred:
+            more = f"; Unauthorized to CREATE on topics {', '.join(barred)}."
+        else:
+            errors = self._context.keeper.create_internal_topics(missing)
+            if not errors:
+                return
+            shown = [f"{name} ({why})" for name, why in errors.items()]
+            rest = len(shown) - _SHOWN_MAX
+            told = ", ".join(shown[:_SHOWN_MAX]) + (f" and {rest} more" if rest > 0 else "")
+            more = f"; Creation failed: {told}."
+        for status in beat.statuses:
+            if status.status_code == Status.MISSING_INTERNAL_TOPICS:
+                status.status_detail += more
+
+    # New groups ----------------------------------------------------------------------------------
+
+    def _await_others(self, group: StreamsGroup, now_ms: int) -> bool:
+        """Whether a group that has no members yet, or is as new, waits for more of them."""
+        key, purgatory = (DELAY, group.group_id), self._context.purgatory
+        delay_ms = self._context.keeper.streams_options(group.group_id).initial_rebalance_delay_ms
+        if not group.members and delay_ms > 0 and key not in purgatory:
+            purgatory.watch(key, DelayedAssignment(self, group.group_id), now_ms + delay_ms)
+        return key in purgatory
+
+    def assign(self, group_id: str, now_ms: int) -> None:
+        """The members of a new group have had their time to come."""
+
+        def run(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
+            if group is None or error:
+                return
+            wall_ms = self._context.wall_ms(now_ms)
+            options = self._context.keeper.streams_options(group_id)
+            if (
+                not isinstance(group, StreamsGroup)
+                or not group.members
+                or group.configured is None
+                or group.epoch <= group.target_epoch
+                or not may_assign(group, options, wall_ms)
+            ):
+                group.held = False  # a heartbeat sees to it
+                return
+            members = group.members.values()
+            items, _ = new_target(group, members, group.configured, options)
+            items.append(records.target_epoch_entry(group_id, group.epoch, wall_ms))
+
+            def done(_error: ErrorCode, _now_ms: int) -> None:
+                group.held = False  # what was not written is made by the next heartbeat
+
+            self._context.write(items, done, now_ms)
+
+        self._context.hold(group_id, run, now_ms)
+
+    # Timers --------------------------------------------------------------------------------------
+
+    def _session_timeout_ms(self, group_id: str) -> int:
+        return self._context.keeper.streams_options(group_id).session_timeout_ms
+
+    def _watch_revocation(self, group_id: str, member: StreamsMember, now_ms: int) -> None:
+        """A member has taken a step; if it is to give something up, its time runs anew."""
+        key: Key = (REVOCATION, group_id, member.member_id)
+        if member.state is MemberState.UNREVOKED_TASKS:
+            at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
+            fence = DelayedFence(self.expire, key, member.epoch)
+            self._context.purgatory.watch(key, fence, at_ms)
+        else:
+            self._context.purgatory.cancel(key)
+
+    def load(self, group: StreamsGroup, now_ms: int) -> None:
+        """The members of a group that has been loaded are taken to be alive until they are not."""
+        super().load(group, now_ms)
+        for member in group.members.values():
+            self._watch_revocation(group.group_id, member, now_ms)
+
+    def forget(self, group: StreamsGroup) -> None:
+        """Nothing of this group is to fire any more."""
+        super().forget(group)
+        self._context.purgatory.cancel((DELAY, group.group_id))
+
+    def forget_member(self, group_id: str, member_id: str) -> None:
+        """Nothing of this member is to fire any more."""
+        super().forget_member(group_id, member_id)
+        self._context.purgatory.cancel((REVOCATION, group_id, member_id))
+
+    # Going ---------------------------------------------------------------------------------------
+
+    def _leave(
+        self,
+        ticket: Ticket,
+        request: StreamsGroupHeartbeatRequest,
+        group: AnyGroup | None,
+        now_ms: int,
+    ) -> None:
+        name = request.group_id[:MAX_NAME_CHARS]
+        if group is None:
+            raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} not found.")
+        if not isinstance(group, StreamsGroup):
+            raise _not_streams(name)
+        if request.shutdown_application and group.shutdown_member_id is None:
+            group.shutdown_member_id = request.member_id  # also if nobody of that name is there
+        if request.member_id not in group.members:
+            raise unknown(request.member_id, name)
+
+        def done(error: ErrorCode, _now_ms: int) -> None:
+            if error:
+                ticket.answer(StreamsGroupHeartbeatResponse(error_code=answered(error)))
+                return
+            ticket.answer(
+                StreamsGroupHeartbeatResponse(
+                    member_id=request.member_id, member_epoch=request.member_epoch
+                )
+            )
+
+        self._fence(group, request.member_id, done, now_ms)
+
+    def _fence(
+        self,
+        group: StreamsGroup,
+        member_id: str,
+        done: Callable[[ErrorCode, int], None],
+        now_ms: int,
+    ) -> None:
+        """Take a member out of a group that is held, and let go of it; whoever sends the next
+        heartbeat makes the target without it.
+        """
+        group_id = group.group_id
+        items = records.member_tombstones(group_id, member_id)
+        items.append(
+            records.epoch_entry(
+                group_id,
+                group.epoch + 1,
+                group.metadata_hash,
+                group.validated_epoch,
+                group.configs,
+            )
+        )
+
+        def fenced(error: ErrorCode, now_ms: int) -> None:
+            group.held = False
+            if not error:
+                self.forget_member(group_id, member_id)
+            done(error, now_ms)
+
+        self._context.write(items, fenced, now_ms)
+
+
+def _not_streams(name: str) -> RefusedError:
+    return RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} is not a streams group.")
+
+
+def _task_ids(tasks: Iterable[Task]) -> list[_TaskIds]:
+    return [
+        _TaskIds(subtopology_id=name, partitions=numbers)
+        for name, numbers in by_subtopology(tasks).items()
+    ]
