@@ -260,7 +260,7 @@ def topics(
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @BOOTSTRAP
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Stable, Empty, ...")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="classic, consumer, share")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="classic, share, streams, ...")
 @click.option("--delete", is_flag=True, help="Delete these groups, which have no members.")
 @click.option(
     "--reset-to",

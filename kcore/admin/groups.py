@@ -9,7 +9,8 @@ from kcore.admin.asking import Ask, Outcome, Reply, Route, plain_name
 from kcore.admin.cluster import of_brokers
 from kcore.admin.core import Procedure
 from kcore.admin.places import ask_coordinators
-from kcore.admin.rows import operations_of, row_of, verdict
+from kcore.admin.rows import epochs_row, operations_of, row_of, verdict
+from kcore.admin.streams import streams_row
 from kcore.admin.values import MemberToRemove
 from kcore.assignors.blobs import decode_assignment, decode_subscription
 from kcore.errors import (
@@ -31,6 +32,7 @@ from kcore.wire.messages import (
     LeaveGroupRequest,
     ListGroupsRequest,
     ShareGroupDescribeRequest,
+    StreamsGroupDescribeRequest,
 )
 
 _STATES_SINCE: Final = 4  # ListGroups with a filter of states (KIP-518, Kafka 2.6)
@@ -39,11 +41,18 @@ _OPERATIONS_SINCE: Final = 3  # DescribeGroups with authorized operations
 _MEMBERS_SINCE: Final = 3  # LeaveGroup with a list of members (KIP-345, Kafka 2.4)
 _REASON_SINCE: Final = 5  # and with reasons (KIP-800)
 _DEAD: Final = "Dead"
+# Of streams groups; a Kafka 4.3 knows the state by another name when it filters.
+_NOT_READY: Final = "NotReady"
+_NOT_READY_FILTER: Final = "not_ready"
 _CONSUMER: Final = "consumer"
 _SHARE: Final = "share"
 # What a coordinator says of a group of another kind, and one that knows no such kind.
 _OF_NO_SUCH_KIND: Final = (GroupIdNotFoundError, UnsupportedVersionError)
-_ByEpochs = type[ConsumerGroupDescribeRequest] | type[ShareGroupDescribeRequest]
+_ByEpochs = (
+    type[ConsumerGroupDescribeRequest]
+    | type[ShareGroupDescribeRequest]
+    | type[StreamsGroupDescribeRequest]
+)
 _MEMBER_HINT: Final[Mapping[int, str]] = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member (any more)",
 }
@@ -65,6 +74,8 @@ def list_groups(
                     "listing groups by state: this broker (before 2.6) cannot"
                 )
             request.states_filter = list(states)
+            if _NOT_READY in states:
+                request.states_filter.append(_NOT_READY_FILTER)
         if types:
             if version < _TYPES_SINCE:
                 raise UnsupportedVersionError(
@@ -93,14 +104,16 @@ def list_groups(
 def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dict[str, Any]]:
     """{group: kafka-python's row}; what is wrong with one is its "error".
 
-    Groups of the consumer protocol (KIP-848) and share groups (KIP-932) are asked for first,
-    classic ones for what is neither.
+    Groups of the consumer protocol (KIP-848), share groups (KIP-932) and streams groups (KIP-1071)
+    are asked for first, classic ones for what is none of them.
     """
-    newer, share = yield [
+    newer, share, streams = yield [
         _ask_newer(groups, operations=operations),
         ask_share(groups, operations=operations),
+        _ask_streams(groups, operations=operations),
     ]
-    rest = [group for group in dict.fromkeys(groups) if is_of_no(newer, share, group=group)]
+    kinds = newer, share, streams
+    rest = [group for group in dict.fromkeys(groups) if is_of_no(*kinds, group=group)]
     (classic,) = yield [_ask_classic(rest, operations=operations)]
     whole = Outcome(plain_name)
     for group in groups:
@@ -108,10 +121,12 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
             whole.done[group] = _newer_row(newer.done[group])
         elif group in share.done:
             whole.done[group] = _share_row(share.done[group])
+        elif group in streams.done:
+            whole.done[group] = streams_row(streams.done[group])
         elif group in classic.done:
             whole.done[group] = _classic_row(classic.done[group])
         else:
-            error = classic.failed.get(group) or _of_another_kind(newer, share, group=group)
+            error = classic.failed.get(group) or _of_another_kind(*kinds, group=group)
             if isinstance(error, BrokerResponseError):
                 whole.done[group] = _refused_row(group, error)
             else:
@@ -142,6 +157,12 @@ def ask_share(groups: Sequence[str], *, operations: bool = False) -> Ask:
     """
     return _ask_by_epochs(
         ApiKey.SHARE_GROUP_DESCRIBE, ShareGroupDescribeRequest, groups, operations=operations
+    )
+
+
+def _ask_streams(groups: Sequence[str], *, operations: bool) -> Ask:
+    return _ask_by_epochs(
+        ApiKey.STREAMS_GROUP_DESCRIBE, StreamsGroupDescribeRequest, groups, operations=operations
     )
 
 
@@ -255,26 +276,13 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
 
 
 def _newer_row(group: Any) -> dict[str, Any]:
-    return _epochs_row(group, _CONSUMER, [_newer_member(member) for member in group.members])
+    members = [_newer_member(member) for member in group.members]
+    return epochs_row(group, _CONSUMER, group.assignor_name, members)
 
 
 def _share_row(group: Any) -> dict[str, Any]:
-    return _epochs_row(group, _SHARE, [_share_member(member) for member in group.members])
-
-
-def _epochs_row(group: Any, kind: str, members: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "error": None,
-        "group_id": group.group_id,
-        "group_state": group.group_state,
-        "group_type": kind,
-        "protocol_type": kind,
-        "protocol_data": group.assignor_name,
-        "group_epoch": group.group_epoch,
-        "assignment_epoch": group.assignment_epoch,
-        "members": members,
-        "authorized_operations": operations_of(group.authorized_operations),
-    }
+    members = [_share_member(member) for member in group.members]
+    return epochs_row(group, _SHARE, group.assignor_name, members)
 
 
 def _newer_member(member: Any) -> dict[str, Any]:

@@ -55,6 +55,24 @@ def operations_of(bits: int) -> list[str] | None:
     return [name for bit, name in enumerate(_OPERATIONS, 3) if bits & (1 << bit)]
 
 
+def epochs_row(
+    group: Any, kind: str, assignor: str, members: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A group of one of the protocols with epochs."""
+    return {
+        "error": None,
+        "group_id": group.group_id,
+        "group_state": group.group_state,
+        "group_type": kind,
+        "protocol_type": kind,
+        "protocol_data": assignor,
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": members,
+        "authorized_operations": operations_of(group.authorized_operations),
+    }
+
+
 def code_of(error: KafkaError) -> int:
     """The error code of a broker; of what was found on this side that of the nearest error."""
     if isinstance(error, BrokerResponseError):

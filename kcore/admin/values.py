@@ -204,7 +204,7 @@ class Word(StrEnum):
 
 
 class GroupState(Word):
-    """States of groups (KIP-518, KIP-848)."""
+    """States of groups (KIP-518, KIP-848, KIP-1071)."""
 
     UNKNOWN = "Unknown"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -214,10 +214,11 @@ class GroupState(Word):
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
+    NOT_READY = "NotReady"
 
 
 class GroupType(Word):
-    """Protocols of groups (KIP-848, KIP-932)."""
+    """Protocols of groups (KIP-848, KIP-932, KIP-1071)."""
 
     UNKNOWN = "Unknown"
     CLASSIC = "classic"

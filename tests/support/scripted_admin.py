@@ -235,6 +235,7 @@ class AdminCluster(ScriptedCluster):
     def _share_group_describe(self, node: int, request: Any, reply: Callable[[Any], None]) -> None:
         self._agree(ErrorCode.GROUP_ID_NOT_FOUND, node, request, reply)
 
+    _streams_group_describe = _share_group_describe
     _offset_commit = _offset_fetch = _leave_group = _list_offsets
 
     def first(self, api: ApiKey, *answers: Any) -> None:
