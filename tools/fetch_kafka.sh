@@ -18,7 +18,7 @@ command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null ||
 [[ ! $stamp -nt tests/pom.xml ]] || exit 0
 command -v mvn >/dev/null || left_out "no mvn on the PATH to fetch it; or set KCORE_KAFKA_JARS"
 
-echo "fetching Apache Kafka from Maven Central (54 MB) into $jars"
+echo "fetching Apache Kafka from Maven Central (126 MB) into $jars"
 rm -rf "$jars"
 mkdir -p "$jars"
 copy=(dependency:copy-dependencies -DoutputDirectory="$PWD/$jars")
