@@ -3,7 +3,17 @@
 import time
 
 from raw_client import DEADLINE_S
-from scenarios_access import DELETE, DESCRIBE, GROUP, PREFIXED, READ, TOPIC, four_topics, scenario
+from scenarios_access import (
+    CREATE,
+    DELETE,
+    DESCRIBE,
+    GROUP,
+    PREFIXED,
+    READ,
+    TOPIC,
+    four_topics,
+    scenario,
+)
 from scenarios_groups import committing, ready, stable
 
 from kcore.wire import messages as m
@@ -224,3 +234,53 @@ def regular_expressions(side):
         time.sleep(0.1)
     side.alice.said.append(("assigned", names))
     side.root.link().ask(consumer_beat(group, "m1", -1), 1)
+
+
+def streams_beat(group, sources, changelogs=(), sinks=(), **more):
+    R = m.StreamsGroupHeartbeatRequest
+    stores = [R.TopicInfo(name=name, replication_factor=1) for name in changelogs]
+    part = R.Subtopology(
+        subtopology_id="0", source_topics=list(sources), repartition_sink_topics=list(sinks),
+        state_changelog_topics=stores,
+    )  # fmt: skip
+    return R(**{
+        "group_id": group, "member_id": MEMBER, "process_id": "p", "rebalance_timeout_ms": 5_000,
+        "topology": R.Topology(subtopologies=[part]),
+        "active_tasks": [], "standby_tasks": [], "warmup_tasks": [],
+    } | more)  # fmt: skip
+
+
+@scenario
+def streams_groups(side):
+    topics = four_topics(side)
+    group, other = (ready(side.root, side.root.name(base)) for base in ("g", "other"))
+    stores = [side.root.name(base) for base in ("store", "table")]
+    side.allow(READ, GROUP, group)
+
+    def say(note, request):
+        answer = side.alice.link().ask(request, 0)
+        told = [(one.status_code, one.status_detail) for one in answer.status]
+        side.alice.said.append((note, (answer.error_code, answer.error_message, told)))
+
+    say("another group", streams_beat(other, topics[:1]))
+    say("a topic that is hidden", streams_beat(group, topics))
+    say("a sink that is hidden", streams_beat(group, topics[:1], sinks=topics[3:]))
+    say("a changelog that is hidden", streams_beat(group, topics[:1], stores))
+    for store in stores:
+        side.allow(DESCRIBE, TOPIC, store)
+    wanted = streams_beat(group, topics[:1], stores)
+    say("changelogs that may not be made", wanted)
+    side.allow(CREATE, TOPIC, stores[0])
+    say("one of them", wanted)
+    side.allow(CREATE, TOPIC, stores[1])
+    say("none of them", wanted)
+    described = m.StreamsGroupDescribeRequest(group_ids=[group, other])
+    described.include_authorized_operations = True
+    only_codes(side, described, 0, "described")
+    hidden = ready(side.root, side.root.name("hidden"))
+    side.allow(DESCRIBE, GROUP, hidden)
+    side.root.link().ask(streams_beat(hidden, topics), 0)
+    described = m.StreamsGroupDescribeRequest(group_ids=[hidden])
+    only_codes(side, described, 0, "described with a topic that is hidden")
+    say("gone", streams_beat(group, [], member_epoch=-1, topology=None, active_tasks=None,
+                             standby_tasks=None, warmup_tasks=None))  # fmt: skip
