@@ -79,7 +79,7 @@ def lose_heart(patch):
 
 
 def go_without_a_word(patch):
-    patch.setattr(Closing, "_send_leave", lambda self, now_ms: False)
+    patch.setattr(Closing, "_send_leave", lambda self, now_ms, operation: False)
 
 
 def go_before_the_id_comes(patch):
