@@ -21,6 +21,7 @@ from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 SECRET = "very-secret"
 RSA = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 EC = ec.generate_private_key(ec.SECP256R1())
+OTHER = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
 KEYS = {"RS256": RSA, "ES256": EC}
 CLIENT = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -133,7 +134,7 @@ def test_an_assertion_in_place_of_a_secret(endpoint, client_id):
     assert claims["iss"] == "me"
     assert not {"sub", "aud", "jti"} & claims.keys()
     with pytest.raises(BadSignatureError):
-        opened(form["client_assertion"], rsa.generate_private_key(65_537, 2_048))
+        opened(form["client_assertion"], OTHER)
 
 
 def test_the_template_is_above_options_and_below_the_moment(endpoint, key_file, tmp_path):
@@ -173,10 +174,9 @@ def test_each_question_has_an_assertion_of_its_own(endpoint, key_file):
     assert [tokens.token(), tokens.token()] == ["one", "one"]
     first, second = (form["client_assertion"][0] for _, form in endpoint.asked)
     assert opened(first, RSA)[1]["jti"] != opened(second, RSA)[1]["jti"]
-    other = rsa.generate_private_key(65_537, 2_048)
-    key_file(other)  # keys are replaced while clients run
+    key_file(OTHER)  # keys are replaced while clients run
     tokens.token()
-    opened(endpoint.asked[-1][1]["client_assertion"][0], other)
+    opened(endpoint.asked[-1][1]["client_assertion"][0], OTHER)
 
 
 def jwt_text(**claims):

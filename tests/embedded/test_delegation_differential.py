@@ -462,7 +462,7 @@ def without_a_key(side):
 
 
 def swept_away(side):
-    side.create("t", "alice", lifetime_ms=1)
+    side.create("t", "alice", lifetime_ms=4_000)  # a Kafka's broker hears of it before it is gone
     side.until(lambda: not side.known())
     side.enters("t")
     side.renew("alice", "t")

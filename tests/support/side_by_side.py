@@ -44,6 +44,7 @@ MEETS_KAFKA = ("test_coordinator_differential.py", "test_share_differential.py")
 # enough to wait for a core. The first process would take a minute longer with them.
 PATIENT = (
     "clients/test_admin_",
+    "clients/test_assertions",
     "clients/test_async_consumer_struck",
     "clients/test_async_transactions",
     "clients/test_canonical_names",
@@ -61,6 +62,7 @@ PATIENT = (
     "embedded/test_embedded_java",
     "embedded/test_embedded_mishaps",
     "embedded/test_embedded_share_groups",
+    "embedded/test_embedded_tokens",
     "embedded/test_embedded_transactions",
     "embedded/test_gone_at_any_moment",
     "transports/test_handshakes",
