@@ -20,6 +20,7 @@ from kcore.cli.commands import kcore
         ("broker -l 127.0.0.1:²", "is not HOST:PORT"),
         ("broker --flush ²", "is neither never, always nor a number of ms"),
         ("broker --release ².3", "is no release"),
+        ("broker --racks a,,b", "is not NAME,NAME"),
         ("consume t -b h:1 -X session_timeout_ms=--5 -g g", "session_timeout_ms"),
         ("consume t -b h:1 --format %z", "unknown letter %z"),
         ("consume t -b h:1 -g g -p 0", "--partition is without it"),

@@ -254,6 +254,18 @@ def test_the_command_can_look_like_an_older_kafka_and_have_another_name():
     assert {one.api_key: one.max_version for one in offered}[ApiKey.METADATA] == 7
 
 
+def test_the_command_puts_nodes_into_racks():
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--nodes", "2", "--racks", "a,b", "--replica-selector", "rack-aware"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        addresses = served.stdout.readline().split()[2].rstrip(";")
+        host, port = addresses.split(",")[0].split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as sock:
+            brokers = ask(sock, m.MetadataRequest(topics=[]), 9).brokers
+        served.terminate()
+    assert [broker.rack for broker in brokers] == ["a", "b"]
+
+
 @pytest.mark.parametrize("more", [(), ("--super-user", "User:ANONYMOUS")])
 def test_the_command_can_ask_who_may(more):
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
@@ -275,6 +287,8 @@ def test_the_command_can_ask_who_may(more):
         (("0.0.0.0:0",), "every address of this machine"),
         (("127.0.0.1:0", "--advertise", "0.0.0.0"), "'0.0.0.0' is no host to connect to"),
         (("127.0.0.1:0", "--super-user", "User:admin"), "is for a broker with --authorizer"),
+        (("127.0.0.1:0", "--replica-selector", "rack-aware"), "is for a broker with --racks"),
+        (("127.0.0.1:0", "--racks", "a,b"), "is not one for each of 1 nodes"),
         (("127.0.0.1:0", "--authorizer", "--super-user", "admin"), "'admin' is no principal"),
         (("127.0.0.1:0", "--kerberos-keytab", "x"), "SASL_PLAINTEXT or SASL_SSL has it"),
     ],

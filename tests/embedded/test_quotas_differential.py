@@ -3,11 +3,13 @@ texts with what is wrong, and how long clients are to wait, to the ms where cloc
 """
 
 import struct
+import time
 
 import pytest
 from raw_client import Link, Peer, exactly
 from scenarios_data import batch, creating, fetch, produce
 
+import kcore
 from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.wire import messages as m
@@ -350,6 +352,27 @@ def held_back(address):
 def test_a_connection_is_held_back_after_its_answer(addresses):
     ours, theirs = map(held_back, addresses)
     assert abs(ours - theirs) < SLACK_MS
+
+
+def producing_twice(address):
+    """How long our own producer takes for a record behind what was some 400 ms too much, in s."""
+    peer = Peer(address, "ours")
+    topic = peer.topic()
+    quota(peer.link(), who(peer), producer_byte_rate=100_000.0)
+    options = {"bootstrap_servers": address, "client_id": peer.tag, "max_request_size": 2_000_000}
+    with kcore.Producer(**options) as producer:
+        producer.send(topic, b"x" * 1_040_000).get(30)
+        began = time.monotonic()
+        producer.send(topic, b"y").get(30)
+        took = time.monotonic() - began
+    clear(peer.link())
+    peer.close()
+    return took
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_our_producer_waits(addresses, which):
+    assert producing_twice(addresses[which]) > 0.3
 
 
 def turned_away(address):
