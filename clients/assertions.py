@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore.clients.jwt_files import read_jwt, read_text
@@ -60,7 +61,7 @@ class Signed:
                 "pip install 'kcore[oauth]'",
                 option=KEY_FILE,
             ) from missing
-        self._encode = jwt.encode
+        self._encode: Callable[..., str] = jwt.encode
         self._refusals = (TypeError, ValueError, jwt.PyJWTError)
         self._load_key = serialization.load_pem_private_key
         self._settings = settings
@@ -140,8 +141,8 @@ def _suits(key: Any, algorithm: str) -> bool:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: PLC0415 - as above
 
     if algorithm == "RS256":
-        return isinstance(key, rsa.RSAPrivateKey) and key.key_size >= _RSA_BITS_MIN
-    return isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == _CURVE
+        return isinstance(key, rsa.RSAPrivateKey) and bool(key.key_size >= _RSA_BITS_MIN)
+    return isinstance(key, ec.EllipticCurvePrivateKey) and bool(key.curve.name == _CURVE)
 
 
 def _failed(why: str) -> SaslAuthenticationFailedError:
