@@ -158,14 +158,14 @@ def test_our_consumer_waits_by_itself_and_gets_everything(kcore_broker, asked):
 
 
 def test_our_admin_client_is_told_that_topics_have_to_wait(kcore_broker):
-    kcore_broker.throttle(controller_mutation_rate=1)
+    kcore_broker.throttle(controller_mutation_rate=10)
     with kcore.Admin(bootstrap_servers=kcore_broker.bootstrap, client_id="slow") as admin:
-        admin.create_topics([NewTopic("one", 12, 1)])
+        admin.create_topics([NewTopic("one", 112, 1)])
         with pytest.raises(KafkaTimeoutError, match="THROTTLING_QUOTA_EXCEEDED"):
             admin.create_topics([NewTopic("two", 1, 1)], timeout_ms=100)
         kcore_broker.let_time_pass(10_000)
         admin.create_topics([NewTopic("two", 1, 1)])
-    assert kcore_broker.topics() == {"one": 12, "two": 1}
+    assert kcore_broker.topics() == {"one": 112, "two": 1}
 
 
 def test_our_admin_client_sets_and_finds_quotas(kcore_broker):
