@@ -256,6 +256,10 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         """
         return await self._answer(self._ask_committed_of(partition, metadata=metadata))
 
+    async def client_instance_id(self, timeout_ms: float | None = None) -> str:
+        """The id that brokers know this client's metrics by: see `Consumer.client_instance_id`."""
+        return str(await self._answer(self._ask_client_instance_id(timeout_ms)))
+
     async def topics(self) -> set[str]:
         """All topics this client may see, asked anew; Kafka's own are left out."""
         found: set[str] = await self._answer(self._ask_topics())

@@ -28,6 +28,7 @@ from kcore.clients.async_deliveries import (
 from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.looping import begin_at_names
+from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
 from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.producer_batches import (
@@ -66,7 +67,7 @@ _GRACE_MS = 2_000
 _ROWS_PER_TURN = 8_192
 
 
-class AsyncProducer(AsyncTransactions):
+class AsyncProducer(AsyncTransactions, Measured):
     """Writes records to topics of a Kafka cluster, on asyncio or trio.
 
     Options are keywords, those of `Producer` (kafka-python's names, Java's dotted ones in a
@@ -100,7 +101,8 @@ class AsyncProducer(AsyncTransactions):
     def _connect(self, settings: ProducerConfig) -> LoopCourier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        core = ProducerCore(settings, random.SystemRandom(), monotonic_ms())
+        now_ms, wall_ms = monotonic_ms(), time_ns() // 1_000_000
+        core = ProducerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
         tls, proxy = open_tls(settings), settings.proxy_url
         courier = LoopCourier(core, transport, tls, sasl, proxy, settings.client_id)
@@ -482,12 +484,17 @@ class AsyncProducer(AsyncTransactions):
             raise KafkaTimeoutError(why_held_up(core, self._settings, "metadata", name))
         return set(found)
 
-    def metrics(self) -> dict[str, dict[str, float]]:
-        """What the producer measures of itself: see `Producer.metrics`. ForkedError."""
+    async def client_instance_id(self, timeout_ms: float = ID_TIMEOUT_MS) -> str:
+        """The id that brokers know this client's metrics by: see `Producer.client_instance_id`."""
+        self._enter()
+        limit = arguments.timeout(timeout_ms, ID_TIMEOUT_MS)
+        operation = self._core.client_instance_id(self._courier.now_ms(), int(limit))
+        return told_id(await self._ended(operation, limit + _GRACE_MS))
+
+    def _measuring(self) -> tuple[Any, Callable[[], int]]:
         self._courier.check_process()
         self._place.check()
-        found: dict[str, dict[str, float]] = self._core.metrics(self._courier.now_ms())
-        return found
+        return self._core, self._courier.now_ms
 
     async def _ended(self, operation: int, limit_ms: float) -> OperationCompleted | None:
         """The end of an operation that was begun just now; None: there was none in time."""

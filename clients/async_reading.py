@@ -190,7 +190,7 @@ class AsyncReading(Questions):
         """What `take(now)` gives as soon as that is not empty; None at the end of `wait_ms`, or if
         it gives nothing and `done()`.
         """
-        driver = self._driver
+        driver, engine = self._driver, self._engine
         self._may_read()
         self._in_hand = False
         self._waiting.append(only)
@@ -215,6 +215,7 @@ class AsyncReading(Questions):
                     continue
                 if now < until:
                     await driver.news(until - now)
+                    engine.core.idle_ms += driver.now_ms() - now
                 elif looked:
                     return None
                 else:

@@ -28,6 +28,14 @@ class Calls(Questions):
         begin, limit_ms, read = question
         return read({} if begin is None else self._engine.run(begin, limit_ms))
 
+    def client_instance_id(self, timeout_ms: float | None = None) -> str:
+        """The id that brokers know this client's metrics by (KIP-714), as Kafka's tools write it.
+
+        UnsupportedVersionError: they have no plug-in for telemetry. IllegalStateError:
+        enable_metrics_push is off. KafkaTimeoutError after `timeout_ms` (default_api_timeout_ms).
+        """
+        return str(self._answer(self._ask_client_instance_id(timeout_ms)))
+
     # Commits ---------------------------------------------------------------------------------
 
     def commit(

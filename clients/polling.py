@@ -117,7 +117,8 @@ class Polling:
                 return None
             outcome = engine.step(0 if at_hand else until - now)
             looked = True
-            now = pump.now_ms()
+            before, now = now, pump.now_ms()
+            core.idle_ms += now - before
             if outcome is Step.IDLE and now >= until and not core.has_records:
                 engine.raise_pending()
                 return None  # nothing has come that another turn could make something of

@@ -7,6 +7,7 @@ rest. Every method may be called from any thread.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from time import time_ns
 from types import TracebackType
@@ -17,6 +18,7 @@ from kcore.clients import arguments
 from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture, unknown
 from kcore.clients.farewell import see_off
+from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
 from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.tables import TableFuture, send_table
@@ -27,6 +29,7 @@ from kcore.errors import (
     KafkaTimeoutError,
     ProducerClosed,
 )
+from kcore.events import OperationCompleted
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
 from kcore.structs import ProducerRecord
@@ -40,7 +43,7 @@ _GRACE_S = 2.0
 _now_ms = transports.monotonic_ms
 
 
-class Producer(Transactions):
+class Producer(Transactions, Measured):
     """Writes records to topics of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in
@@ -79,17 +82,19 @@ class Producer(Transactions):
         # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
-        core = ProducerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        now_ms, wall_ms = transports.monotonic_ms(), time_ns() // 1_000_000
+        core = ProducerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         return Courier(core, transport, tls, sasl, settings.proxy_url, settings.client_id)
 
-    def _find_release(self, timeout_ms: int) -> None:
+    def _ended(self, begin: Callable[[int], int], limit_ms: float) -> OperationCompleted | None:
+        """The end of the operation that is begun; None: there was none in time."""
         courier, core = self._courier, self._core
         with courier.lock:
-            operation = core.fetch_metadata((), courier.now_ms(), timeout_ms)
+            operation = begin(courier.now_ms())
             core.stirred = True
             courier.nudge()
-        ended: list[Any] = []
+        ended: list[OperationCompleted] = []
 
         def done() -> bool:
             found = courier.result(operation)
@@ -97,9 +102,14 @@ class Producer(Transactions):
                 ended.append(found)
             return bool(ended)
 
-        courier.wait(done, timeout_ms / 1000 + _GRACE_S)
+        courier.wait(done, limit_ms / 1000 + _GRACE_S)
+        return ended[0] if ended else None
+
+    def _find_release(self, timeout_ms: int) -> None:
+        courier, core = self._courier, self._core
+        ended = self._ended(lambda now_ms: core.fetch_metadata((), now_ms, timeout_ms), timeout_ms)
         servers = self._settings.bootstrap_servers
-        courier.check_answered(ended[0] if ended else None, servers, timeout_ms)
+        courier.check_answered(ended, servers, timeout_ms)
         release = core.broker_api_version()
         if release is not None:
             self.config["api_version"] = release
@@ -277,18 +287,20 @@ class Producer(Transactions):
         self._courier.check_process()
         return bool(self._core.connected)
 
-    def metrics(self) -> dict[str, dict[str, float]]:
-        """What the producer measures of itself: numbers by name, by group.
+    def client_instance_id(self, timeout_ms: float = ID_TIMEOUT_MS) -> str:
+        """The id that brokers know this client's metrics by (KIP-714), as Kafka's tools write it.
 
-        Groups and names as kafka-python's and Java's: "producer-metrics",
-        "producer-topic-metrics.<topic>", "producer-node-metrics.node-<id>". Rates are a second's,
-        over 30 to 60 s; times are ms, sizes bytes. docs/PRODUCER.md lists them. ForkedError.
+        UnsupportedVersionError: they have no plug-in for telemetry. IllegalStateError:
+        enable_metrics_push is off. KafkaTimeoutError after `timeout_ms`. ForkedError.
         """
-        courier = self._courier
-        courier.check_process()
-        with courier.lock:
-            found: dict[str, dict[str, float]] = self._core.metrics(courier.now_ms())
-        return found
+        courier, limit = self._courier, arguments.timeout(timeout_ms, ID_TIMEOUT_MS)
+        courier.check()
+        ended = self._ended(lambda now_ms: self._core.client_instance_id(now_ms, int(limit)), limit)
+        return told_id(ended)
+
+    def _measuring(self) -> tuple[Any, Callable[[], int]]:
+        self._courier.check_process()
+        return self._core, self._courier.now_ms
 
     # Life ------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from kcore.clients import arguments
 from kcore.clients.groupless import is_internal
+from kcore.clients.measured import Measured
 from kcore.clients.verbs import Verbs
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
@@ -33,8 +34,12 @@ class Question(NamedTuple):
     read: Callable[[Any], Any] = _as_it_is
 
 
-class Questions(Verbs):
+class Questions(Verbs, Measured):
     """The part of a consumer that knows what to ask."""
+
+    def _measuring(self) -> tuple[Any, Callable[[], int]]:
+        engine = self._engine
+        return engine.core, engine.pump.now_ms
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:
         """What a commit without offsets commits; None: the core knows best."""
@@ -119,6 +124,10 @@ class Questions(Verbs):
         if not wanted:
             return Question(None, limit)
         return Question(lambda now_ms: int(core.list_offsets(wanted, now_ms, int(limit))), limit)
+
+    def _ask_client_instance_id(self, timeout_ms: float | None) -> Question:
+        core, limit = self._engine.core, self._limit(timeout_ms)
+        return Question(lambda now_ms: int(core.client_instance_id(now_ms, int(limit))), limit)
 
     # Which release the brokers are --------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from kcore.events import (
     GroupLeft,
     LinkClosed,
     LinkOpened,
+    MetricsPushed,
     OffsetReset,
     OffsetsCommitted,
     PartitionsAssigned,
@@ -67,17 +68,27 @@ class Reporter:
                     event.outage_ms / 1000,
                     event.attempts,
                 )
+            case OffsetsCommitted() | TopicsMissing() | MetricsPushed():
+                self._now_and_then(event, now_ms)
+            case Closed():
+                for error in event.errors:
+                    log.warning("%s: while closing: %s", self._name, error)
+            case _:
+                self._group(event)
+
+    def _now_and_then(
+        self, event: OffsetsCommitted | TopicsMissing | MetricsPushed, now_ms: int
+    ) -> None:
+        match event:
             case OffsetsCommitted() if event.error is not None and event.operation is None:
                 if self._due("auto commit", now_ms):
                     log.warning("%s: auto commit failed: %s", self._name, event.error)
             case TopicsMissing():
                 if self._due("topics", now_ms):
                     log.warning("%s: %s", self._name, event)
-            case Closed():
-                for error in event.errors:
-                    log.warning("%s: while closing: %s", self._name, error)
-            case _:
-                self._group(event)
+            case MetricsPushed() if event.error is not None:
+                if self._due("telemetry", now_ms):
+                    log.warning("%s: metrics were not pushed: %s", self._name, event.error)
 
     def _link(self, event: LinkOpened | LinkClosed, now_ms: int) -> None:
         if isinstance(event, LinkOpened):

@@ -197,6 +197,20 @@ class RecordsAcknowledged(Event):
     error: KafkaError | None = None
 
 
+class MetricsPushed(Event):
+    """Metrics of this client were pushed to a broker that has subscribed to them (KIP-714).
+
+    points: numbers that it was given. left_out: those that had no room in what it takes. error: why
+    it did not take them, or did not say what it wants (`points` is 0 then).
+    """
+
+    node_id: int
+    points: int
+    left_out: int
+    size_bytes: int
+    error: KafkaError | None = None
+
+
 class ErrorRaised(Event):
     """Something the application must know: raised by the next `poll` of the blocking facade."""
 

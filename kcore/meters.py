@@ -10,13 +10,37 @@ their defaults.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 SAMPLES: Final = 2
 SAMPLE_MS: Final = 30_000
 
 # (begin_ms, how often, sum, largest) of what was recorded
 _Sample = tuple[int, int, float, float]
+
+
+Group = dict[str, float]
+
+
+class Reading(NamedTuple):
+    """What was measured of one thing: Kafka's name of the group, tags that say of what (none: of
+    the client), and numbers by Kafka's names. A name that ends in "-total" is a sum since the
+    beginning, the others are as it stands.
+    """
+
+    group: str
+    tags: tuple[tuple[str, str], ...]
+    values: Group
+
+
+def by_group(readings: Iterable[Reading]) -> dict[str, Group]:
+    """As clients give metrics: `{group: {name: value}}`, what tags say behind the group's name."""
+    found: dict[str, Group] = {}
+    for group, tags, values in readings:
+        name = f"{group}.{'-'.join(value for _, value in tags)}" if tags else group
+        found.setdefault(name, {}).update(values)
+    return found
 
 
 class Meter:

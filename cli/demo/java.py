@@ -22,6 +22,7 @@ _VERSION = re.compile(r'version "(\d+)')
 
 # Kafka's own scripts, by the name people know, and the class that each one starts.
 TOOLS: Final = {
+    "kafka-client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",

@@ -8,7 +8,8 @@ docs/BOUNDARY.md is the contract.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from kcore.actions import Action
 from kcore.cluster.links import Links, LinksConfig
@@ -18,19 +19,39 @@ from kcore.cluster.refresh import RefreshConfig, Refresher
 from kcore.cluster.release import release_of
 from kcore.cluster.view import Metadata
 from kcore.connection.calls import ClusterView
+from kcore.errors import IllegalStateError
 from kcore.events import Closed, Event, HeartbeatAnswered
+from kcore.meters import Group, Reading, by_group
 from kcore.structs import Rng
 from kcore.timers import NEVER
+from kcore.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from kcore.telemetry.payload import OwnMetrics
+    from kcore.telemetry.reporter import Reporter
 
 # A room that answers its own failure by asking again at once would go round for ever; a
 # well-behaved input takes two.
 _ROUNDS_MAX = 64
 
 
+class Teller(Protocol):
+    """Who measures a client."""
+
+    def tell(self, now_ms: int) -> list[Reading]:
+        """Everything that is measured."""
+
+    def labels(self) -> dict[str, str]:
+        """What is told beside it when it is pushed."""
+
+
 class ClientCore:
     """See the module's text. A core says in `_turn` what its rooms do, and in `deadline` when.
 
-    unsent: empty if `next_action` has nothing. unread: empty if `next_event` has nothing.
+    unsent: empty if `next_action` has nothing. unread: empty if `next_event` has nothing. idle_ms:
+    how long calls have waited for records, told by whoever waits.
+    pushes: metrics are pushed to brokers that have subscribed to them. wall_offset_ms: Unix time
+    when `now_ms` is 0; None: unknown.
     """
 
     def __init__(
@@ -48,6 +69,14 @@ class ClientCore:
         self._lookup = TopicLookup(refresh, self._links, rng)
         self.unsent = self._links.actions
         self.unread = self._outbox.events
+        self.idle_ms = 0
+        self._rng = rng
+        self._teller: Teller | None = None
+        self.pushes = False
+        self.wall_offset_ms: int | None = None
+        self._reporter: Reporter | None = None
+        self._own_metrics: OwnMetrics | None = None
+        self._looked_for_telemetry = -1
         self._seen_changes = 0
         self._closing_until: int | None = None
         self._closed = False
@@ -169,6 +198,8 @@ class ClientCore:
 
     def _recover(self, now_ms: int) -> None:
         """All that was asked is answered: whoever still waits for an answer was forgotten."""
+        if self._reporter is not None:
+            self._reporter.recover(now_ms)
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
@@ -193,6 +224,8 @@ class ClientCore:
         if self._closed:
             return NEVER
         first = min(self._links.deadline(), self._refresher.deadline(), self._lookup.deadline())
+        if self._reporter is not None:
+            first = min(first, self._reporter.deadline())
         return first if self._closing_until is None else min(first, self._closing_until)
 
     # -- metadata ----------------------------------------------------------------------------------
@@ -225,6 +258,83 @@ class ClientCore:
         """The release that the connected brokers are like; None while none is connected."""
         return release_of(self._links.range_of)
 
+    # -- metrics -----------------------------------------------------------------------------------
+
+    def readings(self, now_ms: int) -> list[Reading]:
+        """What the client measures of itself."""
+        return [] if self._teller is None else self._teller.tell(now_ms)
+
+    def labels(self) -> dict[str, str]:
+        """Attributes that the client's metrics are pushed with, of those that KIP-714 names."""
+        return {} if self._teller is None else self._teller.labels()
+
+    def metrics(self, now_ms: int) -> dict[str, Group]:
+        """`readings` as clients give them, by group."""
+        return by_group(self.readings(now_ms))
+
+    def client_instance_id(self, now_ms: int, timeout_ms: int) -> int:
+        """The id that brokers know this client's metrics by (KIP-714). An operation.
+
+        Its error: UnsupportedVersionError: they have no plug-in for telemetry; KafkaTimeoutError.
+        IllegalStateError: metrics are not pushed.
+        """
+        if not self.pushes:
+            raise IllegalStateError("enable_metrics_push=False: there is no client instance id")
+        operation = self._outbox.begin()
+        reporter = self._make_reporter(now_ms) if self._reporter is None else self._reporter
+        reporter.tell_id(operation, now_ms + timeout_ms)
+        self._settle(now_ms)
+        return operation
+
+    def register_metric(
+        self,
+        group: str,
+        name: str,
+        read: Callable[[], float],
+        tags: tuple[tuple[str, str], ...],
+    ) -> None:
+        """Push a metric of the application's, too (KIP-1076): see `OwnMetrics`."""
+        if self._own_metrics is None:
+            from kcore.telemetry.payload import OwnMetrics  # noqa: PLC0415 - few clients need it
+
+            self._own_metrics = OwnMetrics()
+        self._own_metrics.add(group, name, tags, read)
+
+    def unregister_metric(self, group: str, name: str, tags: tuple[tuple[str, str], ...]) -> None:
+        """Undo `register_metric`; harmless if there is no such metric."""
+        if self._own_metrics is not None:
+            self._own_metrics.remove(group, name, tags)
+
+    def _measured(self, now_ms: int) -> list[Reading]:
+        own = [] if self._own_metrics is None else self._own_metrics.tell()
+        return self.readings(now_ms) + own
+
+    def _make_reporter(self, now_ms: int) -> Reporter:
+        from kcore.telemetry.reporter import Reporter  # noqa: PLC0415 - few brokers ask for it
+
+        outbox = self._outbox
+        self._reporter = Reporter(
+            self._links,
+            self._rng,
+            outbox.emit,
+            outbox.finish,
+            self._measured,
+            self.labels,
+            now_ms,
+            self.wall_offset_ms,
+        )
+        return self._reporter
+
+    def _report(self, now_ms: int) -> None:
+        """Begin to push when a broker turns up that takes telemetry; go on."""
+        reporter, changes = self._reporter, self._links.changes
+        if reporter is None and changes != self._looked_for_telemetry:
+            self._looked_for_telemetry = changes
+            if self._links.node_serving(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS) is not None:
+                reporter = self._make_reporter(now_ms)
+        if reporter is not None and self._closing_until is None:
+            reporter.handle_tick(now_ms)
+
     # -- between inputs ----------------------------------------------------------------------------
 
     def _settle(self, now_ms: int) -> None:
@@ -237,6 +347,8 @@ class ClientCore:
             if self._closed:
                 return
             self._turn(now_ms)
+            if self.pushes:
+                self._report(now_ms)
             if not completed:
                 return
 
@@ -250,7 +362,10 @@ class ClientCore:
         links.current = None
 
     def _end(self, now_ms: int) -> None:
-        """Everything is closed: the last event."""
+        """Everything is closed, but for a last push: the last event."""
+        reporter, until_ms = self._reporter, self._closing_until
+        if reporter is not None and until_ms is not None and not reporter.ended(now_ms, until_ms):
+            return
         self._closed = True
         self._links.close(now_ms)
         self._outbox.emit(Closed())

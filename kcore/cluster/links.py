@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
@@ -55,6 +56,9 @@ from kcore.structs import Node, Rng
 from kcore.timers import NEVER
 from kcore.values import Value
 from kcore.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from kcore.connection.measures import LinkMeasures
 
 
 class LinksConfig(Value):
@@ -94,6 +98,7 @@ class Links:
         self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
         # Counts every link that was greeted or ended: the rooms may have something to do.
         self.changes = 0
+        self.measures: LinkMeasures | None = None  # of who measures
         self._config = config
         self._rng = rng
         self._emit = emit
@@ -285,6 +290,19 @@ class Links:
                 return entry.link.range_of(api)
         return None
 
+    def node_serving(self, api: ApiKey) -> int | None:
+        """A connected node that serves an API, by its connection with the fewest requests (it may
+        be one to a coordinator). None: there is none now.
+        """
+        best: tuple[int, bool, int] | None = None
+        for key, entry in self._nodes.items():
+            if key < 0 or entry.link is None or self._config.link.highest.get(api, 0) < 0:
+                continue
+            if entry.link.ready and entry.link.range_of(api) is not None:
+                rank = (entry.load, key != node_id_of(key), key)
+                best = rank if best is None else min(best, rank)
+        return None if best is None else best[2]
+
     def feature_level(self, name: str) -> int:
         """The finalized level of a feature, as the connected brokers said it last; 0: nobody did,
         or it is off.
@@ -327,6 +345,7 @@ class Links:
             self.actions,
             self._authentication(),
         )
+        entry.link.measures = self.measures
         entry.tried_at = now_ms
         self._by_number[self._numbers] = entry
         self.actions.append(Connect(self._numbers, entry.host, entry.port, entry.address_index))
@@ -484,6 +503,8 @@ class Links:
             entry.greeted = True
             entry.refusal = None
             self.changes += 1
+            if self.measures is not None:
+                self.measures.opened(now_ms)
             self._emit(LinkOpened(node_id_of(entry.key), entry.host, entry.port))
         if link.answered and not entry.proven:
             # Only now is it a broker that works: one that greets and then talks nonsense stays in
@@ -505,6 +526,8 @@ class Links:
         assert link is not None
         self._by_number.pop(link.number, None)
         opened = entry.greeted or not failed
+        if entry.greeted and self.measures is not None:
+            self.measures.closed(now_ms)
         entry.link = None
         entry.greeted = entry.proven = False
         self.changes += 1

@@ -23,7 +23,8 @@ from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, Send
 from kcore.connection.authentication import Authentication, Step
 from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
 from kcore.connection.endings import CLOSED_EARLY, at_proxy, overdue
-from kcore.connection.pending import Call, Completed
+from kcore.connection.measures import LinkMeasures
+from kcore.connection.pending import Call, Completed, never_built, never_done
 from kcore.connection.sasl import Outside
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
@@ -44,10 +45,7 @@ from kcore.timers import NEVER
 from kcore.values import Value, field
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey, negotiate
-from kcore.wire.messages import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
-)
+from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 _UNSUPPORTED_VERSION = 35
 # The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own
@@ -104,6 +102,7 @@ class Link:
         "features_epoch",
         "host",
         "last_used_at",
+        "measures",
         "node",
         "number",
         "port",
@@ -129,6 +128,7 @@ class Link:
         self.answered = False  # a request of a room, not only the greeting
         self.error: KafkaError | None = None
         self.last_used_at = now_ms
+        self.measures: LinkMeasures | None = None
         self._options = options
         self._completed = completed
         self._actions = actions
@@ -247,7 +247,9 @@ class Link:
             self._in_flight.append(call)
         else:
             self._completed.append((call, Answer(None, None, call.version, self.node)))
-        self.last_used_at = now_ms
+        self.last_used_at = call.written_at = now_ms
+        if self.measures is not None:
+            self.measures.wrote(self.node, sum(map(len, parts)), now_ms)
         if len(parts) == 1:
             self._actions.append(Send(self.number, bytes(parts[0])))
         else:
@@ -370,7 +372,7 @@ class Link:
             if call.standing is not None and self._ask_again(call, call.standing, frame, now_ms):
                 continue
             news = True
-            if call.done is _never_done:
+            if call.done is never_done:
                 self._take_own(call, frame, now_ms)
                 continue
             body = frames.decode_response(API_TABLE[call.api].response, call.version, frame)
@@ -378,6 +380,8 @@ class Link:
             self._completed.append((call, Answer(body, None, call.version, self.node)))
             self._in_flight.popleft()
             throttle_ms = getattr(body, "throttle_time_ms", 0)
+            if self.measures is not None:
+                self.measures.answered(self.node, call, len(frame), throttle_ms, now_ms)
             if throttle_ms > 0:  # the broker answered first and expects us to hold back (KIP-219)
                 self._muted_until = now_ms + min(throttle_ms, limits.MAX_THROTTLE_MS)
             if self._waiting:
@@ -400,6 +404,8 @@ class Link:
         data = standing.again(frame, call.version, correlation_id, self._options.client_id, now_ms)
         if data is None:
             return False
+        if self.measures is not None:
+            self.measures.repeated(self.node, call, len(frame), len(data), now_ms)
         if data is ANSWERED:
             self._in_flight.popleft()
             return True
@@ -413,7 +419,7 @@ class Link:
 
     def _write_own(self, message: Any, version: int, expires_at: int, now_ms: int) -> None:
         """A request of the link itself: its answer goes to no room."""
-        call = Call(ApiKey(message.API_KEY), _never_built, _never_done, expires_at, None)
+        call = Call(ApiKey(message.API_KEY), never_built, never_done, expires_at, None)
         call.version = version
         self._write(call, message, now_ms)
 
@@ -586,15 +592,7 @@ class Link:
         if not told:
             self._actions.append(Disconnect(self.number))
         for call in (*self._in_flight, *self._waiting):
-            if call.done is not _never_done:
+            if call.done is not never_done:
                 self._completed.append((call, Answer(None, error, call.version, self.node)))
         self._in_flight.clear()
         self._waiting.clear()
-
-
-def _never_built(version: int) -> Any:
-    raise AssertionError(version)
-
-
-def _never_done(answer: Answer, now_ms: int) -> None:
-    raise AssertionError(answer, now_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from kcore.connection.calls import Answer, Build, Done, Standing
 from kcore.wire.apis import ApiKey
@@ -21,6 +22,7 @@ class Call:
         "max_version",
         "standing",
         "version",
+        "written_at",
     )
 
     def __init__(
@@ -43,6 +45,17 @@ class Call:
         self.standing = standing
         self.version = -1
         self.correlation_id = -1
+        self.written_at = 0
 
 
 Completed = deque[tuple[Call, Answer]]
+
+
+def never_built(version: int) -> Any:
+    """Of a link's own requests, which are written at once."""
+    raise AssertionError(version)
+
+
+def never_done(answer: Answer, now_ms: int) -> None:
+    """Of a link's own requests, whose answers go to no room."""
+    raise AssertionError(answer, now_ms)

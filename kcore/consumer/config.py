@@ -119,6 +119,16 @@ class ConsumerConfig(ClientConfig):
             await_acknowledgement=await_acknowledgement,
         )
 
+    def labels(self, member_id: str) -> dict[str, str]:
+        """What KIP-714 wants to know of a consumer beside its metrics."""
+        found = {
+            "client_rack": self.client_rack,
+            "group_id": self.group_id or "",
+            "group_instance_id": self.group_instance_id or "",
+            "group_member_id": member_id,
+        }
+        return {name: value for name, value in found.items() if value}
+
     # What the rooms take -------------------------------------------------------------------------
 
     def fetch(self) -> FetchConfig:

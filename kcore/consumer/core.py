@@ -16,6 +16,7 @@ from kcore import limits
 from kcore.cluster.client import ClientCore
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.host import Host
+from kcore.consumer.measures import ConsumerMeasures
 from kcore.consumer.subscription import Mode, Subscription
 from kcore.errors import (
     IllegalArgumentError,
@@ -47,7 +48,7 @@ class ConsumerCore(ClientCore):
     """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
     wall_ms: Unix time, when it is `now_ms`. Needed by a reset by_duration (IllegalArgumentError
-    without) and by nothing else.
+    without); metrics that are pushed have no times without it.
     take_inside: `take_records(1)` where that leaves nothing else to do, not even to ask for more;
     None where it does, and nothing has changed. For who takes record by record.
     inside: the same for bursts of records (see `kcore.fetch.single`).
@@ -56,24 +57,29 @@ class ConsumerCore(ClientCore):
     def __init__(
         self, config: ConsumerConfig, rng: Rng, now_ms: int, *, wall_ms: int | None = None
     ) -> None:
+        offset_ms = None if wall_ms is None else wall_ms - now_ms
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.pushes, self.wall_offset_ms = config.enable_metrics_push, offset_ms
         self.config = config
         emit = self._outbox.emit
         self._subscription = Subscription(exclude_internal_topics=config.exclude_internal_topics)
         self._positions = Positions(
-            config.auto_offset_reset,
-            config.out_of_range_reset,
-            wall_offset_ms=None if wall_ms is None else wall_ms - now_ms,
+            config.auto_offset_reset, config.out_of_range_reset, wall_offset_ms=offset_ms
         )
+        self._measures = ConsumerMeasures(self, config, self._positions, now_ms)
+        self._teller = self._measures
+        self._links.measures = self._measures.links
         self._fetcher = Fetcher(config.fetch(), self._links, self._view, self._positions, rng, emit)
+        self._fetcher.measure(self._measures.consumed)
         self._refresher.refused = self._fetcher.refuse_lookups
         self.take_inside = self._fetcher.take_inside
         self.inside = self._fetcher.single
         self._host = Host(config, self._subscription, self._positions, self._view, self._refresher)
         self._group: GroupMember | None = None
         if config.group_id is not None:
-            self._group = GroupMember(
-                config.group(), self._links, self._view, self._host, rng, emit
+            noted = self._measures.noting(emit)
+            self._group = self._measures.group = GroupMember(
+                config.group(), self._links, self._view, self._host, rng, noted
             )
         self._seen_version = -1
         self._polled_at = -1  # when the group was last polled, if nothing has happened since
@@ -455,6 +461,8 @@ class ConsumerCore(ClientCore):
         self._commits_at_close = autocommit
         self._operation = operation
         self._closing_until = now_ms + timeout_ms
+        if self._reporter is not None:
+            self._reporter.note(now_ms)  # as long as it is a member
         if self._group is not None:
             self._close_group(self._group, self._closing_until, now_ms)
         self._settle(now_ms)
@@ -532,6 +540,7 @@ class ConsumerCore(ClientCore):
 
     def _turn(self, now_ms: int) -> None:
         self._polled_at = self._due = -1
+        self._measures.turn(now_ms)
         self._follow_metadata(now_ms)
         self._refresher.handle_tick(now_ms)
         self._lookup.handle_tick(now_ms)

@@ -87,6 +87,10 @@ class Fetcher:
         for partition in positions:
             self.moved(partition)
 
+    def measure(self, consumed: Callable[[Entry], None]) -> None:
+        """Tell it of each part of an answer of which nothing more will be handed over."""
+        self._shelf.consumed = consumed
+
     # -- the positions' watcher --------------------------------------------------------------------
 
     def moved(self, partition: Partition) -> None:

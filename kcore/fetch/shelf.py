@@ -94,7 +94,8 @@ class Shelf:
 
     drained: called with a node when what waits of it fell to `low_bytes` or below. freed: called
     when memory was given back, or can be. turned: called when it may be another's turn, or what the
-    first one holds is not what it held.
+    first one holds is not what it held. consumed: called with an entry when no more of its reader
+    will be handed over; None: nobody measures.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Shelf:
         self._drained = drained
         self._freed = freed
         self.turned: Callable[[], None] = _no_one
+        self.consumed: Callable[[Entry], None] | None = None
         self.ring: OrderedDict[Partition, None] = OrderedDict()  # in order of turns
         self._parked: OrderedDict[Partition, None] = OrderedDict()
         self._turns = 0
@@ -179,6 +181,8 @@ class Shelf:
         self.turned()
         entry = partition.entries[0]
         assert entry.slice is not None  # or nothing could have been read of it
+        if self.consumed is not None:
+            self.consumed(entry)
         try:
             entry.reader = self._open(entry.slice, offset)
         except KafkaError:
@@ -221,6 +225,8 @@ class Shelf:
             partition.stuck = False
 
     def _release(self, entry: Entry) -> None:
+        if self.consumed is not None:
+            self.consumed(entry)
         if not entry.parked:
             self._lower(entry)
         self._detach(entry)

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kcore.meters import Meter
+from kcore.meters import Group, Meter, Reading
 from kcore.produce.batch import Batch
-
-Group = dict[str, float]
 
 # Verbs of transactions, and how long they took in all (KIP-761).
 _VERBS: Final = {
@@ -140,8 +138,8 @@ class Measures:
         """A batch was too large."""
         self._splits.record(1, now_ms)
 
-    def tell(self, now_ms: int) -> dict[str, Group]:
-        """Everything, by group: of the producer, of each topic and node."""
+    def tell(self, now_ms: int) -> list[Reading]:
+        """Everything: of the producer, of each topic and node."""
         whole: Group = {
             **self._all.tell(now_ms),
             "compression-rate-avg": self._all.packing.average(now_ms),
@@ -157,17 +155,20 @@ class Measures:
             "request-latency-avg": self._latency.average(now_ms),
             "request-latency-max": self._latency.largest(now_ms),
         }
-        groups = {"producer-metrics": whole}
+        readings = [Reading("producer-metrics", (), whole)]
         for name, topic in sorted(self._topics.items()):
-            groups[f"producer-topic-metrics.{name}"] = {
+            values = {
                 **topic.tell(now_ms),
                 "compression-rate": topic.packing.average(now_ms),
             }
+            readings.append(Reading("producer-topic-metrics", (("topic", name),), values))
         for node_id, meter in sorted(self._latencies.items()):
-            groups[f"producer-node-metrics.node-{node_id}"] = {
+            values = {
                 "request-rate": meter.frequency(now_ms),
                 "request-total": float(meter.times),
                 "request-latency-avg": meter.average(now_ms),
                 "request-latency-max": meter.largest(now_ms),
             }
-        return groups
+            tags = (("node-id", f"node-{node_id}"),)
+            readings.append(Reading("producer-node-metrics", tags, values))
+        return readings

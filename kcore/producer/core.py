@@ -33,13 +33,14 @@ from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import Feed, RowsDelivery
 from kcore.produce.intake import Intake, Route, record_bytes
 from kcore.produce.lane import Lane
-from kcore.produce.measures import Group, Measures
+from kcore.produce.measures import Measures
 from kcore.produce.partitioning import Partitioning
 from kcore.produce.rows import Rows
 from kcore.produce.sender import Sender
 from kcore.produce.transaction_states import TxnInput, TxnState
 from kcore.producer.config import ProducerConfig
 from kcore.producer.interest import Interest
+from kcore.producer.teller import Teller
 from kcore.producer.unlisted import Unlisted
 from kcore.records.builder import BatchBuilder
 from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, Rng, TopicPartition
@@ -54,14 +55,19 @@ CLOSED = "the producer is closed"
 class ProducerCore(ClientCore):
     """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
+    wall_ms: Unix time, when it is `now_ms`: metrics that are pushed have no times without it.
     held_up: why the last `append` gave None: "metadata", "partition" (not known yet) or "memory".
     stirred: something was begun that the driver should know of, though no input was fed; the driver
     sets it back. patient: `append` leaves the sending to the `handle_deadline` that the driver then
     makes soon, so that what is appended until then goes together. intake: the quick way in.
     """
 
-    def __init__(self, config: ProducerConfig, rng: Rng, now_ms: int) -> None:
+    def __init__(
+        self, config: ProducerConfig, rng: Rng, now_ms: int, *, wall_ms: int | None = None
+    ) -> None:
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.pushes = config.enable_metrics_push
+        self.wall_offset_ms = None if wall_ms is None else wall_ms - now_ms
         self.config = config
         self.held_up = ""
         self.stirred = False
@@ -88,6 +94,8 @@ class ProducerCore(ClientCore):
         self._transaction: Transaction | None = None
         if config.transactional_id is not None:
             self._transaction = self._sender.transaction = self._make_transaction(options, rng)
+        self._teller = Teller(config, self._measures, self._accumulator, self._sender, now_ms)
+        self._links.measures = self._teller.links
         self._seen_version = -1
         self._settle(now_ms)
 
@@ -425,18 +433,6 @@ class ProducerCore(ClientCore):
     def held_bytes(self) -> int:
         """What records that are not over hold of `buffer_memory`."""
         return self._accumulator.held_bytes
-
-    def metrics(self, now_ms: int) -> dict[str, Group]:
-        """What the producer measures of itself: kcore.produce.measures, and how it stands now."""
-        groups = self._measures.tell(now_ms)
-        budget = self._accumulator.budget
-        groups["producer-metrics"] |= {
-            "requests-in-flight": float(self._sender.requests_in_flight),
-            "buffer-total-bytes": float(budget.limit_bytes),
-            "buffer-available-bytes": float(max(0, budget.limit_bytes - budget.held_bytes)),
-            **({} if self._transaction is None else self._measures.verbs),
-        }
-        return groups
 
     def verb_took(self, verb: str, elapsed_ns: int) -> None:
         """Whoever called a verb of transactions has waited so long for its good end: `metrics` has

@@ -50,6 +50,7 @@ cdef class RecordReader:
     cdef list checksums  # of v0 and v1 messages
 
     cdef readonly Py_ssize_t taken_bytes  # by the last `take`, as in its max_bytes
+    cdef readonly int64_t taken_records  # in all
     cdef bint busy  # `take` or `take_columns` is running
     cdef object fault  # None, or (class, message, details) of what `take` raises
     cdef object stop_fault  # the same for the bytes at `stop`

@@ -68,7 +68,7 @@ cdef class RecordReader:
     next_offset: behind the last record handed out or passed over.
     next_epoch: the leader epoch of that record's batch (-1: unknown).
     end_offset, end_epoch: the same behind the last complete batch: what to fetch next.
-    size_bytes: bytes not yet handed over.
+    size_bytes: bytes not yet handed over. taken_records: how many were handed out.
     taken_bytes: what the records of the last `take` took in their batches, unpacked.
     exhausted: `take` has nothing more to give or to raise.
     has_batches: False if the data has bytes but not one complete batch.
@@ -142,10 +142,8 @@ cdef class RecordReader:
             return <const uint8_t*> self.loan.buffer.buf + self.loan.buffer.len - self.pos
 
     def __repr__(self) -> str:
-        return (
-            f"<RecordReader {self.topic}-{self.partition} at {self.next_offset}"
-            f" of {self.end_offset}, {self.size_bytes} bytes>"
-        )
+        where = f"{self.topic}-{self.partition} at {self.next_offset} of {self.end_offset}"
+        return f"<RecordReader {where}, {self.size_bytes} bytes>"
 
     # Opening a batch ------------------------------------------------------------------------------
 
@@ -444,6 +442,7 @@ cdef class RecordReader:
             self.prior_delta = view.offset_delta
             self.at = view.end
             self.remaining -= 1
+            self.taken_records += 1
             return record
         finally:
             self.leave()
@@ -452,6 +451,7 @@ cdef class RecordReader:
         """Raise the fault if nothing came before it; give the bytes back behind the last record."""
         if not count and self.fault is not None:
             faults.raise_fault(self.fault)
+        self.taken_records += count
         if self.remaining == 0 and self.pos == self.stop and not (self.fault or self.stop_fault):
             if self.acquired is not None:
                 self.acquired.end()

@@ -46,6 +46,7 @@ class ClientConfig(Value):
     connection goes to, or sasl_kerberos_domain_name (GSSAPI). sasl_kerberos_name: all of that, as
     text or a gssapi.Name. sasl_kerberos_keytab, sasl_kerberos_principal: who we are; else the
     ticket cache says it.
+    enable_metrics_push: metrics go to brokers that have subscribed to them (KIP-714).
     transport: a driver's name or a driver (only the clients use it).
     extras: options that are known and have no effect in this version, as given.
     """
@@ -114,6 +115,7 @@ class ClientConfig(Value):
     sasl_kerberos_keytab: str | None = None
     sasl_kerberos_principal: str | None = None
     api_version: tuple[int, ...] | None = None
+    enable_metrics_push: bool = True
     transport: Any = "blocking"
     extras: Mapping[str, object] = field(default_factory=dict)
 

@@ -107,6 +107,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "sasl_kerberos_keytab": optional(keytab),
     "sasl_kerberos_principal": optional(username),
     "api_version": version,
+    "enable_metrics_push": truth,
     "transport": transport,
 }
 
@@ -137,14 +138,13 @@ LATER: Final[Mapping[str, tuple[object, str]]] = {
     "config_providers": (None, OF_THE_JVM),
 }
 
-# Known names that change nothing: what is measured is measured always, and never pushed.
+# Known names that change nothing: what is measured is measured always.
 WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     "metric_reporters": (),
     "metrics_enabled": True,
     "metrics_num_samples": 2,
     "metrics_sample_window_ms": 30_000,
     "metrics_recording_level": "INFO",
-    "enable_metrics_push": False,
 }
 
 

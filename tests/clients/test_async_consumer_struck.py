@@ -92,7 +92,7 @@ async def go_on(consumer, name):
 def strike_all(broker, name, places, goes_on):
     struck = 0
     for at in places:
-        group = f"{name} {goes_on} {at}"
+        group = f"{name} {goes_on} {at} of {len(places)}"  # whose offsets nobody has committed
         with asyncio.Runner() as runner:
             consumer = runner.run(started(broker, name, group))
             try:

@@ -27,6 +27,9 @@ HEAVY = {
     "kcore.errors.admin",
     "kcore.errors.groups",
     "kcore.errors.partitions",
+    "kcore.telemetry.payload",
+    "kcore.telemetry.reporter",
+    "kcore.wire.otlp",
 }
 
 

@@ -406,6 +406,18 @@ def traces(code, broker):
     assert link.context.span_id == sent.context.span_id
 
 
+def how_far_behind(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    (said,) = told.calls
+    assert said[0].endswith(" records behind")
+
+
+def a_metric_of_ones_own(code, broker):
+    with kcore.Consumer(bootstrap_servers=broker.bootstrap) as consumer:
+        run(code, broker, consumer=consumer)
+
+
 def workers(code, broker):
     seen = []
 
@@ -441,6 +453,7 @@ RUN = {
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/INTERCEPTORS.md": [interceptors, traces],
+    "docs/METRICS.md": [how_far_behind, a_metric_of_ones_own],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/PROXIES.md": [through_a_proxy],
     "docs/SECURITY.md": [

@@ -184,14 +184,26 @@ def test_the_methods_of_the_consumer_on_a_loop():
 def test_the_names_of_metrics():
     with EmbeddedBroker(in_memory=True) as broker:
         broker.create_topic("t")
-        with kcore.Producer(
-            transport=broker.transport(), bootstrap_servers=broker.bootstrap
-        ) as producer:
+        where = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+        with (
+            kcore.Producer(
+                transport=broker.transport(), bootstrap_servers=broker.bootstrap
+            ) as producer,
+            kcore.Consumer("t", group_id="g", transport=broker.transport(), **where) as consumer,
+        ):
             producer.send("t", b"v").get(timeout=10)
-            found = producer.metrics()
-    for group, names in pages.table("docs/PRODUCER.md", "group | names"):
-        prefix = re.split(r"[.<]", group.strip("`"))[0]
-        (said,) = [numbers for name, numbers in found.items() if name.startswith(prefix)]
+            assert consumer.poll(timeout_ms=10_000)
+            found = producer.metrics() | consumer.metrics()
+    tables = [pages.table("docs/METRICS.md", f"of {kind} |") for kind in ("consumers", "producers")]
+    rows = [row for table in tables for row in table]
+    assert len(rows) == 9
+    for group, names in rows:
+        kind = group.strip("`").replace("<topic>", "t").replace("<partition>", "0")
+        (said,) = [
+            numbers
+            for name, numbers in found.items()
+            if name == kind or name.startswith(kind.removesuffix("<id>") + "1")
+        ]
         told = set()
         words = pages.in_code(names)
         for word in words:

@@ -57,6 +57,7 @@ class ScriptedCore:
         self.connected = True
         self.release = (4, 3)
         self.operations = 0
+        self.idle_ms = 0
         self.topics = {}
         self.cluster = SimpleNamespace(partitions=self.topics.get)
         self.on_poll = None

@@ -34,6 +34,7 @@ CALCULATING = {
     "records",
     "share",
     "sim",
+    "telemetry",
     "tidy",
     "values",
     "wire",

@@ -28,6 +28,7 @@ BANDS: list[set[str]] = [
     {"records"},
     {"assignors"},
     {"connection", "coordinator"},
+    {"telemetry"},
     {"cluster", "group", "fetch", "produce", "broker"},
     {"settings"},
     {"consumer", "producer", "share", "admin"},
@@ -40,7 +41,7 @@ BANDS: list[set[str]] = [
 # The broker's rooms are a side of their own: beside the client's, and neither imports the other.
 CLIENT_SIDE = {
     *("connection", "cluster", "group", "fetch", "produce", "settings", "consumer", "producer"),
-    *("share", "admin"),
+    *("share", "admin", "telemetry"),
     *("transports", "clients"),
 }
 BROKER_SIDE = {"coordinator", "broker"}

@@ -1,0 +1,230 @@
+"""Client telemetry (KIP-714) with a real Kafka that has a plug-in (tests/java/TelemetryFile.java):
+what our clients push beside what Java's do under the same subscription.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from pushed_metrics import OF_CONSUMERS, OF_PRODUCERS
+
+import kcore
+from kcore.cli.demo.java import KafkaInstallation
+from kcore.cli.demo.kafka_cluster import KafkaCluster
+from kcore.errors import IllegalStateError, UnsupportedVersionError
+from kcore.events import MetricsPushed
+
+pytestmark = pytest.mark.slow
+PROGRAMS = Path(__file__).resolve().parents[1] / "java"
+INTERVAL_MS = 500
+
+# What ours push, and Java's do not: sizes by group that are per topic there.
+OURS_ALONE = {
+    "org.apache.kafka.producer.byte.rate",
+    "org.apache.kafka.producer.byte.total",
+}
+
+
+class Number(NamedTuple):
+    kind: str
+    value: float
+    temporality: int
+
+
+class Push:
+    """A line of the plug-in's file."""
+
+    def __init__(self, line: str) -> None:
+        self.client, self.id, last, self.content_type, data = line.split("\t")
+        self.last = last == "true"
+        self.labels = {}
+        self.numbers = {}
+        for resource in MetricsData.FromString(base64.b64decode(data)).resource_metrics:
+            for one in resource.resource.attributes:
+                self.labels[one.key] = one.value.string_value
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    self._add(metric)
+
+    def _add(self, metric) -> None:
+        kind = metric.WhichOneof("data")
+        data = getattr(metric, kind)
+        for point in data.data_points:
+            tags = tuple(sorted((one.key, one.value.string_value) for one in point.attributes))
+            assert point.time_unix_nano > 1e18
+            if kind == "sum":
+                assert data.is_monotonic
+                assert point.start_time_unix_nano > 1e18
+            temporality = data.aggregation_temporality if kind == "sum" else 0
+            value = getattr(point, point.WhichOneof("value"))
+            self.numbers[metric.name, tags] = Number(kind, value, temporality)
+
+    def shape(self):
+        """name -> (kind, temporality, names of attributes)."""
+        return {
+            (name, tuple(key for key, _ in tags)): (number.kind, number.temporality)
+            for (name, tags), number in self.numbers.items()
+        }
+
+
+class Plugged(NamedTuple):
+    kafka: KafkaCluster
+    java: KafkaInstallation
+    file: Path
+
+    def pushes(self, client):
+        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        return [push for push in map(Push, lines) if push.client == client]
+
+    def subscribe(self, name, metrics, match=""):
+        more = ("--match", match) if match else ()
+        self.kafka.tool(
+            "kafka-client-metrics", "--alter", "--name", name, "--metrics", metrics,
+            "--interval", str(INTERVAL_MS), *more,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plugged(installation, tmp_path_factory):
+    """A real Kafka with a plug-in for telemetry, and a Java with the program that pushes."""
+    folder = tmp_path_factory.mktemp("telemetry")
+    javac = shutil.which(str(Path(installation.java).resolve().parent / "javac"))
+    assert javac is not None, "a JDK has a javac beside its java"
+    sources = [str(PROGRAMS / f"{name}.java") for name in ("TelemetryFile", "PushMetrics")]
+    classes = folder / "classes"
+    command = [javac, "-cp", f"{installation.jars}/*", "-d", str(classes), *sources]
+    subprocess.run(command, check=True)
+    jars = folder / "jars"
+    jars.mkdir()
+    for jar in installation.jars.glob("*.jar"):
+        (jars / jar.name).symlink_to(jar.resolve())
+    with zipfile.ZipFile(jars / "telemetry.jar", "w") as packed:
+        for found in classes.glob("*.class"):
+            packed.write(found, found.name)
+    java = KafkaInstallation(installation.java, jars)
+    file = folder / "pushed"
+    settings = {"metric.reporters": "TelemetryFile", "telemetry.file": str(file)}
+    with KafkaCluster(installation=java, settings=settings) as kafka:
+        yield Plugged(kafka, java, file)
+
+
+def ours(plugged, topic, group, seconds):
+    """Our producer and consumer for a while: their ids, and how many records went through."""
+    count = 0
+    observed = []
+    with (
+        kcore.Producer(
+            bootstrap_servers=plugged.kafka.bootstrap, client_id="our-producer"
+        ) as producer,
+        kcore.Consumer(
+            topic, bootstrap_servers=plugged.kafka.bootstrap, client_id="our-consumer",
+            group_id=group, client_rack="r1", auto_offset_reset="earliest",
+            auto_commit_interval_ms=200,
+        ) as consumer,
+    ):  # fmt: skip
+        consumer.observe(observed.append)
+        consumer.register_metric_for_subscription(
+            "shop", "orders-open", lambda: 7, {"shop-id": "3"}
+        )
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            producer.send(topic, b"value", b"key")
+            count += sum(map(len, consumer.poll(timeout_ms=100).values()))
+        ids = producer.client_instance_id(), consumer.client_instance_id()
+    refused = [one for one in observed if isinstance(one, MetricsPushed) and one.error]
+    assert not refused
+    return ids, count
+
+
+def test_ours_push_what_javas_push(plugged, names):
+    kafka = plugged.kafka
+    kafka.create_topic(names.topic, 2)
+    plugged.subscribe("everything", "*")
+    said = subprocess.run(
+        plugged.java.command("PushMetrics", kafka.bootstrap, names.topic, "java-group", "10000"),
+        check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    (producer_id, consumer_id), count = ours(plugged, names.topic, names.group, 5)
+    assert {push.id for push in plugged.pushes("java-consumer")} == {said[3]}
+    for kind, own_id, wanted in (
+        ("consumer", consumer_id, OF_CONSUMERS),
+        ("producer", producer_id, OF_PRODUCERS),
+    ):
+        pushes = plugged.pushes(f"our-{kind}")
+        assert len(pushes) >= 4
+        assert {push.id for push in pushes} == {own_id}
+        assert {push.content_type for push in pushes} == {"OTLP"}
+        assert [push.last for push in pushes] == [False] * (len(pushes) - 1) + [True]
+        javas = plugged.pushes(f"java-{kind}")[-1].shape()
+        # Java's has averages by node of what it has not asked in a minute; ours begin with a use.
+        mine = pushes[-1].shape()
+        assert {name for name, _ in mine} >= wanted
+        assert {name for name, _ in javas} >= wanted
+        more = {key: value for key, value in mine.items() if javas.get(key) != value}
+        own = {"org.apache.kafka.shop.orders.open"} if kind == "consumer" else set()
+        assert {name for name, _ in more} == own | (OURS_ALONE if kind == "producer" else set()), (
+            more
+        )
+    java, mine = plugged.pushes("java-consumer")[-1], plugged.pushes("our-consumer")[-1]
+    assert java.labels.keys() == mine.labels.keys()
+    assert mine.labels["group_id"] == names.group
+    assert mine.labels["client_rack"] == "r1"
+    shop = ("org.apache.kafka.shop.orders.open", (("shop_id", "3"),))
+    assert mine.numbers[shop] == Number("gauge", 7, 0)
+    consumed = ("org.apache.kafka.consumer.fetch.manager.records.consumed.total", ())
+    deltas = [push.numbers[consumed].value for push in plugged.pushes("our-consumer")]
+    assert sum(deltas) == count
+
+
+def test_others_are_asked_for_what_they_are_subscribed_to(plugged, names):
+    kafka = plugged.kafka
+    kafka.create_topic(names.topic, 1)
+    prefix = "org.apache.kafka.producer.record."
+    kafka.tool("kafka-client-metrics", "--delete", "--name", "everything")
+    plugged.subscribe("records", prefix, "client_id=some.*,client_software_name=kcore")
+
+    async def some():
+        async with (
+            kcore.AsyncProducer(
+                bootstrap_servers=kafka.bootstrap, client_id="some-producer"
+            ) as producer,
+            kcore.AsyncConsumer(
+                names.topic, bootstrap_servers=kafka.bootstrap, client_id="other",
+                auto_offset_reset="earliest",
+            ) as consumer,
+        ):  # fmt: skip
+            found = await producer.client_instance_id(), await consumer.client_instance_id()
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                await producer.send_and_wait(names.topic, b"value")
+                await consumer.getmany(timeout_ms=100)
+            return found
+
+    producer_id, consumer_id = asyncio.run(some())
+    pushes = plugged.pushes("some-producer")
+    assert {push.id for push in pushes} == {producer_id}
+    assert len(consumer_id) == len(producer_id) == 22
+    assert not plugged.pushes("other")
+    assert all(name.startswith(prefix) for push in pushes for name, _ in push.numbers)
+    assert (f"{prefix}send.total", ()) in pushes[-1].numbers
+
+
+def test_a_kafka_without_a_plug_in_gives_no_ids(kafka, names):
+    with kcore.Consumer(bootstrap_servers=kafka.bootstrap, group_id=names.group) as consumer:
+        with pytest.raises(UnsupportedVersionError, match="plug-in"):
+            consumer.client_instance_id()
+        assert consumer.metrics()["consumer-metrics"]["connection-count"] >= 1
+    with (
+        kcore.Producer(bootstrap_servers=kafka.bootstrap, enable_metrics_push=False) as producer,
+        pytest.raises(IllegalStateError, match="enable_metrics_push"),
+    ):
+        producer.client_instance_id()
