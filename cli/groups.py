@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _NOTHING = "-"
 _SHARE = "share"
+_STREAMS = "streams"
 
 
 @dataclass(frozen=True)
@@ -108,17 +109,47 @@ def _described(row: Mapping[str, Any]) -> Iterable[object]:
         f"{row['group_id']}: {row['group_state']}, {row['group_type']}{assignor}, "
         f"{count or 'no'} member{'s' * (count != 1)}"
     )
+    streams = row["group_type"] == _STREAMS
+    if streams:
+        yield _topology(row)
     if count:
-        members = table("member", "client", "host", "instance", "partitions")
+        held = "tasks" if streams else "partitions"
+        members = table("member", "client", "host", "instance", held)
         for member in sorted(row["members"], key=lambda member: str(member["client_id"])):
+            has = member["member_assignment"]
             members.add_row(
                 member["member_id"],
                 member["client_id"],
                 member["client_host"],
                 member["group_instance_id"] or _NOTHING,
-                _partitions(member["member_assignment"]),
+                _tasks(has) if streams else _partitions(has),
             )
         yield members
+
+
+def _topology(row: Mapping[str, Any]) -> object:
+    """What each part of an application does: its tasks are numbered by partitions of its inputs."""
+    found = table("part", "reads", "writes", "keeps")
+    for part in row["topology"]:
+        inputs = [*part["source_topics"], *_named(part["repartition_source_topics"])]
+        outputs, kept = part["repartition_sink_topics"], _named(part["state_changelog_topics"])
+        words = (", ".join(names) or _NOTHING for names in (inputs, outputs, kept))
+        found.add_row(part["subtopology_id"], *words)
+    return found
+
+
+def _named(topics: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [str(topic["name"]) for topic in topics]
+
+
+def _tasks(assignment: Mapping[str, Any]) -> str:
+    """`part 0: 0-3; part 1: 2; standby 1: 0-1`."""
+    said = [
+        f"{word} {part}: {ranges(numbers)}"
+        for word, role in (("part", "active"), ("standby", "standby"), ("warm-up", "warmup"))
+        for part, numbers in sorted(assignment[f"{role}_tasks"].items())
+    ]
+    return "; ".join(said) or _NOTHING
 
 
 def _partitions(assignment: Any) -> str:

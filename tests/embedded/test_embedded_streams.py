@@ -103,11 +103,13 @@ class Application:
 
     def shares(self):
         """How many active tasks each member has."""
-        row = self.admin.describe_groups([self.name])[self.name]
         return sorted(
             sum(map(len, member["member_assignment"]["active_tasks"].values()))
-            for member in row["members"]
+            for member in self.described()["members"]
         )
+
+    def described(self):
+        return self.admin.describe_groups([self.name])[self.name]
 
     def until(self, met):
         end = time.monotonic() + PATIENCE_S
@@ -158,6 +160,25 @@ def test_standbys_take_over(application):
     application.until(lambda: application.shares() == [8])
     application.write(100)
     application.until(application.is_counted)
+
+
+def test_an_application_comes_from_the_classic_protocol(application):
+    """Once its last member is gone; what it has committed and counted it goes on with."""
+    process = application.start("group.protocol=classic", "session.timeout.ms=6000")
+    application.write(100)
+    application.until(application.is_counted)
+    process.stdin.close()
+    assert process.wait(PATIENCE_S) == 0
+    name = application.name
+    application.until(lambda: application.described()["group_state"] == "Empty")
+    assert application.described()["group_type"] == "classic"
+    process = application.start()
+    application.write(100)
+    application.until(application.is_counted)
+    assert application.described()["group_type"] == "streams"
+    committed = application.admin.list_group_offsets([name])[name].items()
+    read = sum(at[0] for tp, at in committed if tp.topic == application.lines)
+    assert read == 200
 
 
 def test_the_tool_of_kafka(application, installation):

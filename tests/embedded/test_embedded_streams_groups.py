@@ -1,9 +1,11 @@
 """Streams groups on the embedded broker: nodes that die, mishaps, restarts."""
 
 import pytest
+from click.testing import CliRunner
 from raw_client import Link
 
 from kcore.broker import BrokerConfig
+from kcore.cli.commands import kcore
 from kcore.embedded import EmbeddedBroker
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
@@ -109,3 +111,15 @@ def test_older_kafkas_have_none():
         link.sock.close()
         assert not {88, 89} & {one.api_key for one in answer.api_keys}
         assert "streams.version" not in {one.name for one in answer.supported_features}
+
+
+def test_the_command_line_tells_of_tasks():
+    with EmbeddedBroker() as broker:
+        settle(broker)
+        done = CliRunner().invoke(kcore, ["groups", "app", "-b", broker.bootstrap])
+        listed = CliRunner().invoke(kcore, ["groups", "--type", "streams", "-b", broker.bootstrap])
+    said = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert said[0] == "app: Stable, streams, sticky, 1 member"
+    assert {"0 in words -", "1 words - counts"} <= set(said)
+    assert said[-1] == "m1 scenario /127.0.0.1 - part 0: 0-1; part 1: 0-1"
+    assert listed.stdout.splitlines()[-1].split() == ["app", "streams", "streams", "Stable"]

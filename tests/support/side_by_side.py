@@ -40,7 +40,11 @@ CALCULATING = {
     "wire",
 }
 # The exceptions: they would start a second Kafka.
-MEETS_KAFKA = ("test_coordinator_differential.py", "test_share_differential.py")
+MEETS_KAFKA = (
+    "test_coordinator_differential.py",
+    "test_share_differential.py",
+    "test_streams_differential",
+)
 # Of other rooms: those whose brokers are in the test's own process, and whose clocks are generous
 # enough to wait for a core. The first process would take a minute longer with them.
 PATIENT = (

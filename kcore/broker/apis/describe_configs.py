@@ -1,4 +1,4 @@
-"""DescribeConfigs v1-4: topics, of brokers what is set by option here, and share groups.
+"""DescribeConfigs v1-4: topics, of brokers what is set by option here, share and streams groups.
 
 Left out: documentation, other groups, client metrics.
 """

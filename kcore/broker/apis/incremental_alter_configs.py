@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs v0-1 (KIP-339): topics, brokers and share groups.
+"""IncrementalAlterConfigs v0-1 (KIP-339): topics, brokers, share and streams groups.
 
 Left out: other groups, client metrics, loggers.
 """

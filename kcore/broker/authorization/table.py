@@ -201,7 +201,9 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ),
     # Streams groups
     ApiKey.STREAMS_GROUP_HEARTBEAT: Rule(  # CREATE of the topics that are made for it
-        needs=(_READ_GROUP,), others=(Need(Op.DESCRIBE, TOPIC), Need(Op.CREATE, TOPIC))
+        needs=(_READ_GROUP,),
+        others=(Need(Op.DESCRIBE, TOPIC), Need(Op.CREATE, TOPIC)),
+        once_since=0,
     ),
     ApiKey.STREAMS_GROUP_DESCRIBE: Rule(  # and of each topic of the application: DESCRIBE
         entries=(Entries(Op.DESCRIBE, GROUP, "group_ids", "groups", ""),),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.consumer.topics import metadata_hash
 from kcore.coordinator.journal import Item
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from kcore.coordinator.context import Context
 
 # No topology is valid in the cluster as it is.
-_NONE_VALID = -1
+_NONE_VALID: Final = -1
+
+# What a status says at most: so that it fits a string, whatever its characters are.
+DETAIL_CHARS_MAX: Final = 8_000
 
 _Status = StreamsGroupHeartbeatResponse.Status
 
@@ -55,8 +58,9 @@ class Beat:
         self._epoch = group.epoch  # of the group, once the entries are written
 
     def tell(self, status: Status, detail: str) -> None:
-        """The member is told of it."""
-        self.statuses.append(_Status(status_code=status, status_detail=detail))
+        """The member is told of it; names of a client's may be in it."""
+        text = detail[:DETAIL_CHARS_MAX]
+        self.statuses.append(_Status(status_code=status, status_detail=text))
 
     # The member ----------------------------------------------------------------------------------
 

@@ -18,7 +18,13 @@ from kcore.coordinator.purgatory import Delayed, Key
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.states import GroupState
 from kcore.coordinator.streams import records
-from kcore.coordinator.streams.beat import Beat, may_assign, new_target, unknown
+from kcore.coordinator.streams.beat import (
+    DETAIL_CHARS_MAX,
+    Beat,
+    may_assign,
+    new_target,
+    unknown,
+)
 from kcore.coordinator.streams.endpoints import endpoints_of
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import StreamsMember, Task, by_subtopology
@@ -221,7 +227,7 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
             more = f"; Creation failed: {told}."
         for status in beat.statuses:
             if status.status_code == Status.MISSING_INTERNAL_TOPICS:
-                status.status_detail += more
+                status.status_detail = (status.status_detail + more)[:DETAIL_CHARS_MAX]
 
     # New groups ----------------------------------------------------------------------------------
 
