@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcore import limits
-from kcore.connection.sasl import MECHANISMS, OAUTHBEARER, Credentials, Mechanism, Outside
+from kcore.connection.sasl import GSSAPI, MECHANISMS, OAUTHBEARER, Credentials, Mechanism, Outside
 from kcore.errors import (
     AuthenticationFailedError,
     IllegalSaslStateError,
@@ -41,6 +41,11 @@ _LIFETIMES_SINCE: Final = 1  # SaslAuthenticate says how long the session is (Ka
 # A broker refuses a second handshake within a second (Java: KafkaChannel).
 RENEW_MS_MIN: Final = 1_100
 _MECHANISMS_SHOWN: Final = 20
+# A broker does not tell strangers what is wrong with a ticket.
+_UNSAID: Final = (
+    " (its log says why; most often its keytab has not the keys that the KDC has now, or the clocks"
+    " differ)"
+)
 
 Step = SaslAuthenticateRequest | Outside
 """What comes next: a message to send, or a call to have made."""
@@ -98,7 +103,10 @@ class Authentication:
     def take_answer(self, body: SaslAuthenticateResponse, version: int, now_ms: int) -> Step | None:
         """The broker's side of a step: what to send next; None: done. AuthenticationFailedError."""
         if body.error_code:
-            raise _refusal(body.error_code, body.error_message)
+            refusal = _refusal(body.error_code, body.error_message)
+            if self._credentials.mechanism == GSSAPI:
+                refusal.args = (f"{refusal.args[0]}{_UNSAID}",)
+            raise refusal
         reply = self._exchange.step(body.auth_bytes)
         if reply is not None:
             return _as_step(reply)

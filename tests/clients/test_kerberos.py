@@ -125,6 +125,14 @@ def test_tickets_by_a_keytab(kdc, principal):
 
 
 @needs_kdc
+def test_tickets_by_the_systems_own_keytab(kdc, monkeypatch):
+    """Of clients, which MIT's library takes where the cache has nothing."""
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", f"FILE:{kdc.keytab('bob')}")
+    assert authenticate(Kerberos(given()), Acceptor(kdc)) == f"bob@{REALM}"
+    assert kdc.cache.exists()
+
+
+@needs_kdc
 @pytest.mark.slow
 def test_tickets_by_a_keytab_are_renewed(kdc):
     source = Kerberos(by_keytab(kdc, "brief"))

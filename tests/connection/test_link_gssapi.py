@@ -164,7 +164,7 @@ def test_the_broker_refuses_at_any_step(at):
     peer = Exchange()
     peer.run(at)
     peer.authenticate(error_code=58, error_message="who are you")
-    assert "who are you" in refusal(peer)
+    assert "who are you (its log says why" in refusal(peer)
 
 
 @pytest.mark.parametrize("at", BROKERS)

@@ -199,6 +199,14 @@ def test_why_not_is_raised(kafka, what, kind):
         getattr(kcore, kind)(**options).close()
 
 
+def test_a_ticket_that_the_broker_has_no_key_for(kafka):
+    kafka.kdc.add(f"stranger/{HOST}")
+    options = by_keytab(kafka, bootstrap_timeout_ms=1_500, sasl_kerberos_service_name="stranger")
+    said = "invalid credentials with SASL mechanism GSSAPI.*its keytab has not the keys"
+    with pytest.raises((SaslAuthenticationFailedError, NoBrokersAvailable), match=said):
+        kcore.Consumer(**options)
+
+
 @EACH_LOOP
 def test_why_not_is_raised_on_an_event_loop(kafka, each_loop):
     async def main():
