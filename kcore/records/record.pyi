@@ -1,5 +1,8 @@
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Final, SupportsIndex, TypeAlias, final, overload
+from types import GenericAlias
+from typing import Any, ClassVar, Final, Generic, SupportsIndex, TypeAlias, final, overload
+
+from typing_extensions import TypeVar
 
 Header: TypeAlias = tuple[str, bytes | None]
 
@@ -22,9 +25,11 @@ class Origin:
     def delivery_count(self) -> int | None: ...
 
 _Ordered: TypeAlias = ConsumerRecord | tuple[Any, ...]
+_Key = TypeVar("_Key", default=Any)
+_Value = TypeVar("_Value", default=Any)
 
 @final
-class ConsumerRecord:
+class ConsumerRecord(Generic[_Key, _Value]):
     _fields: ClassVar[tuple[str, ...]]
     _field_defaults: ClassVar[dict[str, Any]]
     __match_args__: Final = (
@@ -50,8 +55,8 @@ class ConsumerRecord:
         offset: int,
         timestamp: int,
         timestamp_type: int | None,
-        key: Any,
-        value: Any,
+        key: _Key,
+        value: _Value,
         headers: list[Header],
         checksum: int | None,
         serialized_key_size: int,
@@ -71,9 +76,9 @@ class ConsumerRecord:
     @property
     def timestamp_type(self) -> int | None: ...
     @property
-    def key(self) -> Any: ...
+    def key(self) -> _Key: ...
     @property
-    def value(self) -> Any: ...
+    def value(self) -> _Value: ...
     @property
     def headers(self) -> list[Header]: ...
     @property
@@ -103,6 +108,8 @@ class ConsumerRecord:
     def __radd__(self, other: tuple[Any, ...], /) -> tuple[Any, ...]: ...
     def __mul__(self, times: SupportsIndex, /) -> tuple[Any, ...]: ...
     def __rmul__(self, times: SupportsIndex, /) -> tuple[Any, ...]: ...
+    @classmethod
+    def __class_getitem__(cls, kinds: Any) -> GenericAlias: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __getnewargs__(self) -> tuple[Any, ...]: ...
     def __replace__(self, **changes: Any) -> ConsumerRecord: ...

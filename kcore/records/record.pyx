@@ -20,6 +20,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from kcore.records.varint cimport read_varint
 
 from collections.abc import Sequence
+from types import GenericAlias
 
 from kcore.records.faults import deserialization_failed
 
@@ -189,6 +190,9 @@ cdef class ConsumerRecord:
     among any tuples, `_replace`, `_asdict`, `_fields`, pickling. Unlike one it is hashable, by
     topic, partition and offset. It is not a subclass of `tuple`, and cannot have any; where only a
     tuple will do (`"%s %s" % ...`, `json.dumps`), `tuple(record)` makes one.
+
+    `ConsumerRecord[str, bytes]` says of what kind key and value are, as aiokafka's does; without,
+    they may be anything.
     """
 
     def __init__(
@@ -353,6 +357,10 @@ cdef class ConsumerRecord:
     def __repr__(self) -> str:
         pairs = zip(FIELDS, fields_of(self))
         return "ConsumerRecord(" + ", ".join([f"{name}={item!r}" for name, item in pairs]) + ")"
+
+    @classmethod
+    def __class_getitem__(cls, kinds) -> GenericAlias:
+        return GenericAlias(cls, kinds)
 
     def __reduce__(self):
         return ConsumerRecord, fields_of(self)

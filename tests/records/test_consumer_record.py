@@ -246,3 +246,9 @@ def test_an_empty_one_is_no_crash() -> None:
     for use in (repr, tuple, hash, lambda one: one.topic):
         with pytest.raises(TypeError):
             use(bare)
+
+
+def test_key_and_value_may_be_said_to_be_of_a_kind():
+    kind = ConsumerRecord[str, bytes]
+    assert (kind.__origin__, kind.__args__) == (ConsumerRecord, (str, bytes))
+    assert isinstance(kind(*range(8), [], None, 0, 0, 0), ConsumerRecord)
