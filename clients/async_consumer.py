@@ -20,6 +20,7 @@ from kcore.clients.async_bounded import AsyncBounded
 from kcore.clients.async_rebalance import AsyncBridge
 from kcore.clients.closing import release
 from kcore.clients.engine import GRACE_MS, Engine
+from kcore.clients.groupless import warn_of_auto_commit
 from kcore.clients.log import Log
 from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, begin_at_names, open_driver
 from kcore.clients.questions import EARLIEST, LATEST, Question, Several
@@ -58,6 +59,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         names = arguments.topic_names(topics)
         loop = options.pop("loop", None)
         self._settings = ConsumerConfig.from_options(_ours(options), await_acknowledgement=True)
+        warn_of_auto_commit(self._settings, options)
         self._engine = self._connect(self._settings)
         self._driver.engine = self._engine
         self._take_inside = self._engine.core.inside.take_record

@@ -18,6 +18,7 @@ from kcore.clients.batches import Batches
 from kcore.clients.bounded import Bounded, Only
 from kcore.clients.closing import close_engine
 from kcore.clients.engine import Engine
+from kcore.clients.groupless import warn_of_auto_commit
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, ShutDoor, next_size
 from kcore.clients.keeper import Keeper, Pace
@@ -57,6 +58,7 @@ class Consumer(Bounded, Batches):
     def __init__(self, *topics: str, **options: Any) -> None:
         names = arguments.topic_names(topics)
         self._settings = ConsumerConfig.from_options(options, await_acknowledgement=True)
+        warn_of_auto_commit(self._settings, options)
         self._engine = self._connect(self._settings)
         self.config: dict[str, object] = self._settings.as_mapping()
         self._bridge = Bridge(self._engine)

@@ -7,11 +7,15 @@ finds by hand; again when metadata is old, and sooner while a topic is still mis
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from kcore.clients.engine import Engine
 from kcore.clients.futures import OperationFuture
+from kcore.clients.log import Log
 from kcore.consumer.config import ConsumerConfig
 from kcore.structs import TopicPartition
+
+log = Log("kcore.consumer")
 
 _MISSING_RETRY_MS = 1_000
 _INTERNAL = re.compile(r"__(consumer_offsets|transaction_state|share_group_state)")
@@ -20,6 +24,12 @@ _INTERNAL = re.compile(r"__(consumer_offsets|transaction_state|share_group_state
 def is_internal(topic: str) -> bool:
     """Whether the topic is one of Kafka's own."""
     return _INTERNAL.fullmatch(topic) is not None
+
+
+def warn_of_auto_commit(config: ConsumerConfig, options: Mapping[str, object]) -> None:
+    """Say that what was asked for is not to be had without a group, as kafka-python does."""
+    if config.group_id is None and options.get("enable_auto_commit"):
+        log.warning("enable_auto_commit has no effect without a group_id: nothing is committed")
 
 
 class AllPartitions:

@@ -52,7 +52,8 @@ _CLASSIC_ONLY: Final = {
 class ConsumerConfig(ClientConfig):
     """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 
-    group_id: None (the default): no group, no commits.
+    group_id: None (the default): no group, and nothing is committed, whatever enable_auto_commit is
+        given.
     max_buffered_bytes: the most undecoded record bytes kept at once, whatever the partition count.
     max_batch_bytes: a batch that decompresses to more is a CorruptRecordError.
     include_control_records: ControlRecordsPassed events tell of transaction markers and the like.
@@ -187,8 +188,8 @@ class ConsumerConfig(ClientConfig):
 def _fill_in(values: dict[str, Any]) -> None:
     """Defaults that depend on other options."""
     fill_in(values)
-    if values.get("group_id") is None:
-        values.setdefault("enable_auto_commit", False)
+    if values.get("group_id") is None:  # said or not, as kafka-python and aiokafka have it
+        values["enable_auto_commit"] = False
     # A fetch answer is its records, at most one batch above what was asked for, and a frame around.
     fetch_max = values.get("fetch_max_bytes", FETCH_MAX_BYTES)
     partition_max = values.get("max_partition_fetch_bytes", MAX_PARTITION_FETCH_BYTES)
@@ -213,7 +214,6 @@ def _contradictions(
             "heartbeat_interval_ms",
             f"must be below session_timeout_ms={c.session_timeout_ms}; a third of it is usual",
         ),
-        (c.enable_auto_commit and not grouped, "enable_auto_commit", "needs a group_id"),
         (c.group_instance_id is not None and not grouped, "group_instance_id", "needs a group_id"),
         (
             c.fetch_max_wait_ms >= c.request_timeout_ms,

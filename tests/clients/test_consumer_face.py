@@ -86,13 +86,20 @@ def test_config_is_readable():
 
 
 def test_wrong_options_need_no_broker():
-    for bad in ({"colour": 1}, {"enable_auto_commit": True}, {"security_protocol": "TLS"}):
+    for bad in ({"colour": 1}, {"fetch_min_bytes": -1}, {"security_protocol": "TLS"}):
         with pytest.raises(errors.KafkaConfigurationError):
             Consumer("t", **bad)
     with pytest.raises(errors.InvalidTopicError):
         Consumer("a topic")
     with pytest.raises(TypeError):
         Consumer(7)
+
+
+def test_auto_commit_without_a_group_is_warned_of(caplog):
+    consumer = make(enable_auto_commit=True, bootstrap_servers="a:1")
+    assert consumer.config["enable_auto_commit"] is False
+    (said,) = (one.getMessage() for one in caplog.records)
+    assert said == "enable_auto_commit has no effect without a group_id: nothing is committed"
 
 
 def test_constructor_finds_the_release():

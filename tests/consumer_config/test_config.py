@@ -321,7 +321,6 @@ CONSUMER = {"group_protocol": "consumer"}
 CONTRADICTIONS = [
     ({"heartbeat_interval_ms": 45000}, "heartbeat_interval_ms"),
     ({"session_timeout_ms": 3000}, "heartbeat_interval_ms"),
-    ({"group_id": None, "enable_auto_commit": True}, "enable_auto_commit"),
     ({"group_id": None, "group_instance_id": "a"}, "group_instance_id"),
     ({"fetch_max_wait_ms": 30000}, "fetch_max_wait_ms"),
     ({"connections_max_idle_ms": 30000}, "connections_max_idle_ms"),
@@ -356,6 +355,7 @@ def test_the_consumer_protocol_and_its_assignor():
 def test_auto_commit_follows_the_group():
     assert make().enable_auto_commit is False
     assert make(enable_auto_commit=False).enable_auto_commit is False
+    assert make(enable_auto_commit=True).enable_auto_commit is False  # as kafka-python, aiokafka
     assert make(group_id="g").enable_auto_commit is True
 
 
