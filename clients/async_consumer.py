@@ -39,6 +39,9 @@ from kcore.transports.forking import release_in_child
 from kcore.transports.loops import Loop, here, running
 
 log = Log("kcore.consumer")
+# How long a start waits for topics that are not there, and for partitions that nobody leads; they
+# are looked for later.
+_PLACED_MS = 1_000
 
 
 class AsyncConsumer(AsyncBounded, LoopLife):
@@ -122,8 +125,11 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             self._driver.bind(loop)
 
     async def _assigned(self, limit_ms: float) -> None:
-        """Wait until there is an assignment and the listener knows it."""
+        """Wait until there is an assignment, the listener knows it, and it is known where reading
+        begins: with `latest` whatever comes from now on is read.
+        """
         engine = self._engine
+        at_end = self._settings.auto_offset_reset == "latest"
 
         def done() -> bool:
             engine.raise_pending()
@@ -131,8 +137,17 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             there = engine.assignments if groupless is None else groupless.answered
             return self._stopping or self._wish is None or bool(there and not self._bridge.busy)
 
+        def placed() -> bool:
+            core = engine.core
+            groupless = self._groupless
+            if groupless is not None and not groupless.complete and at_end:
+                return self._stopping  # a topic is being made, and its first records are wanted
+            offsets = core.positions(core.assignment()).values()
+            return done() and (core.has_records or all(offset >= 0 for offset in offsets))
+
         self._attend()
-        await self._driver.until(done, limit_ms)
+        if await self._driver.until(done, limit_ms):
+            await self._driver.until(placed, min(limit_ms, _PLACED_MS))
         if self._stopping:
             raise ConsumerStoppedError("the consumer was stopped before it had partitions")
 

@@ -17,7 +17,10 @@ from kcore.structs import TopicPartition
 
 log = Log("kcore.consumer")
 
+# A topic that is missing is asked for again: soon, as being asked for may have had it made, and
+# then now and then.
 _MISSING_RETRY_MS = 1_000
+_SOON_MS, _SOON_TIMES = 50, 10
 _INTERNAL = re.compile(r"__(consumer_offsets|transaction_state|share_group_state)")
 
 
@@ -36,7 +39,7 @@ class AllPartitions:
     """A wish for topics (names, or a pattern) and the partitions it comes to.
 
     topics: the names wished for, or those the pattern matched last. answered: the cluster has said
-    what there is of them.
+    what there is of them. complete: that was partitions of each.
     """
 
     def __init__(
@@ -44,12 +47,14 @@ class AllPartitions:
     ) -> None:
         self.topics = topics
         self.answered = False
+        self.complete = False
         self._engine = engine
         self._config = config
         self._pattern = None if pattern is None else re.compile(pattern)
         self._found: set[TopicPartition] = set()
         self._due_at = 0
         self._asked: OperationFuture | None = None
+        self._soon = _SOON_TIMES
 
     def tick(self, now_ms: int) -> None:
         """Ask if it is time, take the answer if it is there; never waits.
@@ -59,14 +64,20 @@ class AllPartitions:
         if self._asked is None:
             if now_ms >= self._due_at:
                 wanted = None if self._pattern is not None else self.topics
-                timeout_ms = self._config.request_timeout_ms
-                operation = self._engine.core.fetch_metadata(wanted, now_ms, timeout_ms)
+                config = self._config
+                operation = self._engine.core.fetch_metadata(
+                    wanted,
+                    now_ms,
+                    config.request_timeout_ms,
+                    may_create=config.allow_auto_create_topics,  # of named ones, as in a group
+                )
                 self._asked = self._engine.later(operation)
             return
         if not self._asked.is_done:
             return
         asked, self._asked = self._asked, None
-        self._due_at = now_ms + _MISSING_RETRY_MS
+        self._due_at = now_ms + (_SOON_MS if self._soon else _MISSING_RETRY_MS)
+        self._soon = max(0, self._soon - 1)
         if asked.exception is None:
             self._take(asked.value, now_ms)
         elif not asked.exception.retriable:
@@ -84,8 +95,8 @@ class AllPartitions:
         if found and found != self._found:
             self._found = found
             self._engine.core.assign(sorted(found), now_ms)
-        missing = any(not answer.get(topic) for topic in self.topics)
-        if not missing:
+        self.complete = all(answer.get(topic) for topic in self.topics)
+        if self.complete:
             self._due_at = now_ms + self._config.metadata_max_age_ms
 
     def covers(self, topic: str) -> bool:

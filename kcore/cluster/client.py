@@ -230,9 +230,16 @@ class ClientCore:
 
     # -- metadata ----------------------------------------------------------------------------------
 
-    def fetch_metadata(self, topics: Iterable[str] | None, now_ms: int, timeout_ms: int) -> int:
+    def fetch_metadata(
+        self,
+        topics: Iterable[str] | None,
+        now_ms: int,
+        timeout_ms: int,
+        *,
+        may_create: bool = False,
+    ) -> int:
         """Look up topics (None: all). Result: {topic: partition numbers}; unknown topics are left
-        out.
+        out. may_create: they are made, if the brokers do that (auto.create.topics.enable).
         """
         operation = self._outbox.begin()
         self._lookup.ask(
@@ -240,6 +247,7 @@ class ClientCore:
             now_ms,
             lambda result, error: self._outbox.finish(operation, result, error),
             deadline_ms=now_ms + timeout_ms,
+            may_create=may_create,
         )
         self._settle(now_ms)
         return operation

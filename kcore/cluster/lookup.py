@@ -29,6 +29,7 @@ class _Lookup(Value, frozen=False, eq=False):
     deadline_ms: int
     done: LookupDone
     next_try_ms: int
+    may_create: bool
     attempts: int = 0
     asking: bool = False
     last_error: KafkaError | None = None
@@ -46,12 +47,18 @@ class TopicLookup:
         self._open: list[_Lookup] = []
 
     def ask(
-        self, topics: set[str] | None, now_ms: int, done: LookupDone, *, deadline_ms: int
+        self,
+        topics: set[str] | None,
+        now_ms: int,
+        done: LookupDone,
+        *,
+        deadline_ms: int,
+        may_create: bool = False,
     ) -> None:
         """`done({topic: partition numbers}, None)`, or `done(None, error)` at the deadline or when
-        refused.
+        refused. may_create: brokers make topics that are missing, if they do that.
         """
-        self._open.append(_Lookup(topics, deadline_ms, done, now_ms))
+        self._open.append(_Lookup(topics, deadline_ms, done, now_ms, may_create))
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
@@ -84,7 +91,7 @@ class TopicLookup:
         lookup.asking = True
 
         def build(version: int) -> Any:
-            return metadata_request(lookup.topics, version, allow_auto_create=False)
+            return metadata_request(lookup.topics, version, lookup.may_create)
 
         def done(answer: Answer, at_ms: int) -> None:
             self._take(lookup, answer, at_ms)

@@ -52,6 +52,44 @@ def test_before_the_start(broker):
     run(main())
 
 
+def test_what_comes_after_the_start_is_read_of_a_topic_that_it_has_made():
+    async def main(broker):
+        async with consumer(broker, "made", auto_offset_reset="latest") as reader:
+            assert broker.topics() == {"made": 1}
+            broker.produce("made", [(None, b"new")])
+            assert (await reader.getone()).value == b"new"
+
+    with EmbeddedBroker() as broker:
+        run(main(broker))
+
+
+@pytest.mark.parametrize("group", [None, "latest"])
+def test_what_comes_after_the_start_is_read(group):
+    """With `latest`, too: the end of the log is known when `start` returns."""
+
+    async def main(broker):
+        broker.delay("ListOffsets", 200)
+        async with consumer(broker, "t", group=group, auto_offset_reset="latest") as reader:
+            broker.produce("t", [(None, b"new")], partition=1)
+            record = await reader.getone()
+            assert (record.partition, record.offset, record.value) == (1, 0, b"new")
+
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 2)
+        run(main(broker))
+
+
+def test_a_start_does_not_wait_for_what_cannot_be_known():
+    async def main(broker):
+        async with consumer(broker, "t", group="none", auto_offset_reset="none") as reader:
+            with pytest.raises(errors.NoOffsetForPartitionError):
+                await reader.getone()
+
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 2)
+        run(main(broker))
+
+
 def test_a_block_leaves_alone_what_somebody_else_has_started(broker):
     async def main():
         async with consumer(broker, "t") as reader:
@@ -270,6 +308,7 @@ def test_cancelled_anywhere_it_loses_nothing_and_doubles_nothing(broker, name, e
 
     async def main():
         seen, cancelled, turns = Seen(), 0, 0
+        broker.delay("Fetch", 20)  # so that the first calls have something to wait for
         async with consumer(broker, "t", group_id=f"cancel-{name}") as reader:
 
             async def call():
