@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kcore.clients.share_consumer import ShareConsumer as ShareConsumer
+    from kcore.clients.stand_in import install_as_aiokafka as install_as_aiokafka
+    from kcore.clients.stand_in import install_as_kafka_python as install_as_kafka_python
     from kcore.clients.workers import Workers as Workers
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
     from kcore.consumer.core import ConsumerCore as ConsumerCore
@@ -75,6 +77,8 @@ _HOMES = {
     "SubscriptionPattern": "kcore.structs",
     "TopicPartition": "kcore.structs",
     "Workers": "kcore.clients.workers",
+    "install_as_aiokafka": "kcore.clients.stand_in",
+    "install_as_kafka_python": "kcore.clients.stand_in",
 }
 
 __all__ = [
@@ -109,6 +113,8 @@ __all__ = [
     "SubscriptionPattern",
     "TopicPartition",
     "Workers",
+    "install_as_aiokafka",
+    "install_as_kafka_python",
 ]
 
 

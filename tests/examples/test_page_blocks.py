@@ -10,6 +10,8 @@ import builtins
 import itertools
 import select
 import socket
+import subprocess
+import sys
 import time
 from textwrap import indent
 from types import SimpleNamespace
@@ -433,6 +435,14 @@ def workers(code, broker):
     assert committed(broker, "g") == len(RECORDS) - 1
 
 
+def another_clients_names(code, _broker):
+    # In a process of its own: here aiokafka may be loaded.
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "<class 'kcore.clients.async_consumer.AsyncConsumer'>\n"
+
+
 RUN = {
     "README.md": [
         readme_consumer,
@@ -454,6 +464,7 @@ RUN = {
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/INTERCEPTORS.md": [interceptors, traces],
     "docs/METRICS.md": [how_far_behind, a_metric_of_ones_own],
+    "docs/MOVING.md": [another_clients_names],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/PROXIES.md": [through_a_proxy],
     "docs/SECURITY.md": [

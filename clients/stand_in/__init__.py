@@ -1,0 +1,36 @@
+"""kcore in the place of another client, for programs that import that one themselves: a framework
+such as FastStream, or an application that is to be tried before its imports are changed.
+
+    import kcore
+
+    kcore.install_as_aiokafka()  # before anything imports aiokafka
+    from faststream.kafka import KafkaBroker
+
+Afterwards `import aiokafka` (or `kafka`) finds modules that hold kcore's classes under the other
+client's names, whether that one is installed or not. What it has and they have not is an
+ImportError, as ever. It holds for the whole process, and is said by a line of the log.
+"""
+
+from __future__ import annotations
+
+from kcore.clients.stand_in.modules import install
+
+
+def install_as_aiokafka() -> None:
+    """`import aiokafka` gives kcore's AsyncConsumer, AsyncProducer and AsyncAdmin from now on.
+
+    Once or more often. IllegalStateError: aiokafka itself is loaded already.
+    """
+    from kcore.clients.stand_in.aiokafka_names import MODULES  # noqa: PLC0415 - only when asked
+
+    install("aiokafka", MODULES)
+
+
+def install_as_kafka_python() -> None:
+    """`import kafka` gives kcore's Consumer, Producer and Admin from now on.
+
+    Once or more often. IllegalStateError: kafka-python itself is loaded already.
+    """
+    from kcore.clients.stand_in.kafka_python_names import MODULES  # noqa: PLC0415 - likewise
+
+    install("kafka", MODULES)
