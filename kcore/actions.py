@@ -17,11 +17,11 @@ class Connect(Value):
     """Open a TCP connection to `host:port` and answer `handle_connected(link)` or
     `handle_closed(link, why)`.
 
-    The driver resolves the name. Of the addresses found (in the resolver's order) it takes number
-    `address_index` modulo their count, and says `more_addresses=True` in `handle_closed` as long as
-    `address_index + 1` is below that count: so the core walks through every address of a name
-    (KIP-302) without ever seeing one. The core keeps the set-up timeout; it sends `Disconnect` when
-    that is over.
+    The driver resolves the name, or has a proxy do so. Of the addresses found (in the resolver's
+    order) it takes number `address_index` modulo their count, and says `more_addresses=True` in
+    `handle_closed` as long as `address_index + 1` is below that count: so the core walks through
+    every address of a name (KIP-302) without ever seeing one. The core keeps the set-up timeout; it
+    sends `Disconnect` when that is over.
     """
 
     link: int

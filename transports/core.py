@@ -137,7 +137,9 @@ class Transport(Protocol):
         """
 
     def established(self, sock: socket.socket, host: str, /) -> socket.socket:
-        """The connection stands: the socket to go on with (TLS, if any, is the pump's)."""
+        """The connection stands: the socket to go on with (what is said to a proxy, and TLS, are
+        the pump's).
+        """
 
     def watch(self, fd: int, events: int) -> None:
         """Report READABLE and/or WRITABLE of `fd` from now on; called again, changes which."""
