@@ -9,8 +9,10 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_sasl_door import Gullible
 
 from kcore.broker.sasl.bearer import Bearer
+from kcore.broker.sasl.gssapi import Gssapi
 from kcore.broker.sasl.mechanisms import MisfitError, Plain, Proven, RefusalError
 from kcore.broker.sasl.names import MECHANISMS
 from kcore.broker.sasl.scram import Scram, credential_of, credential_of_salted
@@ -37,6 +39,8 @@ def served(mechanism, users):
         return Plain(users)
     if mechanism == "OAUTHBEARER":
         return Bearer(lambda token: (token, None), WALL_MS)
+    if mechanism == "GSSAPI":
+        return Gssapi(Gullible())
     return Scram(users, mechanism, random.Random(3))
 
 
