@@ -133,10 +133,14 @@ def _decide(topology: Topology, topics: Topics) -> _Counts:
 
     parts = topology.subtopologies.values()
     decided.update(_repartition_counts(parts, count))
-    said = {topic.name: topic.partitions for one in parts for topic in one.repartitions}
+    # Of each repartition topic, whether any part says how many partitions it has.
+    fixed: dict[str, bool] = {}
+    for one in parts:
+        for topic in one.repartitions:
+            fixed[topic.name] = fixed.get(topic.name, False) or topic.partitions != 0
     for one in parts:
         for group in one.copartitions:
-            _copartition(_names(one, group[0], group[2]), said, count, decided)
+            _copartition(_names(one, group[0], group[2]), fixed, count, decided)
     for one in parts:
         if not one.inputs:
             raise _invalid(f"No source topics found for subtopology {one.subtopology_id}")
@@ -185,13 +189,14 @@ def _repartition_counts(parts: Iterable[Subtopology], count: _Count) -> _Counts:
     return counts
 
 
-def _names(one: Subtopology, sources: Iterable[int], repartitions: Iterable[int]) -> set[str]:
+def _names(one: Subtopology, sources: Iterable[int], repartitions: Iterable[int]) -> list[str]:
+    """The topics of a copartition group, in the order in which Kafka's map has them."""
     try:
         if any(index < 0 for index in (*sources, *repartitions)):
             raise IndexError
-        return {one.sources[index] for index in sources} | {
-            one.repartitions[index].name for index in repartitions
-        }
+        names = [one.sources[index] for index in sources]
+        names += [one.repartitions[index].name for index in repartitions]
+        return hash_ordered(dict.fromkeys(names))
     except IndexError:
         raise RefusedError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -200,23 +205,25 @@ def _names(one: Subtopology, sources: Iterable[int], repartitions: Iterable[int]
         ) from None
 
 
-def _copartition(group: set[str], said: _Counts, count: _Count, decided: _Counts) -> None:
-    """Give the repartition topics of a group the number that it has to have. said: repartition
-    topic -> what it says, 0 for nothing.
+def _copartition(
+    group: list[str], fixed: Mapping[str, bool], count: _Count, decided: _Counts
+) -> None:
+    """Give the repartition topics of a group the number that it has to have. fixed: repartition
+    topic -> whether it says a number.
     """
     if not group:
         return
-    repartitions = {name: count(name) for name in group if name in said}
-    others = {name: count(name) for name in group if name not in said}
+    repartitions = {name: count(name) for name in group if name in fixed}
+    others = {name: count(name) for name in group if name not in fixed}
     if others:
         number = _same(others, others)
     else:
         # Kafka looks at all that say a number, also at those outside of the group.
-        fixed = {name: count(name) for name, partitions in said.items() if partitions}
-        number = _same(fixed, repartitions) if fixed else max(repartitions.values())
-    for name, partitions in sorted(repartitions.items()):
+        saying = {name: count(name) for name, says in fixed.items() if says}
+        number = _same(saying, repartitions) if saying else max(repartitions.values())
+    for name, partitions in repartitions.items():
         decided[name] = number
-        if said[name] and partitions != number:
+        if fixed[name] and partitions != number:
             raise _ProblemError(
                 Status.INCORRECTLY_PARTITIONED_TOPICS,
                 f"Number of partitions [{partitions}] of repartition topic [{name}] doesn't match"
@@ -265,7 +272,7 @@ def _missing(
             named = {topic.name: topic for topic in internal}
             wanted.update((name, named[name]) for name in hash_ordered(named))
     names = hash_ordered(wanted)
-    for name in sorted(topology.topics):
+    for name in hash_ordered(topology.topics):
         found = topics.partition_count(name)
         expected = wanted.pop(name, None) if found else None
         if expected is not None and found != expected.partitions:

@@ -59,12 +59,13 @@ class Topology:
     subtopologies: Mapping[str, Subtopology]
 
     @property
-    def topics(self) -> set[str]:
-        """Every topic that has to be there."""
-        found: set[str] = set()
+    def topics(self) -> list[str]:
+        """Every topic that has to be there, once."""
+        found: dict[str, None] = {}
         for one in self.subtopologies.values():
-            found.update(one.inputs, (topic.name for topic in one.changelogs))
-        return found
+            found.update(dict.fromkeys(one.inputs))
+            found.update((topic.name, None) for topic in one.changelogs)
+        return list(found)
 
     def reader_of(self, topic: str) -> str | None:
         """The subtopology that reads a topic; None if none does."""
