@@ -21,6 +21,7 @@ from kcore.embedded.disk import flush_of
 from kcore.embedded.mishaps import MishapVerbs
 from kcore.embedded.quotas import QuotaVerbs
 from kcore.embedded.secured import Secured
+from kcore.embedded.telemetry import TelemetryVerbs
 from kcore.errors import UsageError
 from kcore.structs import Node as Address
 from kcore.transports.core import monotonic_ms
@@ -46,7 +47,7 @@ MEMORY_HOST: Final = "memory.invalid"
 MEMORY_PORT: Final = 9092
 
 
-class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, Secured):
+class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secured):
     """A Kafka cluster of `nodes` brokers that serves from `with` on (or `start`), and is gone with
     everything in it afterwards.
 
@@ -65,6 +66,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, Secured):
     authorizer: whether access control lists say who may do what, and for whom they do not count;
     False: everybody may do everything.
     racks: where each node is (Kafka: broker.rack), for clients with a client_rack; None: nowhere.
+    telemetry: clients are asked for their metrics (KIP-714), as by a Kafka with a plug-in for it.
     security: TLS and SASL; see docs/EMBEDDED.md.
     """
 
@@ -82,6 +84,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, Secured):
         flush: str | int = "never",
         authorizer: AuthorizerConfig | bool = False,
         racks: Sequence[str | None] | None = None,
+        telemetry: bool = False,
         **security: Unpack[SecurityOptions],
     ) -> None:
         check("nodes", nodes, int, "a number of brokers")
@@ -113,6 +116,9 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, Secured):
         if authorizer is not False:
             rules = AuthorizerConfig() if authorizer is True else authorizer
             self._config = replace(self._config, authorizer=rules)
+        check("telemetry", telemetry, bool, "True or False")
+        if telemetry:
+            self._config = replace(self._config, client_telemetry=True)
         if security:
             self._secure(security)
         self._rng = random.SystemRandom() if seed is None else random.Random(seed)

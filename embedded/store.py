@@ -72,6 +72,7 @@ class Store:
         self._ids: dict[str, str] = {}  # by name
         self._settings: dict[str, dict[str, str]] = {}  # of nodes
         self._groups: dict[str, dict[str, str]] = {}  # options of groups
+        self._client_metrics: dict[str, dict[str, str]] = {}  # subscriptions
         self._acls: dict[Acl, None] = {}
         self._credentials: dict[tuple[str, str], Credential] = {}  # by user and mechanism
         self._tokens: dict[str, Token] = {}  # delegation tokens by id; codes are kept nowhere
@@ -114,6 +115,7 @@ class Store:
         self._starts += 1
         cluster.settings.nodes.update(self._settings)
         cluster.settings.groups.update(self._groups)
+        cluster.settings.client_metrics.update(self._client_metrics)
         if cluster.authorizer is not None:
             cluster.authorizer.add(self._acls)
             cluster.authorizer.changed = self.acls_changed
@@ -141,6 +143,7 @@ class Store:
             {"producer_ids": self._given},
             {"settings": self._settings},
             {"groups": self._groups},
+            {"client_metrics": self._client_metrics},
             {"acls": [*self._acls]},
         ]
         lines += [_credited(*key, kept) for key, kept in self._credentials.items()]
@@ -203,6 +206,10 @@ class Store:
     def groups_changed(self, groups: dict[str, dict[str, str]]) -> None:
         """Groups have these options now."""
         self._write({"groups": groups})
+
+    def client_metrics_changed(self, subscriptions: dict[str, dict[str, str]]) -> None:
+        """Clients are asked for these metrics now."""
+        self._write({"client_metrics": subscriptions})
 
     def acls_changed(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
         """There are other entries of access control lists."""
@@ -287,6 +294,8 @@ class Store:
             self._settings = record["settings"]
         elif "groups" in record:
             self._groups = record["groups"]
+        elif "client_metrics" in record:
+            self._client_metrics = record["client_metrics"]
         elif "acls" in record:
             self._acls.update((Acl(*acl), None) for acl in record["acls"])
             for acl in record.get("no_acls", ()):

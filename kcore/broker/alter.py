@@ -11,11 +11,13 @@ from kcore.broker.calls import Call
 from kcore.broker.group_settings import KINDS
 from kcore.broker.options import OPTIONS, SYNONYMS
 from kcore.broker.settings import EVERY_NODE, checked_topic
+from kcore.broker.telemetry import subscriptions
 from kcore.wire.codes import ErrorCode
 
 # Java: ConfigResource.Type.
 TOPIC: Final = 2
 BROKER: Final = 4
+CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
 # Settings of groups: more than there are groups in a cluster for tests, by far.
@@ -62,6 +64,8 @@ def _alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -
         _alter_node(call, name, change, dry_run=dry_run)
     elif kind == GROUP:
         _alter_group(call, name, change, dry_run=dry_run)
+    elif kind == CLIENT_METRICS:
+        _alter_client_metrics(call, name, change, dry_run=dry_run)
     else:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
@@ -111,6 +115,21 @@ def _alter_group(call: Call, name: str, change: Change, *, dry_run: bool) -> Non
         groups.pop(name, None)
     if cluster.replication.store is not None:
         cluster.replication.store.groups_changed(groups)
+
+
+def _alter_client_metrics(call: Call, name: str, change: Change, *, dry_run: bool) -> None:
+    cluster = call.node.cluster
+    known = cluster.settings.client_metrics
+    wanted = change(known.get(name, {}), {})
+    subscriptions.check(name, wanted)
+    if len(known) >= subscriptions.SUBSCRIPTIONS_MAX and name not in known:
+        most = subscriptions.SUBSCRIPTIONS_MAX
+        raise RefusedError(ErrorCode.POLICY_VIOLATION, f"{most} subscriptions are the most")
+    if dry_run:
+        return
+    cluster.settings.subscribe(name, wanted)
+    if cluster.replication.store is not None:
+        cluster.replication.store.client_metrics_changed(known)
 
 
 def check_node_id(call: Call, name: str) -> None:

@@ -23,6 +23,7 @@ from kcore.broker.sasl.users import Users
 from kcore.broker.selectors import NO_REPLICA, RACK_AWARE, preferred_replica, selector_of
 from kcore.broker.settings import Settings
 from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareStates
+from kcore.broker.telemetry.pushed import Pushes
 from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import partition_for
 from kcore.coordinator.share.keeper import NOT_STARTED, ShareOffset
@@ -75,6 +76,7 @@ class Cluster:
         self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
         self.quotas: Quotas | None = None  # None: none was ever set
         self.mishaps = Mishaps()
+        self.pushes = Pushes()
         self._moved_to: dict[int, int] = {}  # partitions of the coordinators' journals
         self.nodes: dict[int, Node] = {}
         self.journals: dict[int, Journal] = {}

@@ -47,6 +47,7 @@ class BrokerConfig:
     consumers to followers in their rack (KIP-392): "RackAwareReplicaSelector"; None and
     "LeaderSelector": they do not. quota_window_num, quota_window_size_seconds: over what time the
     rates of quotas are; those of the controller are about topics that are made and deleted.
+    client_telemetry: clients are asked for their metrics (KIP-714), as by a Kafka with a plug-in.
     """
 
     cluster_id: str = "kcore-embedded-broker00"
@@ -79,6 +80,7 @@ class BrokerConfig:
     authorizer: AuthorizerConfig | None = None
     delegation_tokens: DelegationTokenConfig = field(default_factory=DelegationTokenConfig)
     replica_selector_class: str | None = None
+    client_telemetry: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""

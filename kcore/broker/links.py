@@ -57,6 +57,7 @@ class ClientLink:
         "reader",
         "sasl",
         "served_bytes",
+        "software",
         "turn",
     )
 
@@ -73,6 +74,7 @@ class ClientLink:
         self.mute_ms = 0  # how long nothing of it is served once its answer is written
         self.active_ms = now_ms  # when a request came, or was done
         self.principal = ANONYMOUS
+        self.software = ("", "")  # what its client says it is, and of which version
         self.sasl: Authenticator | None = None
 
     @property

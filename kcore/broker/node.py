@@ -36,6 +36,7 @@ from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.refusals import refusal
 from kcore.broker.sessions import Sessions
 from kcore.broker.share.shares import Shares
+from kcore.broker.telemetry.desk import Desk
 from kcore.broker.transactions import Transactions
 from kcore.broker.upkeep import Upkeep
 from kcore.errors import KafkaError, ProtocolError, UsageError
@@ -59,9 +60,12 @@ class Node:
             raise UsageError(f"node {node_id} is not known to the cluster, or is there already")
         self.cluster = cluster
         self.node_id = node_id
-        self.versions = apis.offered(cluster.config.release)
+        self.versions = apis.offered(
+            cluster.config.release, telemetry=cluster.config.client_telemetry
+        )
         self._handlers = apis.handlers(cluster.authorizer)
         self.fetches = Fetches()
+        self.desk = Desk()
         self.sessions = Sessions(cluster.rng, cluster.config.sessions)
         self.shares = Shares(self)
         self.groups = Groups(self, now_ms)
@@ -445,6 +449,7 @@ class Node:
         client.frames.clear()
         if self._blocked:
             self._blocked = [held for held in self._blocked if held[0].link is not client]
+        self.desk.forget(client.number)
         self.fetches.forget(client)
         self.shares.handle_closed(client.number)
         self.groups.handle_closed(client.number)

@@ -27,6 +27,7 @@ from kcore.broker.options import (
     shown,
     shown_default,
 )
+from kcore.broker.telemetry import subscriptions
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
 from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
@@ -47,6 +48,7 @@ class Source(IntEnum):
     EVERY_NODE = 3
     FILE = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
     GROUP = 8
 
 
@@ -140,6 +142,8 @@ class Settings:
         self._racks = racks
         self.nodes: dict[str, dict[str, str]] = {}  # node id as text, or EVERY_NODE
         self.groups: dict[str, dict[str, str]] = {}  # group id
+        self.client_metrics: dict[str, dict[str, str]] = {}  # by the subscription's name
+        self.client_metrics_version = 0  # goes up with each change of them
         self._share_options = config.coordinator.share_options
         self._streams_options = config.coordinator.streams_options
         # Options of groups as read last, and of which settings.
@@ -261,6 +265,34 @@ class Settings:
                 Described(name, value, source, option.kind, read_only=False, layers=layers)
             )
         return described
+
+    def of_client_metrics(self, name: str) -> list[Described]:
+        """The options of a subscription, whether it exists or not."""
+        own = self.client_metrics.get(name, {})
+        return [
+            Described(
+                key,
+                own.get(key, option.default),
+                Source.CLIENT_METRICS if key in own else Source.DEFAULT,
+                option.kind,
+                read_only=False,
+                layers=[Synonym(key, own[key], Source.CLIENT_METRICS)] if key in own else [],
+            )
+            for key, option in subscriptions.OPTIONS.items()
+        ]
+
+    def subscribe(self, name: str, options: Mapping[str, str]) -> None:
+        """Ask clients for metrics so, which have been checked; nothing: not any more."""
+        self.client_metrics_version += 1
+        if options:
+            self.client_metrics[name] = {
+                key: text
+                if key == subscriptions.INTERVAL
+                else ",".join(dict.fromkeys(subscriptions.parts(text)))
+                for key, text in options.items()
+            }
+        else:
+            self.client_metrics.pop(name, None)
 
     def check_group(self, wanted: Mapping[str, str]) -> None:
         """RefusedError if these cannot be a group's options."""

@@ -50,6 +50,9 @@ class ClusterStore(Protocol):
     def groups_changed(self, groups: dict[str, dict[str, str]]) -> None:
         """Groups have these options now: by group id."""
 
+    def client_metrics_changed(self, subscriptions: dict[str, dict[str, str]]) -> None:
+        """Clients are asked for these metrics now: options by the name of the subscription."""
+
     def acls_changed(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
         """There are other entries of access control lists."""
 

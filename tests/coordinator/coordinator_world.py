@@ -468,8 +468,7 @@ class World:
             for has in (member.assigned, member.pending):
                 active += has.active
                 process += [
-                    (member.process_id, task)
-                    for task in (*has.active, *has.standby, *has.warmup)
+                    (member.process_id, task) for task in (*has.active, *has.standby, *has.warmup)
                 ]
         assert len(active) == len(set(active)), "a task that is active twice"
         assert set(active) == set(group.active_in)

@@ -126,7 +126,7 @@ def test_the_options_of_coordinators():
 
 
 def test_the_words_of_the_embedded_broker():
-    heads = ("word | what", "of access | what", "of quotas | what")
+    heads = ("word | what", "of access | what", "of quotas | what", "of telemetry | what")
     tables = [pages.table("docs/EMBEDDED.md", head) for head in heads]
     for row in itertools.chain(*tables):
         for word in pages.in_code(row[0]):

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import shutil
 import subprocess
 import time
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from plugged_kafka import plugged_installation, telemetry_settings
 from pushed_metrics import OF_CONSUMERS, OF_PRODUCERS
 
 import kcore
@@ -24,7 +23,6 @@ from kcore.errors import IllegalStateError, UnsupportedVersionError
 from kcore.events import MetricsPushed
 
 pytestmark = pytest.mark.slow
-PROGRAMS = Path(__file__).resolve().parents[1] / "java"
 INTERVAL_MS = 500
 
 # What ours push, and Java's do not: sizes by group that are per topic there.
@@ -97,23 +95,9 @@ class Plugged(NamedTuple):
 def plugged(installation, tmp_path_factory):
     """A real Kafka with a plug-in for telemetry, and a Java with the program that pushes."""
     folder = tmp_path_factory.mktemp("telemetry")
-    javac = shutil.which(str(Path(installation.java).resolve().parent / "javac"))
-    assert javac is not None, "a JDK has a javac beside its java"
-    sources = [str(PROGRAMS / f"{name}.java") for name in ("TelemetryFile", "PushMetrics")]
-    classes = folder / "classes"
-    command = [javac, "-cp", f"{installation.jars}/*", "-d", str(classes), *sources]
-    subprocess.run(command, check=True)
-    jars = folder / "jars"
-    jars.mkdir()
-    for jar in installation.jars.glob("*.jar"):
-        (jars / jar.name).symlink_to(jar.resolve())
-    with zipfile.ZipFile(jars / "telemetry.jar", "w") as packed:
-        for found in classes.glob("*.class"):
-            packed.write(found, found.name)
-    java = KafkaInstallation(installation.java, jars)
+    java = plugged_installation(installation, folder)
     file = folder / "pushed"
-    settings = {"metric.reporters": "TelemetryFile", "telemetry.file": str(file)}
-    with KafkaCluster(installation=java, settings=settings) as kafka:
+    with KafkaCluster(installation=java, settings=telemetry_settings(file)) as kafka:
         yield Plugged(kafka, java, file)
 
 

@@ -31,13 +31,16 @@ from kcore.broker.apis import (
     elect_leaders,
     fetch,
     find_coordinator,
+    get_telemetry_subscriptions,
     groups,
     incremental_alter_configs,
+    list_config_resources,
     list_offsets,
     list_partition_reassignments,
     metadata,
     offset_for_leader_epoch,
     produce,
+    push_telemetry,
     sasl_authenticate,
     sasl_handshake,
     share_acknowledge,
@@ -111,6 +114,9 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.DESCRIBE_PRODUCERS: describe_producers.handle,
     ApiKey.DESCRIBE_TRANSACTIONS: transactions.handle,
     ApiKey.LIST_TRANSACTIONS: transactions.handle,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: get_telemetry_subscriptions.handle,
+    ApiKey.PUSH_TELEMETRY: push_telemetry.handle,
+    ApiKey.LIST_CONFIG_RESOURCES: list_config_resources.handle,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
     ApiKey.SHARE_GROUP_HEARTBEAT: groups.handle,
     ApiKey.SHARE_GROUP_DESCRIBE: groups.handle,
@@ -122,6 +128,10 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: streams_group_heartbeat.handle,
     ApiKey.STREAMS_GROUP_DESCRIBE: groups.handle,
 }
+
+# What brokers with a plug-in serve besides (KIP-714).
+_TELEMETRY: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
+_TELEMETRY_SINCE: Final = (3, 7)
 
 unsupported_version = api_versions.unsupported
 
@@ -135,9 +145,12 @@ def handlers(authorizer: Authorizer | None) -> Mapping[ApiKey, Handler]:
     return guarded(authorizer, HANDLERS)
 
 
-def offered(release: tuple[int, int]) -> dict[ApiKey, tuple[int, int]]:
-    """API -> the lowest and highest version served as a node of this Kafka release."""
-    highest = highest_versions(release)
+def offered(release: tuple[int, int], *, telemetry: bool = True) -> dict[ApiKey, tuple[int, int]]:
+    """API -> the lowest and highest version served as a node of this Kafka release; telemetry: one
+    with a plug-in for it.
+    """
+    highest = dict(highest_versions(release))
+    highest |= dict.fromkeys(_TELEMETRY, 0 if telemetry and release >= _TELEMETRY_SINCE else -1)
     return {
         key: (API_TABLE[key].min_version, min(API_TABLE[key].max_version, highest[key]))
         for key in HANDLERS

@@ -1,6 +1,6 @@
 """AlterConfigs v0-2: topics and brokers; what is not named is as if it had never been set.
 
-Left out: groups, client metrics, loggers.
+Left out: loggers.
 """
 
 from __future__ import annotations

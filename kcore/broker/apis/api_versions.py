@@ -39,6 +39,8 @@ def handle(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
     names = request.client_software_name, request.client_software_version
     if call.version >= _NAMES_VERSION and not all(map(_NAME.fullmatch, names)):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if call.version >= _NAMES_VERSION:
+        call.link.software = names
     if call.link.sasl is not None:
         call.link.sasl.versions_told()
     return _response(call)

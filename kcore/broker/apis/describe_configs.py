@@ -1,11 +1,12 @@
-"""DescribeConfigs v1-4: topics, of brokers what is set by option here, share and streams groups.
+"""DescribeConfigs v1-4: topics, of brokers what is set by option here, share and streams groups,
+subscriptions to client metrics.
 
-Left out: documentation, other groups, client metrics.
+Left out: documentation, other groups.
 """
 
 from __future__ import annotations
 
-from kcore.broker.alter import BROKER, GROUP, TOPIC, check_node_id
+from kcore.broker.alter import BROKER, CLIENT_METRICS, GROUP, TOPIC, check_node_id
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.settings import EVERY_NODE, Described
@@ -75,6 +76,12 @@ def _options(call: Call, kind: int, name: str) -> list[Described]:
         if not name:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         return cluster.settings.of_group(name)
+    if kind == CLIENT_METRICS:
+        if not name:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty"
+            )
+        return cluster.settings.of_client_metrics(name)
     if kind != BROKER:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
     if name == EVERY_NODE:

@@ -1,6 +1,6 @@
-"""IncrementalAlterConfigs v0-1 (KIP-339): topics, brokers, share and streams groups.
+"""IncrementalAlterConfigs v0-1 (KIP-339): topics, brokers, client metrics, groups but classic ones.
 
-Left out: other groups, client metrics, loggers.
+Left out: other groups, loggers.
 """
 
 from __future__ import annotations

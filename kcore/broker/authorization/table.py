@@ -116,6 +116,8 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DELETE_RECORDS: Rule(entries=(Entries(Op.DELETE, TOPIC, "topics", "topics"),)),
     # Connections, and where everything is
     ApiKey.API_VERSIONS: _OPEN,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: _OPEN,
+    ApiKey.PUSH_TELEMETRY: _OPEN,
     ApiKey.SASL_HANDSHAKE: _OPEN,
     ApiKey.SASL_AUTHENTICATE: _OPEN,
     ApiKey.METADATA: Rule(  # CREATE for topics that are made by it, if not of the cluster
@@ -286,6 +288,7 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: Rule(  # of those of others, either
         others=(Need(Op.DESCRIBE, TOKEN), Need(Op.DESCRIBE_TOKENS, USER)),
     ),
+    ApiKey.LIST_CONFIG_RESOURCES: Rule(needs=(Need(Op.DESCRIBE_CONFIGS, CLUSTER),)),
     ApiKey.ALTER_CLIENT_QUOTAS: Rule(needs=(Need(Op.ALTER_CONFIGS, CLUSTER),)),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Rule(needs=(Need(Op.DESCRIBE_CONFIGS, CLUSTER),)),
 }
