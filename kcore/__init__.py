@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kcore.clients.consumer import Consumer as Consumer
     from kcore.clients.interceptors import ConsumerInterceptor as ConsumerInterceptor
     from kcore.clients.interceptors import ProducerInterceptor as ProducerInterceptor
+    from kcore.clients.metrics_text import metrics_text as metrics_text
     from kcore.clients.producer import Producer as Producer
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kcore.clients.share_consumer import ShareConsumer as ShareConsumer
@@ -78,6 +79,7 @@ _HOMES = {
     "TopicPartition": "kcore.structs",
     "Workers": "kcore.clients.workers",
     "install_as_aiokafka": "kcore.clients.stand_in",
+    "metrics_text": "kcore.clients.metrics_text",
     "install_as_kafka_python": "kcore.clients.stand_in",
 }
 

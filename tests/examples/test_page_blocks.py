@@ -15,6 +15,7 @@ import sys
 import time
 from textwrap import indent
 from types import SimpleNamespace
+from urllib.request import urlopen
 
 import pages
 import pyarrow
@@ -415,6 +416,20 @@ def how_far_behind(code, broker):
     assert said[0].endswith(" records behind")
 
 
+def for_prometheus(code, broker):
+    where = {"bootstrap_servers": broker.bootstrap}
+    with kcore.Consumer(**where) as consumer, kcore.Producer(**where) as producer:
+        free = code.replace("9400", "0")
+        server = run(free, broker, consumer=consumer, producer=producer)["server"]
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/metrics"
+            with urlopen(url, timeout=10) as answer:
+                assert b"\nkafka_consumer_connection_count{" in answer.read()
+        finally:
+            server.shutdown()
+            server.server_close()
+
+
 def a_metric_of_ones_own(code, broker):
     with kcore.Consumer(bootstrap_servers=broker.bootstrap) as consumer:
         run(code, broker, consumer=consumer)
@@ -463,7 +478,7 @@ RUN = {
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/INTERCEPTORS.md": [interceptors, traces],
-    "docs/METRICS.md": [how_far_behind, a_metric_of_ones_own],
+    "docs/METRICS.md": [how_far_behind, for_prometheus, a_metric_of_ones_own],
     "docs/MOVING.md": [another_clients_names],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/PROXIES.md": [through_a_proxy],

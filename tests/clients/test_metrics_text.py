@@ -1,0 +1,105 @@
+"""What clients measure as Prometheus reads it: by its own parser."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import kcore
+from kcore.embedded import EmbeddedBroker
+
+
+@pytest.fixture
+def broker():
+    with EmbeddedBroker(in_memory=True) as running:
+        running.create_topic("orders", 2)
+        yield running
+
+
+def parsed(text):
+    """name -> [(labels, value)], and the types of the families."""
+    samples, kinds = {}, {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            samples.setdefault(sample.name, []).append((sample.labels, sample.value))
+            kinds[sample.name] = family.type
+    return samples, kinds
+
+
+def test_prometheus_reads_what_is_measured(broker):
+    def where(client_id):
+        return {
+            "transport": broker.transport(),
+            "bootstrap_servers": broker.bootstrap,
+            "client_id": client_id,
+        }
+
+    with (
+        kcore.Producer(**where("out")) as producer,
+        kcore.Consumer("orders", **where("in"), auto_offset_reset="earliest") as consumer,
+        kcore.Consumer(**where('odd "\\\n')) as odd,
+    ):
+        for _ in range(5):
+            producer.send("orders", b"v", partition=1).get(timeout=10)
+        seen = 0
+        while seen < 5:
+            seen += sum(map(len, consumer.poll(timeout_ms=1_000).values()))
+        samples, kinds = parsed(kcore.metrics_text(producer, consumer, odd))
+        raw = consumer.metrics(raw=True)
+    consumed = "kafka_consumer_fetch_manager_records_consumed_total"
+    assert ({"client_id": "in"}, 5.0) in samples[consumed]
+    assert ({"client_id": "in", "topic": "orders"}, 5.0) in samples[consumed]
+    assert kinds[consumed] == "counter"
+    lag = "kafka_consumer_fetch_manager_records_lag"
+    assert ({"client_id": "in", "topic": "orders", "partition": "1"}, 0.0) in samples[lag]
+    assert kinds[lag] == "gauge"
+    assert ({"client_id": "out"}, 5.0) in samples["kafka_producer_record_send_total"]
+    nodes = samples["kafka_producer_node_request_latency_max"]
+    assert {labels["node_id"] for labels, _ in nodes} == {"node-1"}
+    odds = {labels["client_id"] for labels, _ in samples["kafka_consumer_connection_count"]}
+    assert odds == {"in", 'odd "\\\n'}
+    assert sum(len(reading.values) for reading in raw) == sum(
+        labels["client_id"] == "in" for rows in samples.values() for labels, _ in rows
+    )
+
+
+def test_of_clients_on_a_loop():
+    async def main(broker):
+        async with (
+            kcore.AsyncProducer(bootstrap_servers=broker.bootstrap, client_id="out") as producer,
+            kcore.AsyncConsumer(
+                "orders", bootstrap_servers=broker.bootstrap, client_id="in"
+            ) as consumer,
+        ):
+            await producer.send_and_wait("orders", b"v")
+            return kcore.metrics_text(producer, consumer)
+
+    with EmbeddedBroker() as running:
+        samples, _ = parsed(asyncio.run(main(running)))
+    assert samples["kafka_producer_record_send_total"] == [({"client_id": "out"}, 1.0)]
+
+
+def test_a_consumer_is_asked_while_another_thread_polls(broker):
+    said = []
+    with kcore.Consumer(
+        "orders", transport=broker.transport(), bootstrap_servers=broker.bootstrap
+    ) as consumer:
+        over = threading.Event()
+
+        def scrape():
+            while not over.is_set():
+                said.append(kcore.metrics_text(consumer))
+
+        thread = threading.Thread(target=scrape)
+        thread.start()
+        for number in range(20):
+            broker.produce("orders", [(None, b"v")] * 10, partition=number % 2)
+            consumer.poll(timeout_ms=5)
+        over.set()
+        thread.join()
+    assert said
+    for text in said[:: max(len(said) // 20, 1)]:
+        assert parsed(text)[0]["kafka_consumer_connection_count"]
