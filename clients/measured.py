@@ -27,6 +27,10 @@ class Measured:
         """The core, and its clock. ForkedError."""
         raise NotImplementedError
 
+    def _steady(self, read: Callable[[], Any]) -> Any:
+        """Read while others may change what is read."""
+        return steady(read)
+
     @overload
     def metrics(self, raw: Literal[False] = False) -> dict[str, Group]: ...
     @overload
@@ -42,7 +46,7 @@ class Measured:
         """
         core, now_ms = self._measuring()
         read: Callable[[int], Any] = core.readings if raw else core.metrics
-        found: dict[str, Group] | list[Reading] = steady(lambda: read(now_ms()))
+        found: dict[str, Group] | list[Reading] = self._steady(lambda: read(now_ms()))
         return found
 
     def register_metric_for_subscription(

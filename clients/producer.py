@@ -302,6 +302,10 @@ class Producer(Transactions, Measured):
         self._courier.check_process()
         return self._core, self._courier.now_ms
 
+    def _steady(self, read: Callable[[], Any]) -> Any:
+        with self._courier.lock:
+            return read()
+
     # Life ------------------------------------------------------------------------------------
 
     def close(self, timeout: float | None = None) -> None:
