@@ -12,6 +12,7 @@ from kcore.clients.async_admin import AsyncAdmin
 from kcore.clients.async_consumer import AsyncConsumer
 from kcore.clients.async_producer import AsyncProducer
 from kcore.clients.stand_in.shared import DefaultPartitioner
+from kcore.errors import ConsumerStoppedError
 from kcore.records import ConsumerRecord as Record
 from kcore.structs import ConsumerGroupMetadata, TopicPartition
 
@@ -72,7 +73,14 @@ class AIOKafkaConsumer(AsyncConsumer):
         return {tp: [*map(_theirs, records)] for tp, records in found.items()}
 
     async def __anext__(self) -> ConsumerRecord[Any, Any]:  # type: ignore[override]
-        return _theirs(await super().__anext__())
+        try:
+            return await self.getone()  # which tracers wrap
+        except ConsumerStoppedError:
+            raise StopAsyncIteration from None
+
+    @property
+    def _client(self) -> SimpleNamespace:
+        return _client_of(self.config)
 
     @property
     def _coordinator(self) -> ConsumerGroupMetadata:
@@ -88,6 +96,13 @@ class AIOKafkaConsumer(AsyncConsumer):
         return SimpleNamespace(topics=self.subscription())
 
 
+def _client_of(config: Mapping[str, object]) -> SimpleNamespace:
+    """Of aiokafka's client, what tracers ask for."""
+    return SimpleNamespace(
+        _bootstrap_servers=config["bootstrap_servers"], _client_id=config["client_id"]
+    )
+
+
 class AIOKafkaProducer(AsyncProducer):
     """kcore's AsyncProducer; with aiokafka's default partitioner it has its own."""
 
@@ -97,6 +112,11 @@ class AIOKafkaProducer(AsyncProducer):
         if isinstance(options.get("partitioner"), DefaultPartitioner):
             del options["partitioner"]
         super().__init__(**options)
+
+    @property
+    def client(self) -> SimpleNamespace:
+        """Who it says it is, and to whom."""
+        return _client_of(self.config)
 
 
 class Response:

@@ -119,6 +119,8 @@ MODULES: Final[Table] = {
         "RecordMetadata": RecordMetadata,
     },
     "kafka.producer.kafka": _PRODUCER,
+    "kafka.record": {},
+    "kafka.record.abc": {"ABCRecord": ConsumerRecord},  # what OpenTelemetry has in annotations
     "kafka.serializer": _SERIALIZERS,
     "kafka.serializer.abstract": _SERIALIZERS,
     "kafka.structs": _STRUCTS,
