@@ -91,6 +91,8 @@ def _names(group: str, name: str) -> tuple[str, str]:
 
 
 def _pairs(tags: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    if tags is not None and not isinstance(tags, Mapping):
+        raise TypeError(f"tags must map texts to texts, not {tags!r:.200}")
     pairs = tuple((tags or {}).items())
     if not all(isinstance(part, str) for pair in pairs for part in pair):
         raise IllegalArgumentError(f"tags: texts by text, not {tags!r}")

@@ -61,6 +61,9 @@ FINE = {
     "group_metadata": "g",
     "group_id": "g",
     "data": pyarrow.table({"value": [b"x"]}),
+    "group": "app",
+    "name": "things",
+    "read": lambda: 1.0,
 }
 OF_PRODUCERS = FINE | {"partition": 0, "value": b"v"}
 OF_BROKERS = FINE | {
@@ -270,7 +273,10 @@ def test_an_async_producer(broker):
         given = options(broker) | {"max_block_ms": QUICK_MS}
         producer = runner.run(make(AsyncProducer, **given))
         struck = count_anew(producer._core)  # by the next turn, perhaps within the same run
-        try_all(producer, OF_PRODUCERS, lambda _: None, lambda call: runner.run(ended(call)))
+        batch = producer.create_batch()
+        batch.append(timestamp=None, key=None, value=b"v")
+        fine = OF_PRODUCERS | {"batch": batch}
+        try_all(producer, fine, lambda _: None, lambda call: runner.run(ended(call)))
         runner.run(ended(lambda: producer.send_and_wait("t", b"v")))
         assert not struck
         runner.run(producer.stop())
