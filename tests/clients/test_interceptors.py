@@ -164,7 +164,7 @@ def test_none_at_all(broker, given):
 @pytest.mark.parametrize(
     "given",
     [object(), 7, "nowhere:Odd", f"{__name__}:Nothing", "Odd", [Sent], {"a": Odd}],
-    ids=str,
+    ids=["object", "number", "no module", "not there", "no place", "another's", "mapping"],
 )
 def test_what_can_be_none_is_refused(given):
     with pytest.raises(errors.KafkaConfigurationError, match="interceptor_classes") as caught:
