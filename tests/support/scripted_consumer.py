@@ -135,7 +135,7 @@ class ScriptedCore:
     def list_offsets(self, timestamps, now_ms, timeout_ms):
         return self._operate("list_offsets", dict(timestamps), timeout_ms)
 
-    def fetch_metadata(self, topics, now_ms, timeout_ms):
+    def fetch_metadata(self, topics, now_ms, timeout_ms, *, may_create=False):
         return self._operate("fetch_metadata", None if topics is None else tuple(topics))
 
     def close(self, now_ms, timeout_ms, *, autocommit=True, operation="default"):
