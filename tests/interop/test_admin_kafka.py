@@ -180,12 +180,16 @@ def test_configurations(ours, theirs, topic):
     def resources(kind, **entries):
         return [kind("topic", topic, entries)]
 
+    def modified():  # brokers hear of it a little behind the controller's answer
+        return sorted(ours.describe_configs([mine("topic", topic)])["topic"][topic])
+
     broker = theirs.describe_cluster()["brokers"][0]["broker_id"]
     mine, other = ConfigResource, their_admin.ConfigResource
     same(
         ours.alter_configs(resources(mine, **{"retention.ms": "5000"})),
         theirs.alter_configs(resources(other, **{"segment.ms": "6000"})),
     )
+    until(modified, ["retention.ms", "segment.ms"])
     for shown in ("modified", "all", "dynamic", "default", "static"):
         for synonyms in (False, True):
             same(
@@ -208,8 +212,7 @@ def test_configurations(ours, theirs, topic):
         ours.reset_configs([mine("topic", topic, ["retention.ms"])]),
         theirs.reset_configs([other("topic", topic, ["segment.ms"])]),
     )
-    found = ours.describe_configs([mine("topic", topic)])["topic"][topic]
-    assert list(found) == ["cleanup.policy"]
+    until(modified, ["cleanup.policy"])
     missing = [("topic", "nope"), ("topic", topic)]
     same(
         ours.describe_configs([mine(*one) for one in missing], raise_errors=False),
@@ -218,6 +221,7 @@ def test_configurations(ours, theirs, topic):
     with pytest.raises(errors.UnknownTopicOrPartitionError, match=f"done: topic '{topic}'"):
         ours.describe_configs([mine(*one) for one in missing])
     ours.reset_configs([mine("topic", topic)])
+    until(modified, [])
     assert ours.describe_configs([mine("topic", topic)]) == {"topic": {topic: {}}}
 
 
