@@ -410,8 +410,11 @@ class AsyncProducer(AsyncTransactions, Measured):
         if number is not None:
             number = arguments.partition_number(number)
         take = partial(self._core.append_batch, given.take(), name, number)
-        taken = await self._taken(take, name, number)
-        given.taken()
+        try:
+            taken = await self._taken(take, name, number)
+        except BaseException:
+            given.give_back()
+            raise
         courier.passed(taken.record_count)
         assert courier.loop is not None
         return batch_future(courier.loop, taken, given.first_timestamp_ms)

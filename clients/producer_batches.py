@@ -96,19 +96,19 @@ class ProducerBatch:
         return self._builder.record_count
 
     def take(self) -> BatchBuilder:
-        """What is to be sent. IllegalStateError: it was sent. IllegalArgumentError: nothing is in
-        it.
+        """What is to be sent, by whoever takes it first. IllegalStateError: it was sent, or is
+        about to be. IllegalArgumentError: nothing is in it.
         """
         if self._sent:
             raise IllegalStateError("the batch was sent already: create_batch makes another one")
         if not self._builder.record_count:
             raise IllegalArgumentError("the batch has no records: append some before send_batch")
-        self._closed = True
+        self._closed = self._sent = True
         return self._builder
 
-    def taken(self) -> None:
-        """It is on its way."""
-        self._sent = True
+    def give_back(self) -> None:
+        """It could not be sent, and may be again."""
+        self._sent = False
 
     def __repr__(self) -> str:
         how = "sent" if self._sent else "closed" if self._closed else "open"

@@ -185,6 +185,8 @@ def test_who_is_cancelled_while_there_is_no_room_has_sent_nothing(broker, topic)
             second = filled(producer, b"y" * 2_500)
             task = anyloop.create_task(producer.send_batch(second, topic, partition=0))
             await anyloop.sleep(0.02)
+            with pytest.raises(IllegalStateError, match="sent already"):  # by that task
+                await producer.send_batch(second, topic, partition=0)
             task.cancel()
             await anyloop.gather(task, return_exceptions=True)
             third = await producer.send_batch(second, topic, partition=0)  # waits for the first
