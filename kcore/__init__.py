@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kcore.clients.share_consumer import ShareConsumer as ShareConsumer
     from kcore.clients.stand_in import install_as_aiokafka as install_as_aiokafka
+    from kcore.clients.stand_in import install_as_confluent_kafka as install_as_confluent_kafka
     from kcore.clients.stand_in import install_as_kafka_python as install_as_kafka_python
     from kcore.clients.workers import Workers as Workers
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
@@ -79,6 +80,7 @@ _HOMES = {
     "TopicPartition": "kcore.structs",
     "Workers": "kcore.clients.workers",
     "install_as_aiokafka": "kcore.clients.stand_in",
+    "install_as_confluent_kafka": "kcore.clients.stand_in",
     "metrics_text": "kcore.clients.metrics_text",
     "install_as_kafka_python": "kcore.clients.stand_in",
 }
@@ -116,6 +118,7 @@ __all__ = [
     "TopicPartition",
     "Workers",
     "install_as_aiokafka",
+    "install_as_confluent_kafka",
     "install_as_kafka_python",
 ]
 

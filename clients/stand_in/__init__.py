@@ -6,9 +6,10 @@ such as FastStream, or an application that is to be tried before its imports are
     kcore.install_as_aiokafka()  # before anything imports aiokafka
     from faststream.kafka import KafkaBroker
 
-Afterwards `import aiokafka` (or `kafka`) finds modules that hold kcore's classes under the other
-client's names, whether that one is installed or not. What it has and they have not is an
-ImportError, as ever. It holds for the whole process, and is said by a line of the log.
+Afterwards `import aiokafka` (or `kafka`, or `confluent_kafka`) finds modules that hold kcore's
+classes under the other client's names, whether that one is installed or not. What it has and they
+have not is an ImportError, as ever. It holds for the whole process, and is said by a line of the
+log.
 """
 
 from __future__ import annotations
@@ -34,3 +35,13 @@ def install_as_kafka_python() -> None:
     from kcore.clients.stand_in.kafka_python_names import MODULES  # noqa: PLC0415 - likewise
 
     install("kafka", MODULES)
+
+
+def install_as_confluent_kafka() -> None:
+    """`import confluent_kafka` gives clients with its ways over kcore's engines from now on.
+
+    Once or more often. IllegalStateError: confluent-kafka itself is loaded already.
+    """
+    from kcore.clients.stand_in.confluent.names import MODULES  # noqa: PLC0415 - likewise
+
+    install("confluent_kafka", MODULES)

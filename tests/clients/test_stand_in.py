@@ -1,4 +1,4 @@
-"""kcore in the place of aiokafka and kafka-python, and programs that notice nothing of it."""
+"""kcore in the place of other clients, and programs that notice nothing of it."""
 
 import importlib
 import subprocess
@@ -8,10 +8,15 @@ import pytest
 
 import kcore
 from kcore.clients.stand_in import aiokafka_names, kafka_python_names
+from kcore.clients.stand_in.confluent import names as confluent_names
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import IllegalStateError
 
-TABLES = {"aiokafka": aiokafka_names.MODULES, "kafka": kafka_python_names.MODULES}
+TABLES = {
+    "aiokafka": aiokafka_names.MODULES,
+    "confluent_kafka": confluent_names.MODULES,
+    "kafka": kafka_python_names.MODULES,
+}
 MODULES = [(package, name) for package, table in TABLES.items() for name in table]
 
 OF_AIOKAFKAS = """
@@ -162,8 +167,13 @@ def test_what_stands_there_is_there(package, name):
 
 def test_what_is_loaded_already_is_not_replaced():
     importlib.import_module("aiokafka")
+    importlib.import_module("confluent_kafka")
     importlib.import_module("kafka")
-    for install in (kcore.install_as_aiokafka, kcore.install_as_kafka_python):
+    for install in (
+        kcore.install_as_aiokafka,
+        kcore.install_as_confluent_kafka,
+        kcore.install_as_kafka_python,
+    ):
         with pytest.raises(IllegalStateError, match="before anything imports it"):
             install()
 
