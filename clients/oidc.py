@@ -12,7 +12,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from http.client import HTTPException
+from math import isfinite
 from typing import Any, Final
 
 from kcore.clients.grants import Question, secrets_of
@@ -73,8 +75,10 @@ class Endpoint:
         lasts_s = answer.get("expires_in", _UNKNOWN_S)
         try:
             lasts = max(float(lasts_s), 0.0)
-        except (TypeError, ValueError):
-            raise self._failed("its expires_in is no number") from None
+        except (TypeError, ValueError, OverflowError):
+            lasts = float("nan")
+        if not isfinite(lasts):  # what JSON has no word for, Python reads
+            raise self._failed("its expires_in is no number")
         self._token = token
         self._refresh_at = asked_at + lasts * _REFRESH_AT
         self._ends_at = asked_at + lasts
@@ -95,18 +99,19 @@ class Endpoint:
             with self._opener.open(request, timeout=_TIMEOUT_S) as reply:
                 said = reply.read(_ANSWER_BYTES_MAX)
         except urllib.error.HTTPError as error:
-            with error:
-                text = error.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
-            for secret in secrets_of(headers, fields):  # who repeats it does not have us say it
-                text = text.replace(secret, HIDDEN)
-            text = text[:_SHOWN_CHARS]
-            raise self._failed(f"HTTP {error.code} {error.reason}: {text!r}") from None
-        except (OSError, ValueError) as error:  # urllib's and http.client's are among them
-            reason = getattr(error, "reason", None) or error
-            raise self._failed(str(reason)) from None
+            secrets = secrets_of(headers, fields)
+            reason = _shown(error.reason, secrets)
+            raise self._failed(
+                f"HTTP {error.code} {reason}: {_shown(_body_of(error), secrets)!r}"
+            ) from None
+        except (OSError, ValueError) as error:  # urllib's are among them
+            reason = str(getattr(error, "reason", None) or error)
+            raise self._failed(_shown(reason, secrets_of(headers, fields))) from None
+        except HTTPException as error:  # its text may be what the endpoint has said
+            raise self._failed(f"its answer is no HTTP ({type(error).__name__})") from None
         try:
             answer = json.loads(said)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             raise self._failed("its answer is no JSON object")
@@ -114,6 +119,22 @@ class Endpoint:
 
     def _failed(self, why: str) -> SaslAuthenticationFailedError:
         return SaslAuthenticationFailedError(f"{self._url} gave no token: {why}")
+
+
+def _body_of(error: urllib.error.HTTPError) -> str:
+    """What an answer says that is a refusal, as far as it can be read."""
+    try:
+        with error:
+            return error.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+    except (OSError, HTTPException):
+        return ""
+
+
+def _shown(text: str, secrets: Iterable[str]) -> str:
+    """For people: who repeats what it was asked with does not have us say it."""
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return text[:_SHOWN_CHARS]
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):

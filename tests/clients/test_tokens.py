@@ -1,6 +1,8 @@
 """Where tokens come from: an endpoint that is asked seldom, or a provider of the user's."""
 
 import asyncio
+import socketserver
+import threading
 import types
 
 import anyloop
@@ -77,6 +79,10 @@ def test_a_token_that_says_nothing_of_its_time_is_for_once(endpoint):
         ((200, {}, {}), "no access_token"),
         ((200, {"access_token": ""}, {}), "no access_token"),
         ((200, {"access_token": "x", "expires_in": "soon"}, {}), "expires_in"),
+        ((200, {"access_token": "x", "expires_in": float("nan")}, {}), "expires_in"),
+        ((200, {"access_token": "x", "expires_in": float("inf")}, {}), "expires_in"),
+        ((200, {"access_token": "x", "expires_in": 10**400}, {}), "expires_in"),
+        ((200, b"[" * 100_000, {}), "no JSON object"),
         ((302, b"", {"Location": "http://127.0.0.1:1/"}), "302"),
         ((307, b"", {"Location": "http://127.0.0.1:1/"}), "307"),
         ((200, b"\xff" * 300_000, {}), "no JSON object"),
@@ -87,6 +93,47 @@ def test_answers_that_are_no_token(endpoint, answer, said):
     with pytest.raises(SaslAuthenticationFailedError, match=said) as caught:
         by_me(endpoint.url).token()
     assert endpoint.url in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+NO_HTTP = [
+    b"%s\r\n\r\n",  # in place of a status
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz%s\r\n",
+    b"HTTP/1.1 403 %s\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"HTTP/1.1 403 never %s\r\n\r\n",
+]
+
+
+@pytest.fixture
+def garbled():
+    """Where whoever asks gets `says[0]`."""
+    says = [b""]
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.request.recv(65_536)
+            self.wfile.write(says[0])
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/token", says
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("said", NO_HTTP, ids=["status", "chunks", "body", "reason"])
+def test_answers_that_are_hardly_http(garbled, clock, said):
+    url, says = garbled
+    tokens = by_me(url)
+    says[0] = b'HTTP/1.0 200 OK\r\n\r\n{"access_token": "one", "expires_in": 100}'
+    assert tokens.token() == "one"
+    says[0] = said % SECRET.encode()
+    clock.s += 99.9
+    assert tokens.token() == "one"  # it is good for a moment more
+    clock.s += 0.2
+    with pytest.raises(SaslAuthenticationFailedError, match="gave no token") as caught:
+        tokens.token()
     assert SECRET not in str(caught.value)
 
 
