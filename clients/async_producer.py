@@ -40,6 +40,7 @@ from kcore.clients.producer_batches import (
 from kcore.clients.tables import Pour, pours
 from kcore.clients.turns import RECORDS_PER_TURN, Place
 from kcore.errors import (
+    Cancelled,
     ConcurrentUseError,
     IllegalStateError,
     KafkaConfigurationError,
@@ -271,8 +272,8 @@ class AsyncProducer(AsyncTransactions, Measured):
         record = interceptors.on_send(record)
         try:
             ticket = await self._deliver(*record)
-        except Exception as error:
-            interceptors.not_sent(record, error)
+        except BaseException as error:
+            interceptors.not_sent(record, _told(error))
             raise
         ticket.batch.waiters.append(Witness(ticket, interceptors, record.headers))
         return ticket
@@ -496,7 +497,6 @@ class AsyncProducer(AsyncTransactions, Measured):
 
     def _measuring(self) -> tuple[Any, Callable[[], int]]:
         self._courier.check_process()
-        self._place.check()
         return self._core, self._courier.now_ms
 
     async def _ended(self, operation: int, limit_ms: float) -> OperationCompleted | None:
@@ -517,6 +517,11 @@ class AsyncProducer(AsyncTransactions, Measured):
             if not ended:
                 courier.forget(operation)
         return ended[0] if ended else None
+
+
+def _told(error: BaseException) -> Exception:
+    """Why a record was not taken, for interceptors: each that has seen it hears of its end."""
+    return error if isinstance(error, Exception) else Cancelled("the send was cancelled")
 
 
 def _known(courier: LoopCourier) -> Callable[[str], set[int]]:

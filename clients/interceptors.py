@@ -122,10 +122,13 @@ class ConsumerInterceptors(Interceptors):
         """What the application gets; empty if that is nothing."""
         for consume in self._consume:
             found = _try(consume, records)
-            if isinstance(found, Mapping):
-                records = {tp: list(kept) for tp, kept in found.items() if kept}
-            elif found is not _FAILED:
+            if found is _FAILED:
+                continue
+            kept = _records_in(found)
+            if kept is None:
                 log.warning("%s() gave no records, but %r: it is ignored", _name(consume), found)
+            else:
+                records = kept
         return records
 
     def on_record(self, record: Any) -> Any:
@@ -203,6 +206,19 @@ class ProducerInterceptors(Interceptors):
 
 
 _FAILED = object()
+
+
+def _records_in(found: object) -> Records | None:
+    """What there is of records in what on_consume gave; None: it is of another shape. Lists may be
+    generators, which end here, or raise.
+    """
+    if not isinstance(found, Mapping):
+        return None
+    try:
+        return {tp: kept for tp, some in found.items() if (kept := list(some))}
+    except Exception:  # as of what raises at once
+        log.exception("what an interceptor gave as records cannot be read")
+        return None
 
 
 def _try(method: Callable[..., Any], *arguments: Any) -> Any:

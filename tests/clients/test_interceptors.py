@@ -6,7 +6,9 @@ import sys
 import threading
 from types import SimpleNamespace
 
+import anyloop
 import pytest
+from anyloop import EACH_LOOP
 from async_consumers import consumer, fill, run
 from async_consumers import options as async_options
 from scripted_consumer import T0, assigned, records
@@ -287,41 +289,6 @@ def test_they_are_called_in_their_order_and_one_that_fails_is_passed_over(caplog
     assert "no records today" in caplog.text
 
 
-@pytest.mark.parametrize("nothing", [None, 7, []])
-def test_what_gives_no_records_changes_nothing(nothing, caplog):
-    reader = assigned(interceptor_classes=[SimpleNamespace(on_consume=lambda _: nothing)])
-    reader.core.batches.append(records(T0, 1))
-    assert len(reader.poll()[T0]) == 1
-    assert "it is ignored" in caplog.text
-
-
-def test_all_left_out_is_an_empty_poll_and_a_loop_that_goes_on(broker):
-    reader = assigned(interceptor_classes=[SimpleNamespace(on_consume=lambda _: {})])
-    reader.core.batches.append(records(T0, 1))
-    assert reader.poll() == {}
-    last = SimpleNamespace(
-        on_consume=lambda taken: {tp: r for tp, r in taken.items() if r[0].offset}
-    )
-    reader = assigned(interceptor_classes=[last])
-    reader.core.batches += [records(T0, 0), records(T0, 1)]
-    assert next(reader).offset == 1
-
-
-def test_a_strike_hands_the_records_over_again():
-    strikes = [KeyboardInterrupt]
-
-    def strike(taken):
-        if strikes:
-            raise strikes.pop()
-        return taken
-
-    reader = assigned(interceptor_classes=[SimpleNamespace(on_consume=strike)])
-    reader.core.batches.append(records(T0, 1))
-    with pytest.raises(KeyboardInterrupt):
-        reader.poll()
-    assert reader.core.verbs("take_back")
-
-
 def test_columns_pass_by_and_the_log_says_so_once(broker, caplog):
     seen = Odd()
     reader = Consumer(**options(broker, interceptor_classes=[seen]))
@@ -462,6 +429,29 @@ def test_an_async_producer_tells_whatever_becomes_of_futures(broker, caplog):
     assert [metadata.offset for metadata, _, _ in heard] == [0, 1]
     assert heard[1] == (at, None, (("own", None), ("stamp", b"1")))
     assert seen.closed == 1
+
+
+@EACH_LOOP
+def test_a_send_that_is_cancelled_is_told_as_one_that_failed(broker):
+    seen = Sent()
+
+    async def main():
+        async with AsyncProducer(
+            bootstrap_servers=broker.bootstrap,
+            interceptor_classes=[seen],
+            allow_auto_create_topics=False,
+        ) as producer:
+            waits = anyloop.create_task(producer.send("not-there", b"v"))
+            await anyloop.sleep(0.05)
+            waits.cancel()
+            with pytest.raises(anyloop.CancelledError):
+                await waits
+
+    anyloop.run(main())
+    ((metadata, error, headers),) = seen.heard
+    assert (metadata.topic, metadata.offset) == ("not-there", -1)
+    assert isinstance(error, errors.Cancelled)
+    assert headers == (("stamp", b"1"),)
 
 
 # Records on their way into a producer ------------------------------------------------------------
