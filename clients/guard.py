@@ -79,6 +79,11 @@ class Guard(Turnstile):
         self._forked = self.barred = True
         self.hold(threading.RLock())
 
+    def check_process(self) -> None:
+        """ForkedError: this is the child of a fork."""
+        if self._forked:
+            self.refuse()
+
     def refuse(self) -> NoReturn:
         """Raise why calls are refused."""
         if self._forked:

@@ -85,8 +85,8 @@ def told_id(ended: OperationCompleted | None) -> str:
 
 def _names(group: str, name: str) -> tuple[str, str]:
     for what, value in (("group", group), ("name", name)):
-        if not isinstance(value, str) or not value:
-            raise IllegalArgumentError(f"{what}: a text that is not empty, not {value!r}")
+        if not _is_text(value) or not value:
+            raise IllegalArgumentError(f"{what}: a text that is not empty, not {value!r:.200}")
     return group, name
 
 
@@ -94,6 +94,11 @@ def _pairs(tags: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     if tags is not None and not isinstance(tags, Mapping):
         raise TypeError(f"tags must map texts to texts, not {tags!r:.200}")
     pairs = tuple((tags or {}).items())
-    if not all(isinstance(part, str) for pair in pairs for part in pair):
-        raise IllegalArgumentError(f"tags: texts by text, not {tags!r}")
+    if not all(_is_text(part) for pair in pairs for part in pair):
+        raise IllegalArgumentError(f"tags: texts by text, not {tags!r:.200}")
     return pairs
+
+
+def _is_text(value: object) -> bool:
+    """What can be written as UTF-8: a push of anything else would fail, each time."""
+    return isinstance(value, str) and value == value.encode("utf-8", "replace").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Final
 
 from kcore.clients.measured import Measured
@@ -15,14 +16,21 @@ def metrics_text(*clients: Measured) -> str:
 
     `consumer-fetch-manager-metrics` / `records-lag` is
     `kafka_consumer_fetch_manager_records_lag{client_id="...",topic="...",partition="0"}`; names
-    that end in `_total` are counters, the others gauges. Clients are told apart by `client_id`, so
-    those of a kind need one each. From any thread.
+    that end in `_total` are counters, the others gauges. Clients are told apart by `client_id`;
+    where some of a kind share one, all but the first have their number among them as `nth`, too, in
+    the order in which they are given. From any thread.
     """
     families: dict[str, list[str]] = {}
+    alike: Counter[tuple[str, str]] = Counter()
     for client in clients:
         known: Any = client
-        labels = (("client_id", str(known.config["client_id"])),)
-        for reading in client.metrics(raw=True):
+        readings, client_id = client.metrics(raw=True), str(known.config["client_id"])
+        twins = readings[0].group, client_id
+        alike[twins] += 1
+        labels: tuple[tuple[str, str], ...] = (("client_id", client_id),)
+        if alike[twins] > 1:
+            labels += (("nth", str(alike[twins])),)
+        for reading in readings:
             for name, value in reading.values.items():
                 family = _name(reading.group, name)
                 sample = f"{family}{{{_labels(labels, reading)}}} {value!r}"

@@ -102,7 +102,12 @@ class Producer(Transactions, Measured):
                 ended.append(found)
             return bool(ended)
 
-        courier.wait(done, limit_ms / 1000 + _GRACE_S)
+        try:
+            courier.wait(done, limit_ms / 1000 + _GRACE_S)
+        finally:
+            if not ended:
+                with courier.lock:
+                    courier.forget(operation)
         return ended[0] if ended else None
 
     def _find_release(self, timeout_ms: int) -> None:

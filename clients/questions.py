@@ -39,6 +39,7 @@ class Questions(Verbs, Measured):
 
     def _measuring(self) -> tuple[Any, Callable[[], int]]:
         engine = self._engine
+        engine.guard.check_process()
         return engine.core, engine.pump.now_ms
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:

@@ -202,10 +202,12 @@ class ConsumerMeasures:
     def _tell_partitions(self) -> list[Reading]:
         """How far each partition is from the end and the beginning of its log, as last told."""
         found = []
+        committed = self._config.isolation_level == "read_committed"
         for one in sorted(self._positions, key=_by_name):
             values: Group = {}
-            if one.offset >= 0 and one.high_watermark >= 0:
-                values["records-lag"] = float(max(one.high_watermark - one.offset, 0))
+            end = one.last_stable_offset if committed else one.high_watermark
+            if one.offset >= 0 and end >= 0:
+                values["records-lag"] = float(max(end - one.offset, 0))
             if one.offset >= 0 and one.log_start >= 0:
                 values["records-lead"] = float(max(one.offset - one.log_start, 0))
             if values:

@@ -41,6 +41,8 @@ from kcore.wire.messages import GetTelemetrySubscriptionsRequest, PushTelemetryR
 from kcore.wire.otlp import Point, encode
 
 DEFAULT_INTERVAL_MS: Final = 300_000
+# What Kafka lets people ask for at least (ClientMetricsConfigs); whoever says less is none.
+INTERVAL_MS_MIN: Final = 100
 # Brokers take a MiB unless told otherwise; more is not made, whatever they say.
 PAYLOAD_BYTES_MAX: Final = 1 << 20
 _PAYLOAD_BYTES_MIN: Final = 512
@@ -281,7 +283,9 @@ class Reporter:
         self._failures = 0
         if body.client_instance_id != ZERO_UUID:
             self._id = body.client_instance_id
-        interval_ms = body.push_interval_ms if body.push_interval_ms > 0 else DEFAULT_INTERVAL_MS
+        interval_ms = DEFAULT_INTERVAL_MS
+        if body.push_interval_ms > 0:
+            interval_ms = max(body.push_interval_ms, INTERVAL_MS_MIN)
         before = self._subscription
         max_bytes = body.telemetry_max_bytes
         self._subscription = _Subscription(

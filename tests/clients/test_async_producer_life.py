@@ -347,16 +347,16 @@ def test_another_loop_or_thread_is_refused(broker):
     refused = []
 
     def elsewhere():
-        for call in (producer.metrics, lambda: anyloop.run(producer.send("t", b"v"))):
-            try:
-                call()
-            except ConcurrentUseError as error:
-                refused.append(error)
+        assert producer.metrics()  # whoever serves them has a thread of its own
+        try:
+            anyloop.run(producer.send("t", b"v"))
+        except ConcurrentUseError as error:
+            refused.append(error)
 
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
-    assert len(refused) == 2
+    assert len(refused) == 1
     assert loop.run_until_complete(producer.send_and_wait("t", b"v")).offset >= 0
     loop.run_until_complete(producer.stop())
     loop.close()

@@ -359,8 +359,9 @@ def test_after_a_fork_every_call_is_refused():
         if child == 0:
             outcome = b"nothing"
             try:
-                consumer.poll()
-            except errors.ForkedError:
+                for call in (consumer.metrics, consumer.poll):
+                    with pytest.raises(errors.ForkedError):
+                        call()
                 outcome = b"forked"
             except BaseException as error:  # noqa: BLE001
                 outcome = repr(error).encode()

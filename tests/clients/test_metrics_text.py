@@ -66,6 +66,29 @@ def test_prometheus_reads_what_is_measured(broker):
     )
 
 
+def test_clients_that_share_a_client_id_have_a_number():
+    where = {"bootstrap_servers": "127.0.0.1:1", "api_version": (4, 0), "client_id": "same"}
+    with (
+        kcore.Producer(**where) as out,
+        kcore.Consumer(**where) as one,
+        kcore.Consumer(**where) as two,
+    ):
+        samples, _ = parsed(kcore.metrics_text(out, one, two, out))
+    for kind in ("consumer", "producer"):
+        labels = [labels for labels, _ in samples[f"kafka_{kind}_connection_count"]]
+        assert labels == [{"client_id": "same"}, {"client_id": "same", "nth": "2"}]
+
+
+@pytest.mark.parametrize("bad", ["", "\ud800", 5, None], ids=["empty", "half", "5", "None"])
+def test_an_applications_metric_has_names_that_can_be_pushed(bad):
+    with kcore.Consumer(bootstrap_servers="127.0.0.1:1", api_version=(4, 0)) as consumer:
+        for group, name, tags in ((bad, "n", None), ("g", bad, None), ("g", "n", {"shop": bad})):
+            if tags is not None and bad == "":
+                continue  # a value may be empty
+            with pytest.raises(kcore.errors.IllegalArgumentError):
+                consumer.register_metric_for_subscription(group, name, lambda: 1.0, tags)
+
+
 def test_of_clients_on_a_loop():
     async def main(broker):
         async with (
@@ -75,7 +98,10 @@ def test_of_clients_on_a_loop():
             ) as consumer,
         ):
             await producer.send_and_wait("orders", b"v")
-            return kcore.metrics_text(producer, consumer)
+            here = kcore.metrics_text(producer, consumer)
+            elsewhere = await asyncio.to_thread(kcore.metrics_text, producer, consumer)
+            assert parsed(elsewhere)[0].keys() == parsed(here)[0].keys()
+            return here
 
     with EmbeddedBroker() as running:
         samples, _ = parsed(asyncio.run(main(running)))

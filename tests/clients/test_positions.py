@@ -91,6 +91,8 @@ def test_lag_stops_at_an_open_transaction():
                 while not reader.poll(timeout_ms=100, max_records=1):
                     pass
                 assert reader.current_lag(T0) == EACH - 41 + more
+                told = reader.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"]
+                assert told == EACH - 41 + more
         producer.abort_transaction()
         producer.close()
 
