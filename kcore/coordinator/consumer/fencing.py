@@ -15,14 +15,13 @@ from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
 from kcore.coordinator.consumer.migrating import downgraded, may_downgrade
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.consumer.topics import metadata_hash
-from kcore.coordinator.heartbeating import DelayedFence
+from kcore.coordinator.deadlines import Deadlines
 from kcore.coordinator.journal import Item
 from kcore.coordinator.purgatory import Key
-from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kcore.coordinator.context import AnyGroup, Context
+    from kcore.coordinator.context import Context
     from kcore.coordinator.rebalance import Rebalance
 
 # A member's timers: its session; until when it is to have given something up; and, if it speaks the
@@ -39,11 +38,13 @@ def timer_key(kind: str, group_id: str, member_id: str) -> Key:
     return (kind, group_id, member_id)
 
 
-class Fencing:
+class Fencing(Deadlines[ConsumerGroup]):
     """Takes members out of the groups of a partition, and keeps their timers."""
 
+    kind = ConsumerGroup
+
     def __init__(self, context: Context, rebalance: Rebalance) -> None:
-        self._context = context
+        super().__init__(context)
         self._rebalance = rebalance
         self._purgatory = context.purgatory
 
@@ -51,29 +52,28 @@ class Fencing:
 
     def watch(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """A member gave a sign of life."""
-        timeout_ms = self._context.config.group_consumer_session_timeout_ms
-        if member.classic is not None:
-            timeout_ms = member.classic.session_timeout_ms
-        self._watch(SESSION, group_id, member.member_id, now_ms + timeout_ms)
+        key = timer_key(SESSION, group_id, member.member_id)
+        self._await(key, now_ms + self._timeout_ms(member))
 
     def watch_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """C16: a member has taken a step; if it is to give something up, its time runs anew."""
         if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
             at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
-            self._watch(REVOCATION, group_id, member.member_id, at_ms, member.epoch)
+            key = timer_key(REVOCATION, group_id, member.member_id)
+            self._await(key, at_ms, member.epoch)
         else:
             self.cancel(REVOCATION, group_id, member.member_id)
 
     def watch_join(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """M4: a classic member has been told to join again; its time runs from the first time."""
-        if self._purgatory.at(timer_key(JOIN, group_id, member.member_id)) == NEVER:
-            at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
-            self._watch(JOIN, group_id, member.member_id, at_ms)
+        key = timer_key(JOIN, group_id, member.member_id)
+        if key not in self._purgatory:
+            self._await(key, now_ms + max(member.rebalance_timeout_ms, 0))
 
     def watch_sync(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """M2: a classic member is to ask for its assignment."""
-        at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
-        self._watch(SYNC, group_id, member.member_id, at_ms)
+        key = timer_key(SYNC, group_id, member.member_id)
+        self._await(key, now_ms + max(member.rebalance_timeout_ms, 0))
 
     def cancel(self, kind: str, group_id: str, member_id: str) -> None:
         """It has done what it was to."""
@@ -91,36 +91,23 @@ class Fencing:
             for kind in _ALL:
                 self.cancel(kind, group_id, member_id)
 
-    def _watch(
-        self, kind: str, group_id: str, member_id: str, at_ms: int, epoch: int | None = None
+    def _session_timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
+        return self._timeout_ms(group.members[member_id])
+
+    def _timeout_ms(self, member: ConsumerMember) -> int:
+        if member.classic is not None:
+            return member.classic.session_timeout_ms
+        return self._context.config.group_consumer_session_timeout_ms
+
+    def _fence(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        done: Callable[[ErrorCode, int], None],
+        now_ms: int,
     ) -> None:
-        key = timer_key(kind, group_id, member_id)
-        self._purgatory.watch(key, DelayedFence(self.expire, key, epoch), at_ms)
-
-    def expire(self, key: Key, epoch: int | None, now_ms: int) -> None:
-        """C16, C17: fence the member, unless it has done what it was to in the meantime."""
-        _, group_id, member_id = map(str, key)
-
-        def run(group: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
-            if group is None or error:
-                return
-            member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
-            if (
-                not isinstance(group, ConsumerGroup)
-                or member is None
-                or key in self._purgatory
-                or epoch not in {None, member.epoch}
-            ):
-                group.held = False
-                return
-
-            def done(error: ErrorCode, now_ms: int) -> None:
-                if error:  # nothing was written: it is still there, and looked at again
-                    self.watch(group_id, member, now_ms)
-
-            self.fence(group, [member], done, now_ms)
-
-        self._context.hold(group_id, run, now_ms)
+        """C16, C17."""
+        self.fence(group, [group.members[member_id]], done, now_ms)
 
     # Going ---------------------------------------------------------------------------------------
 

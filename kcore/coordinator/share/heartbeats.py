@@ -112,7 +112,7 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
             live = self._context.shares.get(request.group_id)
             if live is not None:
                 live.seen_version = version
-                self.watch(live.group_id, member.member_id, now_ms)
+                self.watch(live, member.member_id, now_ms)
             ticket.answer(response)
 
         if beat.items:
@@ -130,8 +130,8 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
             raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {name} not found.")
         return ShareGroup(request.group_id)
 
-    def _session_timeout_ms(self, group_id: str) -> int:
-        return self._context.keeper.share_options(group_id).session_timeout_ms
+    def _session_timeout_ms(self, group: ShareGroup, _member_id: str) -> int:
+        return self._context.keeper.share_options(group.group_id).session_timeout_ms
 
     # Going ---------------------------------------------------------------------------------------
 

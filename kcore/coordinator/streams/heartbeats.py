@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.coordinator.appends import answered
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group
-from kcore.coordinator.heartbeating import JOINING, BaseHeartbeats, DelayedFence
+from kcore.coordinator.heartbeating import JOINING, BaseHeartbeats
 from kcore.coordinator.journal import Item, group_entry
 from kcore.coordinator.purgatory import Delayed, Key
 from kcore.coordinator.refused import RefusedError
@@ -154,7 +154,7 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
     def _stepped(self, group: StreamsGroup, beat: Beat, now_ms: int) -> None:
         """The member's timers, now that it is where it is."""
         member, old = beat.member, beat.old
-        self.watch(group.group_id, member.member_id, now_ms)
+        self.watch(group, member.member_id, now_ms)
         if (member.state, member.epoch, member.assigned, member.pending) != (
             old.state,
             old.epoch,
@@ -269,16 +269,14 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
 
     # Timers --------------------------------------------------------------------------------------
 
-    def _session_timeout_ms(self, group_id: str) -> int:
-        return self._context.keeper.streams_options(group_id).session_timeout_ms
+    def _session_timeout_ms(self, group: StreamsGroup, _member_id: str) -> int:
+        return self._context.keeper.streams_options(group.group_id).session_timeout_ms
 
     def _watch_revocation(self, group_id: str, member: StreamsMember, now_ms: int) -> None:
         """A member has taken a step; if it is to give something up, its time runs anew."""
         key: Key = (REVOCATION, group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_TASKS:
-            at_ms = now_ms + max(member.rebalance_timeout_ms, 0)
-            fence = DelayedFence(self.expire, key, member.epoch)
-            self._context.purgatory.watch(key, fence, at_ms)
+            self._await(key, now_ms + max(member.rebalance_timeout_ms, 0), member.epoch)
         else:
             self._context.purgatory.cancel(key)
 
