@@ -31,29 +31,31 @@ _SALT_BYTES: Final = 24
 
 def describe_acls(value: object) -> Procedure[tuple[list[ACL], type[KafkaError]]]:
     """An ACLFilter."""
-    return acls.describe_acls(_filter(value))
+    return acls.describe_acls(filter_of(value))
 
 
 def create_acls(values: object, *, raise_errors: bool) -> Procedure[dict[str, list[Any]]]:
     """ACL objects, or confluent's AclBinding."""
-    given = [_acl(one) for one in args.listed(values, "acls")]
+    given = [acl_of(one) for one in args.listed(values, "acls")]
     return acls.create_acls(given, raise_errors=raise_errors)
 
 
 def delete_acls(values: object, *, raise_errors: bool) -> Procedure[acls.Deleted]:
     """ACLFilter objects; an ACL is a filter for itself."""
-    given = [_filter(one) for one in args.listed(values, "acl_filters")]
+    given = [filter_of(one) for one in args.listed(values, "acl_filters")]
     return acls.delete_acls(given, raise_errors=raise_errors)
 
 
-def _acl(one: Any) -> ACL:
+def acl_of(one: Any) -> ACL:
+    """An ACL, kafka-python's or confluent's, as ours."""
     kind, name, pattern = _resource(one, "acls must be ACL objects")
     found = ACL(*_entry(one), ResourcePattern(kind, name, pattern))
     _check(found)
     return found
 
 
-def _filter(one: Any) -> ACLFilter:
+def filter_of(one: Any) -> ACLFilter:
+    """A filter, or an ACL, likewise."""
     kind, name, pattern = _resource(one, "acl_filters must be ACLFilter objects")
     found = ACLFilter(*_entry(one), ResourcePatternFilter(kind, name, pattern))
     _check(found)
@@ -105,7 +107,7 @@ def alter_user_scram_credentials(
     values: object, *, raise_errors: bool
 ) -> Procedure[dict[str, str | None]]:
     """UserScramCredentialDeletion and UserScramCredentialUpsertion objects."""
-    given = [_alteration(one) for one in args.listed(values, "alterations")]
+    given = [alteration_of(one) for one in args.listed(values, "alterations")]
     known = [(one.user, one.mechanism) for one in given]
     if len(set(known)) < len(known):
         raise IllegalArgumentError("alterations: a user's credential is altered twice")
@@ -116,7 +118,8 @@ def _user(value: object) -> str:
     return args.name(value, "a user's name")
 
 
-def _alteration(one: Any) -> scram.Alteration:
+def alteration_of(one: Any) -> scram.Alteration:
+    """One of these, with its password salted."""
     try:
         user, mechanism = one.user, one.mechanism
     except AttributeError:

@@ -89,16 +89,21 @@ class AsyncAdmin(
         with self._guard.place.starting():
             await self._begin()
 
-    async def _begin(self) -> None:
-        engine, driver, loop = self._engine, self._driver, here()
+    async def _bind(self) -> None:
+        """Belong to the running loop; nobody is asked anything yet."""
+        driver, loop = self._driver, here()
         if self._wanted_loop not in (None, loop):
             raise ConcurrentUseError(
                 "the admin client was given another event loop than the running"
             )
         if driver.loop is None:
-            await begin_at_names(engine.core, self._settings)
+            await begin_at_names(self._engine.core, self._settings)
             self._guard.bind(loop)
             driver.bind(loop)
+
+    async def _begin(self) -> None:
+        await self._bind()
+        engine, driver = self._engine, self._driver
         limit = self._settings.bootstrap_timeout_ms
         try:
             await self._ended(engine.core.fetch_metadata((), driver.now_ms(), limit), limit)

@@ -27,6 +27,7 @@ from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 
 _GROUPS_SINCE: Final = 8  # OffsetFetch of several groups (KIP-709, Kafka 3.0)
+_STABLE_SINCE: Final = 7  # and of what no open transaction may change (KIP-447, Kafka 2.5)
 _ALL_SINCE: Final = 2  # and of all that a group has
 _NAMES_UNTIL: Final = 9  # OffsetFetch and OffsetCommit go by topic ids behind that
 _EPOCH_SINCE: Final = 6  # OffsetCommit with leader epochs
@@ -45,7 +46,9 @@ _Verdicts = dict[TopicPartition, type[KafkaError]]
 # Listing ------------------------------------------------------------------------------------------
 
 
-def _ask_committed(specs: Mapping[str, Sequence[TopicPartition] | None]) -> Ask:
+def _ask_committed(
+    specs: Mapping[str, Sequence[TopicPartition] | None], *, require_stable: bool = False
+) -> Ask:
     def build(keys: list[str], version: int, _limit_ms: int) -> OffsetFetchRequest:
         cls = OffsetFetchRequest
         if version < _GROUPS_SINCE:
@@ -54,15 +57,19 @@ def _ask_committed(specs: Mapping[str, Sequence[TopicPartition] | None]) -> Ask:
                 raise UnsupportedVersionError(
                     f"listing the offsets of group {keys[0]}: this broker cannot list all"
                 )
-            return cls(group_id=keys[0], topics=_topics(cls.OffsetFetchRequestTopic, wanted))
-        return cls(
-            groups=[
-                cls.OffsetFetchRequestGroup(
-                    group_id=group, topics=_topics(cls.OffsetFetchRequestTopics, specs[group])
-                )
-                for group in keys
-            ]
-        )
+            request = cls(group_id=keys[0], topics=_topics(cls.OffsetFetchRequestTopic, wanted))
+        else:
+            request = cls(
+                groups=[
+                    cls.OffsetFetchRequestGroup(
+                        group_id=group, topics=_topics(cls.OffsetFetchRequestTopics, specs[group])
+                    )
+                    for group in keys
+                ]
+            )
+        if version >= _STABLE_SINCE:
+            request.require_stable = require_stable
+        return request
 
     def read(body: Any, version: int, keys: list[str]) -> Iterable[Reply]:
         rows = [(keys[0], body)]
@@ -101,13 +108,14 @@ def _topics(kind: Any, partitions: Sequence[TopicPartition] | None) -> Any:
 
 
 def list_group_offsets(
-    specs: Mapping[str, Sequence[TopicPartition] | None],
+    specs: Mapping[str, Sequence[TopicPartition] | None], *, require_stable: bool = False
 ) -> Procedure[dict[str, Offsets]]:
     """{group: {partition: what is committed}}; None: of all partitions that have anything.
 
-    A partition that was named and has no commit has the offset -1.
+    A partition that was named and has no commit has the offset -1. require_stable: wait until no
+    transaction that is open would commit something else.
     """
-    (outcome,) = yield [_ask_committed(specs)]
+    (outcome,) = yield [_ask_committed(specs, require_stable=require_stable)]
     return outcome.all_done()
 
 

@@ -251,6 +251,24 @@ def reset_configs(
     return (yield from _alter(changes, validate_only=validate_only, raise_errors=raise_errors))
 
 
+def replace_configs(
+    wanted: Mapping[_Resource, Mapping[str, str]], *, validate_only: bool, raise_errors: bool
+) -> Procedure[dict[str, dict[str, str]]]:
+    """Entries become these, and all others that were set what they are by default: what the old
+    AlterConfigs does, in which brokers know no way to leave the others alone.
+    """
+    outcome = yield from _describe(
+        dict.fromkeys(wanted), synonyms=False, shown=ConfigFilterType.MODIFIED
+    )
+    found = outcome.done
+    changes: dict[_Resource, Mapping[str, Change]] = {
+        key: dict.fromkeys(found.get(key, ()), (AlterConfigOp.DELETE, None))
+        | {name: (AlterConfigOp.SET, value) for name, value in entries.items()}
+        for key, entries in wanted.items()
+    }
+    return (yield from _alter(changes, validate_only=validate_only, raise_errors=raise_errors))
+
+
 def resource_key(resource: ConfigResource) -> _Resource:
     """What names a resource."""
     return resource.resource_type, resource.name

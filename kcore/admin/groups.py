@@ -107,6 +107,17 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
     Groups of the consumer protocol (KIP-848), share groups (KIP-932) and streams groups (KIP-1071)
     are asked for first, classic ones for what is none of them.
     """
+    outcome = yield from describe_each(groups, operations=operations)
+    for group, error in [*outcome.failed.items()]:
+        if isinstance(error, BrokerResponseError):
+            outcome.done[group] = _refused_row(group, error)
+            del outcome.failed[group]
+    found = outcome.all_done()
+    return {group: found[group] for group in dict.fromkeys(groups)}
+
+
+def describe_each(groups: Sequence[str], *, operations: bool) -> Procedure[Outcome]:
+    """How it went with each. A group that is not there: a GroupIdNotFoundError."""
     newer, share, streams = yield [
         _ask_newer(groups, operations=operations),
         ask_share(groups, operations=operations),
@@ -114,7 +125,7 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
     ]
     kinds = newer, share, streams
     rest = [group for group in dict.fromkeys(groups) if is_of_no(*kinds, group=group)]
-    (classic,) = yield [_ask_classic(rest, operations=operations)]
+    (classic,) = yield [ask_classic(rest, operations=operations)]
     whole = Outcome(plain_name)
     for group in groups:
         if group in newer.done:
@@ -123,15 +134,20 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
             whole.done[group] = _share_row(share.done[group])
         elif group in streams.done:
             whole.done[group] = streams_row(streams.done[group])
-        elif group in classic.done:
-            whole.done[group] = _classic_row(classic.done[group])
-        else:
+        elif group not in classic.done:
             error = classic.failed.get(group) or _of_another_kind(*kinds, group=group)
-            if isinstance(error, BrokerResponseError):
-                whole.done[group] = _refused_row(group, error)
-            else:
-                whole.failed[group] = error
-    return whole.all_done()
+            whole.failed[group] = error
+        elif _is_gone(classic.done[group]):
+            words = f"describing group {group}: there is no such group"
+            whole.failed[group] = GroupIdNotFoundError(words)
+        else:
+            whole.done[group] = _classic_row(classic.done[group])
+    return whole
+
+
+def _is_gone(group: Any) -> bool:
+    """Before v6 (KIP-1043) that is how a group is told that is not there."""
+    return bool(group.group_state == _DEAD and not group.members)
 
 
 def is_of_no(*kinds: Outcome, group: str) -> bool:
@@ -182,7 +198,9 @@ def _ask_by_epochs(
     )
 
 
-def _ask_classic(groups: Sequence[str], *, operations: bool) -> Ask:
+def ask_classic(groups: Sequence[str], *, operations: bool = False) -> Ask:
+    """Groups of the classic protocol as they are told, with what members said in bytes."""
+
     def build(keys: list[str], version: int, _limit_ms: int) -> DescribeGroupsRequest:
         request = DescribeGroupsRequest(groups=keys)
         request.include_authorized_operations = operations and version >= _OPERATIONS_SINCE
@@ -218,10 +236,6 @@ def _refused_row(group: str, error: KafkaError) -> dict[str, Any]:
 
 
 def _classic_row(group: Any) -> dict[str, Any]:
-    if group.group_state == _DEAD and not group.members:
-        # Before v6 (KIP-1043) that is how a group is told that is not there.
-        words = f"describing group {group.group_id}: there is no such group"
-        return _refused_row(group.group_id, GroupIdNotFoundError(words))
     known = group.protocol_type == _CONSUMER
     return {
         "error": None,

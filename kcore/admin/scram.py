@@ -38,7 +38,7 @@ class Alteration(NamedTuple):
 
 
 def describe_user_scram_credentials(
-    users: Sequence[str] | None,
+    users: Sequence[str] | None, *, raise_errors: bool = False
 ) -> Procedure[dict[str, dict[str, Any]]]:
     """kafka-python's {user: {"error": text or None, "credential_infos": [...]}}. None: all users.
 
@@ -67,7 +67,7 @@ def describe_user_scram_credentials(
         read,
     )
     (outcome,) = yield [ask]
-    outcome.check(raise_errors=False)
+    outcome.check(raise_errors=raise_errors)
     return {
         user: _row(outcome.done[user]) if user in outcome.done else _refused(outcome, user)
         for user in ask.keys

@@ -216,20 +216,24 @@ def _deleted_row(key: str | UUID, outcome: Outcome) -> dict[str, Any]:
 
 def list_topics() -> Procedure[list[str]]:
     """The names of all topics that this principal may describe."""
-    (outcome,) = yield [_metadata(None)]
+    (outcome,) = yield [ask_topics(None)]
     return [topic.name for topic in outcome.all_done()[None].topics]
 
 
 def describe_topics(topics: Sequence[str | UUID] | None) -> Procedure[list[dict[str, Any]]]:
     """kafka-python's rows of these topics, or of all; of one that is not there, an error code."""
-    (outcome,) = yield [_metadata(topics)]
+    (outcome,) = yield [ask_topics(topics)]
     return [_described(topic) for topic in outcome.all_done()[None].topics]
 
 
-def _metadata(topics: Sequence[str | UUID] | None) -> Ask:
+def ask_topics(topics: Sequence[str | UUID] | None, *, create: bool = False) -> Ask:
+    """Of these topics, or of all: where their partitions are. create: brokers may make those that
+    are not there (auto.create.topics.enable). Value of the key None: a MetadataResponse.
+    """
+
     def build(_keys: list[None], version: int, _limit_ms: int) -> MetadataRequest:
         names = None if topics is None else {one for one in topics if isinstance(one, str)}
-        request = metadata_request(names, version, allow_auto_create=False)
+        request = metadata_request(names, version, allow_auto_create=create)
         ids = [one for one in topics or () if isinstance(one, UUID)]
         if ids:
             if version < _DESCRIBE_IDS_SINCE:

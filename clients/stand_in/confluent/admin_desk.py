@@ -1,0 +1,191 @@
+"""Who asks on behalf of an AdminClient: an AsyncAdmin, in a thread with an event loop of its own.
+
+So calls return at once, any number of them go side by side, and each ends when its time is over,
+whatever the others wait for. Whoever made the client may drop it: nothing in here holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from kcore.admin.core import Procedure
+from kcore.clients.async_admin import AsyncAdmin
+from kcore.clients.reporting import Reporter
+from kcore.errors import ForkedError
+from kcore.events import Event
+
+Done = Callable[[Any, "BaseException | None"], None]
+
+# What closing grants calls that are under way to tell that it came to nothing.
+_CLOSE_S = 5.0
+
+
+class _Listener(Reporter):
+    """Tells somebody of every event as well."""
+
+    def __init__(self, name: str, listen: Callable[[Event], None]) -> None:
+        super().__init__(name)
+        self._listen = listen
+
+    def report(self, event: Event, now_ms: int) -> None:
+        """See Reporter."""
+        self._listen(event)
+        super().report(event, now_ms)
+
+
+class _Asker(AsyncAdmin):
+    """Asks nobody anything before it is asked something. calls: under way."""
+
+    def __init__(self, options: Mapping[str, Any], listen: Callable[[Event], None] | None) -> None:
+        super().__init__(**options)
+        self._bound = asyncio.Lock()
+        self._retired = False
+        self.calls = 0
+        if listen is not None:
+            self._engine.reporter = _Listener(self._settings.client_id, listen)
+
+    async def _begin(self) -> None:
+        await self._bind()
+
+    async def ask(self, procedure: Procedure[Any], timeout_ms: float) -> Any:
+        """How it ended; its error is raised."""
+        self.calls += 1
+        try:
+            async with self._bound:
+                if not self._guard.place.started:
+                    await self.start()
+            return await self._run(procedure, timeout_ms)
+        finally:
+            self.calls -= 1
+            if self._retired and not self.calls:
+                await self.close()
+
+    async def retire(self) -> None:
+        """End with the last call; others ask somebody else."""
+        self._retired = True
+        if not self.calls:
+            await self.close()
+
+
+class Desk:
+    """See the module's text. options: an AsyncAdmin's; listen(event): called in the thread.
+
+    KafkaConfigurationError: options.
+    """
+
+    def __init__(
+        self, options: Mapping[str, Any], listen: Callable[[Event], None] | None = None
+    ) -> None:
+        self._options = dict(options)
+        self._listen = listen
+        self._asker = _Asker(self._options, listen)
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._hands: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return self._asker.calls
+
+    def ask(
+        self,
+        procedure: Procedure[Any],
+        timeout_s: float,
+        done: Done,
+    ) -> None:
+        """Have it asked; `done(result, error)` is called in a thread where it may take its time.
+
+        ForkedError: the thread is the parent's.
+        """
+        if self._process != os.getpid():
+            raise ForkedError("this client was made before a fork: make another one in the child")
+        with self._lock:
+            loop, hands = self._begun()
+            answer = asyncio.run_coroutine_threadsafe(
+                self._asker.ask(procedure, timeout_s * 1000), loop
+            )
+        answer.add_done_callback(partial(_hand_over, hands, done))
+
+    def answer(self, procedure: Procedure[Any], timeout_s: float) -> Any:
+        """Ask, and wait for the answer; its error is raised."""
+        future: Future[Any] = Future()
+
+        def done(result: Any, error: BaseException | None) -> None:
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+        self.ask(procedure, timeout_s, done)
+        return future.result()
+
+    def use_password(self, username: str, password: str) -> None:
+        """Log in with these from the next call on, if it is by a password; calls that are under
+        way go on.
+        """
+        if "sasl_plain_username" not in self._options:
+            return
+        self._options |= {"sasl_plain_username": username, "sasl_plain_password": password}
+        asker = _Asker(self._options, self._listen)
+        with self._lock:
+            last, self._asker = self._asker, asker
+            if self._loop is not None:
+                asyncio.run_coroutine_threadsafe(last.retire(), self._loop)
+
+    def _begun(self) -> tuple[asyncio.AbstractEventLoop, ThreadPoolExecutor]:
+        if self._loop is None or self._hands is None:
+            self._loop = asyncio.new_event_loop()
+            self._hands = ThreadPoolExecutor(1, "kcore-admin-answers")
+            run = partial(_run, self._loop)
+            self._thread = threading.Thread(target=run, name="kcore-admin", daemon=True)
+            self._thread.start()
+        return self._loop, self._hands
+
+    def close(self) -> None:
+        """End all calls, connections and the threads. Twice is harmless."""
+        with self._lock:
+            loop, thread, closed, self._closed = self._loop, self._thread, self._closed, True
+        if closed or loop is None or thread is None or self._process != os.getpid():
+            return
+        ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
+        if threading.current_thread() is not thread:
+            with suppress(TimeoutError):
+                ending.result(_CLOSE_S)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(_CLOSE_S)
+        else:
+            ending.add_done_callback(lambda _ending: loop.stop())
+        if self._hands is not None:
+            self._hands.shutdown(wait=False)
+
+    async def _end(self) -> None:
+        await self._asker.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=_CLOSE_S)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _hand_over(hands: ThreadPoolExecutor, done: Done, answer: Future[Any]) -> None:
+    error = answer.exception()
+    call = partial(done, None if error else answer.result(), error)
+    try:
+        hands.submit(call)
+    except RuntimeError:  # the interpreter is on its way out
+        call()
