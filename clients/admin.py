@@ -23,6 +23,7 @@ from kcore.clients import arguments
 from kcore.clients.admin_cluster import ClusterMethods
 from kcore.clients.admin_delegation import DelegationMethods
 from kcore.clients.admin_engine import AdminEngine, AdminGuard
+from kcore.clients.admin_quorum import QuorumMethods
 from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.admin_transactions import TransactionMethods
 from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
@@ -37,7 +38,7 @@ from kcore.wire.messages import CreatePartitionsResponse
 _CLOSE_S = 5.0
 
 
-class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMethods):
+class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMethods, QuorumMethods):
     """Sees to topics, configurations and groups of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcore.admin import PartitionProducerState, TopicPartitionReplica
+from kcore.admin import (
+    BrokerVersionData,
+    PartitionProducerState,
+    ReplicaLogDirs,
+    TopicPartitionReplica,
+)
 from kcore.clients import admin_requests as requests
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -48,6 +53,17 @@ class ClusterMethods:
         """
         procedure = requests.alter_replica_log_dirs(replica_assignments, raise_errors=raise_errors)
         found: dict[TopicPartitionReplica, type[KafkaError]] = self._run(procedure, timeout_ms)
+        return found
+
+    def describe_replica_log_dirs(
+        self, replicas: Iterable[Any], timeout_ms: float | None = None
+    ) -> dict[TopicPartitionReplica, ReplicaLogDirs]:
+        """{replica: ReplicaLogDirs} of these (TopicPartitionReplica or (topic, partition, broker)):
+        in which directory of its broker each is, into which it is being moved, and how far behind
+        it is there. Of what is not there the directory is None.
+        """
+        procedure = requests.describe_replica_log_dirs(replicas)
+        found: dict[TopicPartitionReplica, ReplicaLogDirs] = self._run(procedure, timeout_ms)
         return found
 
     def list_config_resources(
@@ -106,6 +122,23 @@ class ClusterMethods:
             feature_updates, validate_only=validate_only, raise_errors=raise_errors
         )
         found: dict[str, str] = self._run(procedure, timeout_ms)
+        return found
+
+    def api_versions(self, timeout_ms: float | None = None) -> dict[int, tuple[int, int]]:
+        """{number of an API: (lowest, highest version)}: what a broker speaks, whichever is asked.
+        Those that clients here know are `ApiKey` members, with names.
+        """
+        found: BrokerVersionData = self._run(requests.api_versions(), timeout_ms)
+        return dict(found.api_versions)
+
+    def get_broker_version_data(
+        self, broker_id: int, timeout_ms: float | None = None
+    ) -> BrokerVersionData:
+        """What this broker speaks (`api_versions`), and the release that it is like
+        (`broker_version`).
+        """
+        procedure = requests.get_broker_version_data(broker_id)
+        found: BrokerVersionData = self._run(procedure, timeout_ms)
         return found
 
     # Replicas and producers ---------------------------------------------------------------------

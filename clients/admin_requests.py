@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kcore.admin import (
     AlterConfigOp,
+    BrokerVersionData,
     ConfigFilterType,
     ConfigResource,
     ConfigResourceType,
@@ -21,6 +22,7 @@ from kcore.admin import (
     NewTopic,
     OffsetSpec,
     PartitionProducerState,
+    ReplicaLogDirs,
     TopicPartitionReplica,
     UpdateFeatureType,
     cluster,
@@ -33,6 +35,7 @@ from kcore.admin import (
     reassignments,
     resources,
     topics,
+    versions,
 )
 from kcore.admin.core import Procedure
 from kcore.clients import admin_arguments as args
@@ -205,6 +208,14 @@ def alter_replica_log_dirs(
     return directories.alter_replica_log_dirs(wanted, raise_errors=raise_errors)
 
 
+def describe_replica_log_dirs(
+    values: object,
+) -> Procedure[dict[TopicPartitionReplica, ReplicaLogDirs]]:
+    """Replicas."""
+    wanted = [_replica(one) for one in args.listed(values, "replicas")]
+    return directories.describe_replica_log_dirs(list(dict.fromkeys(wanted)))
+
+
 def _replica(one: object) -> TopicPartitionReplica:
     if not isinstance(one, tuple) or len(one) != 3:
         raise TypeError(f"a replica is (topic, partition, broker), not {one!r}")
@@ -224,6 +235,16 @@ def list_config_resources(values: object) -> Procedure[dict[str, list[str]]]:
     """ConfigResourceType, or their names; None: all."""
     given = [] if values is None else args.listed(values, "resource_types")
     return resources.list_config_resources([ConfigResourceType.of(one) for one in given])
+
+
+def api_versions() -> Procedure[BrokerVersionData]:
+    """Of any broker."""
+    return versions.api_versions(None)
+
+
+def get_broker_version_data(broker_id: object) -> Procedure[BrokerVersionData]:
+    """Of a broker by its number."""
+    return versions.api_versions(args.count(broker_id, "broker_id", 0))
 
 
 def elect_leaders(

@@ -73,6 +73,14 @@ class TransactionMethods:
         )
         return found
 
+    def force_terminate_transaction(
+        self, transactional_id: str, timeout_ms: float | None = None
+    ) -> None:
+        """Abort what is open under a transactional id, whatever its timeout, and shut out whoever
+        produces under it: Java's name for `fence_producers` of one.
+        """
+        self._run(requests.fence_producers([transactional_id]), timeout_ms)
+
     def find_hanging_transactions(
         self,
         broker_ids: Iterable[int] | None = None,

@@ -21,6 +21,7 @@ from kcore.clients import arguments
 from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
 from kcore.clients.async_admin_cluster import AsyncClusterMethods
 from kcore.clients.async_admin_delegation import AsyncDelegationMethods
+from kcore.clients.async_admin_quorum import AsyncQuorumMethods
 from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
@@ -45,6 +46,7 @@ class AsyncAdmin(
     AsyncSecurityMethods,
     AsyncDelegationMethods,
     AsyncTransactionMethods,
+    AsyncQuorumMethods,
     LoopLife,
 ):
     """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.

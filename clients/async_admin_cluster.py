@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcore.admin import PartitionProducerState, TopicPartitionReplica
+from kcore.admin import (
+    BrokerVersionData,
+    PartitionProducerState,
+    ReplicaLogDirs,
+    TopicPartitionReplica,
+)
 from kcore.clients import admin_requests as requests
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -47,6 +52,14 @@ class AsyncClusterMethods:
         found: dict[TopicPartitionReplica, type[KafkaError]] = await self._run(
             procedure, timeout_ms
         )
+        return found
+
+    async def describe_replica_log_dirs(
+        self, replicas: Iterable[Any], timeout_ms: float | None = None
+    ) -> dict[TopicPartitionReplica, ReplicaLogDirs]:
+        """See `Admin.describe_replica_log_dirs`."""
+        procedure = requests.describe_replica_log_dirs(replicas)
+        found: dict[TopicPartitionReplica, ReplicaLogDirs] = await self._run(procedure, timeout_ms)
         return found
 
     async def list_config_resources(
@@ -93,6 +106,19 @@ class AsyncClusterMethods:
             feature_updates, validate_only=validate_only, raise_errors=raise_errors
         )
         found: dict[str, str] = await self._run(procedure, timeout_ms)
+        return found
+
+    async def api_versions(self, timeout_ms: float | None = None) -> dict[int, tuple[int, int]]:
+        """See `Admin.api_versions`."""
+        found: BrokerVersionData = await self._run(requests.api_versions(), timeout_ms)
+        return dict(found.api_versions)
+
+    async def get_broker_version_data(
+        self, broker_id: int, timeout_ms: float | None = None
+    ) -> BrokerVersionData:
+        """See `Admin.get_broker_version_data`."""
+        procedure = requests.get_broker_version_data(broker_id)
+        found: BrokerVersionData = await self._run(procedure, timeout_ms)
         return found
 
     # Replicas and producers ---------------------------------------------------------------------

@@ -57,6 +57,12 @@ class AsyncTransactionMethods:
         )
         return found
 
+    async def force_terminate_transaction(
+        self, transactional_id: str, timeout_ms: float | None = None
+    ) -> None:
+        """See `Admin.force_terminate_transaction`."""
+        await self._run(requests.fence_producers([transactional_id]), timeout_ms)
+
     async def find_hanging_transactions(
         self,
         broker_ids: Iterable[int] | None = None,

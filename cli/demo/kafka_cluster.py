@@ -254,11 +254,15 @@ class KafkaCluster:
         }
         return settings | self._settings
 
+    def format_options(self, index: int) -> tuple[str, ...]:  # noqa: ARG002 - the nodes are alike
+        """Options of kafka-storage for the folder of one node."""
+        return ()
+
     def _format(self) -> None:
-        formatting = [
-            node.configure(self.broker_settings(index), self.cluster_id)
-            for index, node in enumerate(self.nodes)
-        ]
+        formatting = []
+        for index, node in enumerate(self.nodes):
+            settings, options = self.broker_settings(index), self.format_options(index)
+            formatting.append(node.configure(settings, self.cluster_id, *options))
         for node, process in zip(self.nodes, formatting, strict=True):
             if process.wait(START_TIMEOUT_S):
                 raise NodeError(f"kafka-storage format failed:\n{node.log_tail()}")

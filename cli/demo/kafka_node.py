@@ -75,12 +75,16 @@ class KafkaNode:
         """The process id while it runs."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
-    def configure(self, properties: dict[str, str], cluster_id: str) -> subprocess.Popen[bytes]:
-        """Write the configuration and begin to format the log folder: await the process."""
+    def configure(
+        self, properties: dict[str, str], cluster_id: str, *options: str
+    ) -> subprocess.Popen[bytes]:
+        """Write the configuration and begin to format the log folder, with these options of
+        kafka-storage: await the process.
+        """
         self.folder.mkdir(parents=True)
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         # One word: it may begin with a dash, and as a word of its own that would be an option.
-        args = ("format", f"--cluster-id={cluster_id}", "--config", str(self.properties))
+        args = ("format", f"--cluster-id={cluster_id}", "--config", str(self.properties), *options)
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 self._installation.command(

@@ -304,3 +304,31 @@ class TopicPartitionReplica(NamedTuple):
     topic: str
     partition: int
     broker_id: int
+
+
+class ReplicaLogDirs(NamedTuple):
+    """Where a replica is on the disks of its broker, and where it is moved to (None: nowhere), with
+    how many offsets each is behind; -1: that is not known.
+    """
+
+    current_log_dir: str | None
+    current_offset_lag: int
+    future_log_dir: str | None = None
+    future_offset_lag: int = -1
+
+
+class RaftVoterEndpoint(NamedTuple):
+    """Where a controller is to be found. name: of its listener, in capitals ("CONTROLLER")."""
+
+    name: str
+    host: str
+    port: int
+
+
+class BrokerVersionData(NamedTuple):
+    """What a broker speaks. broker_version: the release it is like; api_versions: {number of an
+    API: (lowest, highest version)}.
+    """
+
+    broker_version: tuple[int, int] | None
+    api_versions: Mapping[int, tuple[int, int]]

@@ -83,6 +83,7 @@ class Cluster:
         self.transaction_journals: dict[int, Journal] = {}
         self.share_journals: dict[int, Journal] = {}
         self.share_states = ShareStates(self.share_journal)
+        self.controller_epoch = 1  # how many controllers there have been
         self.now_ms = 0  # of the input that is being handled
         self._producer_ids = count()
 
@@ -237,7 +238,9 @@ class Cluster:
         keep its groups from what their journals say. Its logs stay as they are.
         """
         self.now_ms = now_ms
+        before = self.controller_id
         self.live.remove(node_id)
+        self.controller_epoch += self.controller_id != before
         self.nodes[node_id].stop(now_ms)
         for partition in self._partitions_of(node_id):
             # The last one in sync stays so: nobody else has everything.
@@ -254,8 +257,10 @@ class Cluster:
         else could, and keeps its groups again.
         """
         self.now_ms = now_ms
+        before = self.controller_id
         self.live.append(node_id)
         self.live.sort()
+        self.controller_epoch += self.controller_id != before
         for partition in self._partitions_of(node_id):
             if partition.leader != NOBODY:
                 partition.settle(now_ms)

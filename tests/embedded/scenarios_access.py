@@ -355,12 +355,19 @@ def seen_transactions(side, name, other, topics, producer):
 @scenario
 def the_cluster(side):
     topic = side.root.topic("t")
+    Quorum = m.DescribeQuorumRequest
+    the_log = Quorum.TopicData(topic_name="__cluster_metadata", partitions=[Quorum.PartitionData()])
+    for version in versions(ApiKey.DESCRIBE_QUORUM):
+        side.alice.ask(Quorum(topics=[the_log]), version, note="quorum")
     side.allow(DESCRIBE, CLUSTER, THE_CLUSTER)
     side.alice.ask(m.ListPartitionReassignmentsRequest(topics=[]), 0)
     Logs = m.DescribeLogDirsRequest
     asked = Logs.DescribableLogDirTopic(topic=topic, partitions=[0])
     for error in (side.alice.link().ask(Logs(topics=[asked]), 4).error_code,):
         side.alice.said.append(("logs", error))
+    answer = side.alice.link().ask(Quorum(topics=[the_log]), 2)
+    leads = answer.topics[0].partitions[0].leader_id
+    side.alice.said.append(("quorum", answer.error_code, leads > 0))
     elected = m.ElectLeadersRequest(topic_partitions=[], timeout_ms=10_000)
     side.alice.ask(elected, 2, note="not for who may describe")
     side.allow(ALTER, CLUSTER, THE_CLUSTER)

@@ -178,3 +178,37 @@ def compacted_topics(peer):
     part = Delete.DeleteRecordsPartition(partition_index=0, offset=1)
     entry = Delete.DeleteRecordsTopic(name=name, partitions=[part])
     peer.ask(Delete(topics=[entry], timeout_ms=5_000), 2, note="delete")
+
+
+@scenario
+def describe_quorum(peer):
+    Describe = m.DescribeQuorumRequest
+    the_log = "__cluster_metadata"
+
+    def ask(version, *topics):
+        asked = [
+            Describe.TopicData(
+                topic_name=name,
+                partitions=[Describe.PartitionData(partition_index=number) for number in numbers],
+            )
+            for name, numbers in topics
+        ]
+        answer = peer.link().ask(Describe(topics=asked), version)
+        for topic in answer.topics:
+            for part in topic.partitions:
+                # How long its log is, and when it was looked at.
+                part.high_watermark = min(part.high_watermark, 1)
+                for voter in part.current_voters:
+                    voter.log_end_offset = min(voter.log_end_offset, 1)
+                    voter.last_fetch_timestamp = min(voter.last_fetch_timestamp, 1)
+                    voter.last_caught_up_timestamp = min(voter.last_caught_up_timestamp, 1)
+        peer.said.append((f"v{version} {topics}", peer.plain(answer)))
+
+    for version in range(3):
+        ask(version, (the_log, [0]))
+        ask(version)
+        for numbers in ([], [1], [0, 1], [0, 0]):
+            ask(version, (the_log, numbers))
+        for other in (the_log, "nope"):
+            ask(version, (the_log, [0]), (other, [0]))
+        ask(version, ("nope", [0]))

@@ -239,6 +239,12 @@ def admin_on_a_loop(code, broker):
     assert told.calls == [(2, [])]
 
 
+def admin_of_controllers(code, broker):
+    told = Told()
+    run(code, broker, print=told)
+    assert told.calls == [(1, "leads")]
+
+
 def admin_and_what_hangs(code, _broker):
     told = Told()
     # The default one takes nothing that could hang.
@@ -473,6 +479,7 @@ RUN = {
         None,  # of access and of quotas: on a real Kafka (tests/interop/test_admin_security.py)
         None,
         admin_and_what_hangs,
+        admin_of_controllers,
     ],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
     "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],

@@ -494,6 +494,8 @@ def test_directories_of_replicas(ours, theirs, topic):
         same(found, theirs.alter_replica_log_dirs(wanted))
     with pytest.raises(errors.LogDirNotFoundError, match=f"{topic}-1 on broker {node}"):
         ours.alter_replica_log_dirs({nowhere: "/nowhere"}, raise_errors=True)
+    found = ours.describe_replica_log_dirs([here, unknown])
+    assert found == {here: (path, 0, None, -1), unknown: (None, -1, None, -1)}
 
 
 def test_what_has_a_configuration(ours, theirs, topic, names):

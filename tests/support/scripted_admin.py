@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from agreements import answer_to
 from scripted import Client, ScriptedCluster, World
@@ -23,6 +24,7 @@ from kcore.admin import (
     MemberToRemove,
     NewPartitions,
     NewTopic,
+    RaftVoterEndpoint,
     ResourcePattern,
     ScramMechanism,
     TopicPartitionReplica,
@@ -40,6 +42,12 @@ from kcore.admin.groups import delete_groups, list_groups, remove_group_members
 from kcore.admin.offsets import delete_records, list_partition_offsets
 from kcore.admin.partitions import create_partitions, elect_leaders
 from kcore.admin.producers import describe_producers
+from kcore.admin.quorum import (
+    add_raft_voter,
+    describe_metadata_quorum,
+    remove_raft_voter,
+    unregister_broker,
+)
 from kcore.admin.quotas import QuotaAlteration, alter_client_quotas, describe_client_quotas
 from kcore.admin.reassignments import (
     alter_partition_reassignments,
@@ -162,6 +170,12 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ApiKey.LIST_CONFIG_RESOURCES: lambda: list_config_resources(
         [ConfigResourceType.CLIENT_METRICS]
     ),
+    ApiKey.DESCRIBE_QUORUM: describe_metadata_quorum,
+    ApiKey.ADD_RAFT_VOTER: lambda: add_raft_voter(
+        4, UUID(int=7), [RaftVoterEndpoint("CONTROLLER", "h", 9)], "c"
+    ),
+    ApiKey.REMOVE_RAFT_VOTER: lambda: remove_raft_voter(4, UUID(int=7), None),
+    ApiKey.UNREGISTER_BROKER: lambda: unregister_broker(4),
     ApiKey.LIST_TRANSACTIONS: lambda: list_transactions(None, TransactionFilter()),
     ApiKey.DESCRIBE_TRANSACTIONS: lambda: describe_transactions(["g", "h"]),
     ApiKey.WRITE_TXN_MARKERS: lambda: abort_transaction(AbortTransactionSpec(T0, 9, 1, 0)),
@@ -181,6 +195,7 @@ CHANGES = set(APIS) - {
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_PRODUCERS,
     ApiKey.LIST_CONFIG_RESOURCES,
+    ApiKey.DESCRIBE_QUORUM,
     ApiKey.LIST_TRANSACTIONS,
     ApiKey.DESCRIBE_TRANSACTIONS,
     ApiKey.DESCRIBE_CLIENT_QUOTAS,

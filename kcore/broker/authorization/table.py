@@ -271,6 +271,7 @@ TABLE: Final[dict[ApiKey, Rule]] = {
         ),
     ),
     ApiKey.DESCRIBE_LOG_DIRS: Rule(needs=(_DESCRIBE_CLUSTER,), once_since=0),
+    ApiKey.DESCRIBE_QUORUM: Rule(needs=(_DESCRIBE_CLUSTER,), once_since=0),
     ApiKey.ELECT_LEADERS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Rule(needs=(_DESCRIBE_CLUSTER,)),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         AddPartitionsToTxnRequest,
         AddPartitionsToTxnResponse,
     )
+    from kcore.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
     from kcore.wire.messages.alter_client_quotas import (
         AlterClientQuotasRequest,
         AlterClientQuotasResponse,
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         DescribeProducersRequest,
         DescribeProducersResponse,
     )
+    from kcore.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
     from kcore.wire.messages.describe_share_group_offsets import (
         DescribeShareGroupOffsetsRequest,
         DescribeShareGroupOffsetsResponse,
@@ -169,6 +171,10 @@ if TYPE_CHECKING:
     )
     from kcore.wire.messages.produce import ProduceRequest, ProduceResponse
     from kcore.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+    from kcore.wire.messages.remove_raft_voter import (
+        RemoveRaftVoterRequest,
+        RemoveRaftVoterResponse,
+    )
     from kcore.wire.messages.renew_delegation_token import (
         RenewDelegationTokenRequest,
         RenewDelegationTokenResponse,
@@ -239,6 +245,10 @@ if TYPE_CHECKING:
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
     )
+    from kcore.wire.messages.unregister_broker import (
+        UnregisterBrokerRequest,
+        UnregisterBrokerResponse,
+    )
     from kcore.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
     from kcore.wire.messages.write_txn_markers import (
         WriteTxnMarkersRequest,
@@ -251,6 +261,8 @@ __all__ = [
     "AddOffsetsToTxnResponse",
     "AddPartitionsToTxnRequest",
     "AddPartitionsToTxnResponse",
+    "AddRaftVoterRequest",
+    "AddRaftVoterResponse",
     "AlterClientQuotasRequest",
     "AlterClientQuotasResponse",
     "AlterConfigsRequest",
@@ -318,6 +330,8 @@ __all__ = [
     "DescribeLogDirsResponse",
     "DescribeProducersRequest",
     "DescribeProducersResponse",
+    "DescribeQuorumRequest",
+    "DescribeQuorumResponse",
     "DescribeShareGroupOffsetsRequest",
     "DescribeShareGroupOffsetsResponse",
     "DescribeTopicPartitionsRequest",
@@ -377,6 +391,8 @@ __all__ = [
     "ProduceResponse",
     "PushTelemetryRequest",
     "PushTelemetryResponse",
+    "RemoveRaftVoterRequest",
+    "RemoveRaftVoterResponse",
     "RenewDelegationTokenRequest",
     "RenewDelegationTokenResponse",
     "RequestHeader",
@@ -432,6 +448,8 @@ __all__ = [
     "TransactionLogValue",
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitResponse",
+    "UnregisterBrokerRequest",
+    "UnregisterBrokerResponse",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
     "WriteTxnMarkersRequest",
@@ -443,6 +461,8 @@ _HOMES = {
     "AddOffsetsToTxnResponse": "add_offsets_to_txn",
     "AddPartitionsToTxnRequest": "add_partitions_to_txn",
     "AddPartitionsToTxnResponse": "add_partitions_to_txn",
+    "AddRaftVoterRequest": "add_raft_voter",
+    "AddRaftVoterResponse": "add_raft_voter",
     "AlterClientQuotasRequest": "alter_client_quotas",
     "AlterClientQuotasResponse": "alter_client_quotas",
     "AlterConfigsRequest": "alter_configs",
@@ -510,6 +530,8 @@ _HOMES = {
     "DescribeLogDirsResponse": "describe_log_dirs",
     "DescribeProducersRequest": "describe_producers",
     "DescribeProducersResponse": "describe_producers",
+    "DescribeQuorumRequest": "describe_quorum",
+    "DescribeQuorumResponse": "describe_quorum",
     "DescribeShareGroupOffsetsRequest": "describe_share_group_offsets",
     "DescribeShareGroupOffsetsResponse": "describe_share_group_offsets",
     "DescribeTopicPartitionsRequest": "describe_topic_partitions",
@@ -568,6 +590,8 @@ _HOMES = {
     "ProduceResponse": "produce",
     "PushTelemetryRequest": "push_telemetry",
     "PushTelemetryResponse": "push_telemetry",
+    "RemoveRaftVoterRequest": "remove_raft_voter",
+    "RemoveRaftVoterResponse": "remove_raft_voter",
     "RenewDelegationTokenRequest": "renew_delegation_token",
     "RenewDelegationTokenResponse": "renew_delegation_token",
     "RequestHeader": "header",
@@ -622,6 +646,8 @@ _HOMES = {
     "TransactionLogValue": "transaction_records",
     "TxnOffsetCommitRequest": "txn_offset_commit",
     "TxnOffsetCommitResponse": "txn_offset_commit",
+    "UnregisterBrokerRequest": "unregister_broker",
+    "UnregisterBrokerResponse": "unregister_broker",
     "UpdateFeaturesRequest": "update_features",
     "UpdateFeaturesResponse": "update_features",
     "WriteTxnMarkersRequest": "write_txn_markers",

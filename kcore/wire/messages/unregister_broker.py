@@ -1,0 +1,52 @@
+"""Made by tools/generate_wire.py from kcore/wire/schema/64_unregister_broker.txt; do not edit."""
+
+# fmt: off
+# ruff: noqa: RUF023, RUF100
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kcore.wire.message import Fields, Message
+
+
+class UnregisterBrokerRequest(Message):
+    __slots__ = ("broker_id",)
+
+    API_KEY: ClassVar[int] = 64
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE_FROM: ClassVar[int | None] = 0
+    FIELDS: ClassVar[Fields] = (
+        ("broker_id", "int32", 0, 32767, -1, -1, 0, -1, False, False),
+    )
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+    ) -> None:
+        self.broker_id = broker_id
+
+
+class UnregisterBrokerResponse(Message):
+    __slots__ = ("throttle_time_ms", "error_code", "error_message")
+
+    API_KEY: ClassVar[int] = 64
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    FLEXIBLE_FROM: ClassVar[int | None] = 0
+    FIELDS: ClassVar[Fields] = (
+        ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
+        ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
+        ("error_message", "string", 0, 32767, 0, 32767, "", -1, False, False),
+    )
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.error_message = error_message
