@@ -26,7 +26,7 @@ from kcore.clients.admin_engine import AdminEngine, AdminGuard
 from kcore.clients.admin_quorum import QuorumMethods
 from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.admin_transactions import TransactionMethods
-from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -69,12 +69,12 @@ class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMetho
 
     def _connect(self, settings: AdminConfig) -> AdminEngine:
         """Core, transport and pump for these options."""
-        tls, sasl = open_tls(settings), open_sasl(settings)
+        tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
         core = AdminCore(settings, random.SystemRandom(), transports.monotonic_ms())
         begin_at_names(core, settings, transport.name)
         self._guard = AdminGuard(make_lock(transport.name))
-        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)
+        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)
         return AdminEngine(core, pump, self._guard, Reporter(settings.client_id))
 
     def _run(self, procedure: Any, timeout_ms: float | None) -> Any:

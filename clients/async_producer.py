@@ -29,7 +29,7 @@ from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.looping import begin_at_names
 from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
-from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
+from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.producer_batches import (
     ProducerBatch,
@@ -105,7 +105,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         now_ms, wall_ms = monotonic_ms(), time_ns() // 1_000_000
         core = ProducerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
-        tls, proxy = open_tls(settings), settings.proxy_url
+        tls, proxy = open_tls(settings), open_proxy(settings)
         courier = LoopCourier(core, transport, tls, sasl, proxy, settings.client_id)
         if needs_tokens(settings):
             sasl.driver = courier

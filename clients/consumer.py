@@ -22,7 +22,7 @@ from kcore.clients.groupless import warn_of_auto_commit
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import FIRST_BATCH, Batch, ShutDoor, next_size
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
@@ -91,7 +91,7 @@ class Consumer(Bounded, Batches):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls, sasl = open_tls(settings), open_sasl(settings)
+        tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
@@ -99,7 +99,7 @@ class Consumer(Bounded, Batches):
         begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id
-        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)
+        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)
         return Engine(core, pump, guard, Reporter(name))
 
     def _transport_name(self) -> str:

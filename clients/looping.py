@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import next_size
-from kcore.clients.opening import open_loop_sasl, open_tls, socket_options
+from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options
 from kcore.clients.turns import READS_PER_TURN, TURN_MS, LoopTurns, Place
 from kcore.errors import KafkaError
 from kcore.settings.addresses import CANONICAL_NAMES
@@ -107,7 +107,7 @@ def open_driver(
         transport,
         tls=open_tls(settings),
         sasl=sasl,
-        proxy=settings.proxy_url,
+        proxy=open_proxy(settings),
         reads_per_step=READS_PER_TURN,
     )
     driver = kind(pump, transport)

@@ -15,6 +15,7 @@ from kcore.settings.security import needs_kerberos, needs_tokens, uses_tls
 if TYPE_CHECKING:
     import ssl
 
+    from kcore.settings.proxies import Proxy
     from kcore.transports.sasl import SaslSource
 
 
@@ -59,6 +60,22 @@ def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
         ciphers=settings.ssl_ciphers,
         crlfile=settings.ssl_crlfile,
     ).make_context()
+
+
+def open_proxy(settings: ClientConfig) -> Proxy | None:
+    """What connections go through, or None. KafkaConfigurationError: an unusable file."""
+    proxy = settings.proxy_url
+    if proxy is None or proxy.scheme != "https":
+        return proxy  # type: ignore[no-any-return]
+    from kcore.settings.proxies import Proxy  # noqa: PLC0415 - few need it
+    from kcore.transports.tls import TlsOptions  # noqa: PLC0415 - loads `ssl`
+
+    try:
+        context = TlsOptions(cafile=settings.proxy_ssl_cafile).make_context()
+    except KafkaConfigurationError as error:
+        option = f"proxy_{error.option}"
+        raise KafkaConfigurationError(f"proxy_{error.args[0]}", option=option) from error
+    return Proxy(proxy.scheme, proxy.host, proxy.port, proxy.username, proxy.password, context)
 
 
 def begin_at_names(core: Any, settings: ClientConfig, transport: str) -> None:

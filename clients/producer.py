@@ -19,7 +19,7 @@ from kcore.clients.courier import Courier
 from kcore.clients.deliveries import RecordFuture, unknown
 from kcore.clients.farewell import see_off
 from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
-from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
@@ -78,14 +78,14 @@ class Producer(Transactions, Measured):
     def _connect(self, settings: ProducerConfig) -> Courier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls, sasl = open_tls(settings), open_sasl(settings)
+        tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
         now_ms, wall_ms = transports.monotonic_ms(), time_ns() // 1_000_000
         core = ProducerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
-        return Courier(core, transport, tls, sasl, settings.proxy_url, settings.client_id)
+        return Courier(core, transport, tls, sasl, proxy, settings.client_id)
 
     def _ended(self, begin: Callable[[int], int], limit_ms: float) -> OperationCompleted | None:
         """The end of the operation that is begun; None: there was none in time."""

@@ -16,7 +16,7 @@ from kcore.clients import arguments
 from kcore.clients.closing import ending
 from kcore.clients.guard import Guard
 from kcore.clients.keeper import Keeper, Pace
-from kcore.clients.opening import begin_at_names, open_sasl, open_tls, open_transport
+from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS, Polling
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_engine import ShareEngine
@@ -82,13 +82,13 @@ class ShareConsumer(ShareVerbs, Polling):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.share.core import ShareConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        tls, sasl = open_tls(settings), open_sasl(settings)
+        tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         core = ShareConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
         begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
-        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=settings.proxy_url)
+        pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)
         return ShareEngine(core, pump, guard, Reporter(settings.group_id))
 
     # Life ------------------------------------------------------------------------------------

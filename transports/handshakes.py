@@ -128,7 +128,7 @@ class Handshake:
 
 def start_handshake(proxy: Proxy, host: str, port: int) -> Handshake:
     """What is to be said to this proxy. ValueError: see Handshake."""
-    if proxy.scheme == "http":
+    if proxy.scheme in {"http", "https"}:
         from kcore.transports.http_connect import HttpConnect  # noqa: PLC0415 - one of the two
 
         return HttpConnect(proxy, host, port)

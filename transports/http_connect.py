@@ -136,6 +136,6 @@ def _words(status: int) -> str:
 def _no_http(first: int) -> str:
     hints = {
         _SOCKS: " (is it a SOCKS proxy, socks5:// or socks5h://?)",
-        _TLS: " (does it want TLS? https:// proxies are not available)",
+        _TLS: " (it speaks TLS: is it an https:// proxy?)",
     }
     return f"the proxy does not speak HTTP{hints.get(first, '')}"

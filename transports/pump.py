@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kcore.actions import Action, CallGssapi, Connect, Disconnect, FetchToken, Send, SendParts
 from kcore.errors import ForkedError, IllegalStateError
@@ -438,12 +438,15 @@ class Pump:
                     self.transport.watch(link.fd, interest)
                     return False  # the proxy's turn
                 self._routes.note_open(link.tunnel.gate)
+                link.sock = link.tunnel.way
+                if self._tls is None and link.sock is not link.raw:
+                    link.tls = cast("TlsSocket", link.sock)
                 link.tunnel = None
             if self._tls is not None and link.tls is None:
                 # Most never get here, and `ssl` takes a twentieth of a consumer's start.
                 from kcore.transports.tls import TlsSocket  # noqa: PLC0415
 
-                link.sock = link.tls = TlsSocket(link.raw, self._tls, link.host, self._io_flags)
+                link.sock = link.tls = TlsSocket(link.sock, self._tls, link.host, self._io_flags)
             link.connected = link.tls is None or link.tls.handshake()
         except (OSError, ValueError) as error:
             self._fail(link, error)

@@ -151,7 +151,8 @@ def _as_file(text: str) -> Iterator[str]:
 class TlsSocket:
     """A socket's `send`, `recv_into` and `close`, with TLS in between. `flags` go to the socket.
 
-    unsent: ciphertext waits for the socket to be writable: then call `flush`.
+    sock: it, or another one of this kind, of TLS with a proxy. peer: who is at the other end, for
+    errors. unsent: ciphertext waits for the socket to be writable: then call `flush`.
     unread: plain bytes may be at hand although the socket is not readable.
     OSError from the socket; UntrustedError; ValueError for a host that cannot be one.
     """
@@ -161,7 +162,9 @@ class TlsSocket:
         "_fault",
         "_flags",
         "_incoming",
+        "_outer",
         "_outgoing",
+        "_peer",
         "_rest",
         "_scratch",
         "_sock",
@@ -169,8 +172,17 @@ class TlsSocket:
         "unread",
     )
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str, flags: int) -> None:
+    def __init__(
+        self,
+        sock: socket.socket | TlsSocket,
+        context: ssl.SSLContext,
+        host: str,
+        flags: int,
+        peer: str = "broker",
+    ) -> None:
         self._sock = sock
+        self._outer = sock if isinstance(sock, TlsSocket) else None
+        self._peer = peer
         self._flags = flags
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -186,6 +198,8 @@ class TlsSocket:
     @property
     def unsent(self) -> bool:
         """See the class."""
+        if self._outer is not None and self._outer.unsent:
+            return True
         return bool(self._rest) or self._outgoing.pending > 0
 
     def handshake(self) -> bool:
@@ -207,7 +221,7 @@ class TlsSocket:
                 raise ConnectionResetError("closed by the peer during the TLS handshake") from None
             except ssl.SSLError as error:
                 self._say_why()
-                raise UntrustedError(_reason(error)) from error
+                raise UntrustedError(_reason(error, self._peer)) from error
             else:
                 self.flush()
                 self.unread = True  # the peer's first words may have come along
@@ -224,14 +238,14 @@ class TlsSocket:
 
     def flush(self) -> bool:
         """Write ciphertext until the socket takes no more; True when nothing is left."""
-        while self.unsent:
+        while self._rest or self._outgoing.pending:
             if not self._rest:
                 self._rest = memoryview(self._outgoing.read())
             try:
                 self._rest = self._rest[self._sock.send(self._rest, self._flags) :]
             except (BlockingIOError, InterruptedError):
                 return False
-        return True
+        return self._outer is None or self._outer.flush()
 
     def recv_into(self, room: memoryview, _size: int = 0, _flags: int = 0) -> int:
         """Fill `room` with as much as there is; 0 at the end; BlockingIOError if nothing came."""
@@ -267,7 +281,7 @@ class TlsSocket:
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return 0
             except ssl.SSLError as error:
-                raise _after_handshake(error) from error
+                raise _after_handshake(error, self._peer) from error
 
     def close(self) -> None:
         """Close the socket, without a word."""
@@ -293,12 +307,12 @@ class TlsSocket:
             return
 
 
-def _after_handshake(error: ssl.SSLError) -> OSError:
+def _after_handshake(error: ssl.SSLError, peer: str) -> OSError:
     # TLS 1.3 lets a client finish before the broker has looked at the client's certificate: the
     # refusal is an alert, read in place of the first answer.
     if "ALERT" in (getattr(error, "reason", None) or ""):
-        return UntrustedError(_reason(error))
-    return ConnectionResetError(f"TLS: {_reason(error)}")
+        return UntrustedError(_reason(error, peer))
+    return ConnectionResetError(f"TLS: {_reason(error, peer)}")
 
 
 _NO_TLS: Final = ": the port does not speak TLS"
@@ -309,16 +323,16 @@ _HINTS: Final = {
 }
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, peer: str = "broker") -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the broker's certificate is not trusted: {error.verify_message}"
+        return f"the {peer}'s certificate is not trusted: {error.verify_message}"
     reason: str | None = getattr(error, "reason", None)  # not every SSLError has one
     if isinstance(error, ssl.SSLError) and reason:
         said = reason.lower().replace("_", " ")
         if "alert" not in said:
             return said + _HINTS.get(reason, "")
         hint = ": it wants ssl_certfile, or does not trust it" if "certificate" in said else ""
-        return f"the broker refused ({said}){hint}"
+        return f"the {peer} refused ({said}){hint}"
     if isinstance(error, ssl.SSLError) and "PEM lib" in str(error):
         return (
             "no key could be read: is it in there (if not, give ssl_keyfile), and is ssl_password "

@@ -42,6 +42,8 @@ class TlsEnd(TlsSocket):
 
     def __init__(self, sock: Any, context: ssl.SSLContext, scratch: memoryview) -> None:
         self._sock = sock
+        self._outer = None
+        self._peer = "client"
         self._flags = 0
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()

@@ -168,7 +168,8 @@ class SslAuthenticationError(AuthenticationFailedError):
 
 
 class ProxyAuthenticationError(AuthenticationFailedError):
-    """The proxy wants to know who we are, or does not take it: user and password of proxy_url.
+    """The proxy wants to know who we are, or does not take it (user and password of proxy_url), or
+    its certificate is not trusted.
 
     proxy: which, without them. host, port: the broker that was asked for.
     """

@@ -34,6 +34,7 @@ class ClientConfig(Value):
     api_version: the broker release the user states, and no more is spoken than what it had; None:
     found out by asking.
     proxy_url: the kcore.settings.proxies.Proxy that all connections go through; None: none.
+    proxy_ssl_cafile: PEM of the authorities to trust of an https:// one; None: the system's.
     ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
     sasl_*: who we are, with SASL_PLAINTEXT and SASL_SSL. Passwords are in no repr and no mapping.
     sasl_delegation_token: user and password are those of a delegation token (KIP-48): its id, and
@@ -73,6 +74,7 @@ class ClientConfig(Value):
     receive_buffer_bytes: int | None = None
     socket_options: tuple[tuple[int, int, int | bytes], ...] = ()
     proxy_url: Any = None
+    proxy_ssl_cafile: str | None = None
     security_protocol: str = "PLAINTEXT"
     ssl_context: Any = None
     ssl_check_hostname: bool = True
@@ -226,6 +228,9 @@ def contradictions(config: ClientConfig, given: Mapping[str, object]) -> Iterato
     if config.client_dns_lookup == CANONICAL_NAMES and proxy is not None and proxy.looks_up:
         why = f"names are looked up by the proxy ({proxy.name}), not here"
         yield "client_dns_lookup", f"client_dns_lookup={CANONICAL_NAMES!r}: {why}"
+    if config.proxy_ssl_cafile is not None and (proxy is None or proxy.scheme != "https"):
+        why = "proxy_ssl_cafile is given, but there is no https:// proxy_url that uses it"
+        yield "proxy_ssl_cafile", why
     idle_ms, request_ms = config.connections_max_idle_ms, config.request_timeout_ms
     if 0 <= idle_ms <= request_ms:
         why = f"connections_max_idle_ms={idle_ms} must be above request_timeout_ms={request_ms}"

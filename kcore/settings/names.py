@@ -65,6 +65,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "receive_buffer_bytes": optional(integer(-1)),
     "socket_options": socket_options,
     "proxy_url": optional(proxy),
+    "proxy_ssl_cafile": optional(path),
     "security_protocol": choice("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     "ssl_context": optional(ssl_context),
     "ssl_check_hostname": truth,

@@ -10,15 +10,16 @@ import anyloop
 import pytest
 from anyloop import EACH_LOOP
 from proxy_server import ProxyServer
+from tls_front import authority
 
 import kcore
 from kcore.admin import ConfigResource
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import NoBrokersAvailable, ProxyAuthenticationError
+from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, ProxyAuthenticationError
 from kcore.transports import NAMES
 
 SECRET = "s3cr3t-word"
-SCHEMES = ["socks5", "socks5h", "http"]
+SCHEMES = ["socks5", "socks5h", "http", "https"]
 NOWHERE = "127.0.0.1:9"  # no proxy is asked to go there
 ELSEWHERE = "kafka.invalid"  # a name that nobody here knows (RFC 6761)
 LIMIT_S = 20.0
@@ -37,7 +38,12 @@ def proxy():
         yield proxy
 
 
+def trusted(scheme):
+    return {"proxy_ssl_cafile": authority().cafile} if scheme == "https" else {}
+
+
 def options(broker, proxy, scheme="socks5h", **more):
+    more |= trusted(scheme)
     where = broker.bootstrap.replace("127.0.0.1", ELSEWHERE)
     url = proxy.url(scheme, f"me:{SECRET}@")
     return {"bootstrap_servers": where, "proxy_url": url, "bootstrap_timeout_ms": 5_000, **more}
@@ -128,27 +134,39 @@ def test_what_is_wrong_is_said_without_the_secret(scheme, caplog):
     caplog.set_level(logging.DEBUG)
     with ProxyServer() as gone:
         url = gone.url(scheme, f"me:{SECRET}@")
+    given = {"proxy_url": url, "bootstrap_timeout_ms": 100, **trusted(scheme)}
     with pytest.raises(NoBrokersAvailable) as caught:
-        kcore.Consumer("t", bootstrap_servers=NOWHERE, proxy_url=url, bootstrap_timeout_ms=100)
+        kcore.Consumer("t", bootstrap_servers=NOWHERE, **given)
     [(where, why)] = caught.value.attempts.items()
     assert where == NOWHERE
-    name = f"{scheme}://{gone.host}:{gone.port}"
-    assert f"through {name}: the proxy was not reached: Connection refused" in why
+    assert f"through {gone.url(scheme)}: the proxy was not reached: Connection refused" in why
     assert SECRET not in f"{caught.value!r} {caplog.text}"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("user", ["me:wrong@", ""])
 def test_a_proxy_that_does_not_take_us(proxy, scheme, user):
-    url = proxy.url(scheme, user)
+    given = {"proxy_url": proxy.url(scheme, user), **trusted(scheme)}
     with pytest.raises(ProxyAuthenticationError) as caught:
-        kcore.Admin(bootstrap_servers=NOWHERE, proxy_url=url, bootstrap_timeout_ms=5_000)
+        kcore.Admin(bootstrap_servers=NOWHERE, bootstrap_timeout_ms=5_000, **given)
     error = caught.value
     assert (error.host, error.port) == ("127.0.0.1", 9)
-    assert error.proxy == f"{scheme}://{proxy.host}:{proxy.port}"
+    assert error.proxy == proxy.url(scheme)
     assert NOWHERE in str(error)
     assert error.proxy in str(error)
     assert "wrong" not in str(error)
+
+
+def test_a_proxy_whose_certificate_is_not_trusted(proxy):
+    with pytest.raises(ProxyAuthenticationError, match="the proxy's certificate is not trusted"):
+        kcore.Admin(bootstrap_servers=NOWHERE, proxy_url=proxy.url("https"))
+
+
+def test_authorities_that_cannot_be_read(proxy):
+    given = {"proxy_url": proxy.url("https"), "proxy_ssl_cafile": "/no/such/file"}
+    with pytest.raises(KafkaConfigurationError, match="proxy_ssl_cafile='/no/such") as caught:
+        kcore.Admin(bootstrap_servers=NOWHERE, **given)
+    assert caught.value.option == "proxy_ssl_cafile"
 
 
 def test_one_broker_of_two_that_the_proxy_refuses():

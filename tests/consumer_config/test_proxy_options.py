@@ -34,6 +34,8 @@ def parsed(url):
         ("socks5h://%75%3a:p%40%25%c3%a9@h:2", Proxy("socks5h", "h", 2, "u:", "p@%é")),
         ("http://token:@h:2", Proxy("http", "h", 2, "token", "")),
         ("http://token@h:2", Proxy("http", "h", 2, "token", "")),
+        ("https://p", Proxy("https", "p", 443)),
+        ("https://u:p@p:8443", Proxy("https", "p", 8443, "u", "p")),
         (f"socks5://{'u' * 255}:{'p' * 255}@h", Proxy("socks5", "h", 1080, "u" * 255, "p" * 255)),
     ],
 )
@@ -48,7 +50,7 @@ def test_forms(url, proxy):
         ("p:1080", "must be socks5://"),
         (f"{USER}:{SECRET}@p:1080", "must be socks5://"),
         ("://p:1080", "must be socks5://"),
-        ("https://p:443", "no https proxies"),
+        ("https://p:0", "host:port"),
         ("socks4://p:1080", "no socks4 proxies"),
         ("http://p", "host:port"),  # there is no port that all use
         ("http://", "host:port"),
@@ -101,6 +103,16 @@ def test_without_one():
     config = ConsumerConfig.from_options({})
     assert config.proxy_url is config.as_mapping()["proxy_url"] is None
     assert config.links().link.via == ""
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_whom_to_trust_is_for_proxies_that_speak_tls(kind):
+    given = {"proxy.ssl.cafile": "ca.pem", **CONFIGS[kind]}
+    assert kind.from_options({"proxy_url": "https://p", **given}).proxy_ssl_cafile == "ca.pem"
+    for more in ({}, {"proxy_url": "http://p:1"}, {"proxy_url": "socks5h://p"}):
+        with pytest.raises(KafkaConfigurationError, match="no https:// proxy_url") as caught:
+            kind.from_options(given | more)
+        assert caught.value.option == "proxy_ssl_cafile"
 
 
 def test_the_older_name_goes_with_a_newer_one_that_is_not_set():

@@ -13,6 +13,7 @@ from certificates import missing
 from kafka import KafkaConsumer, KafkaProducer
 from leftovers import KAFKA_PYTHON
 from real_proxies import MADE, SOCKS, THERE, RealProxy
+from tls_front import authority
 
 import kcore
 from kcore.errors import NoBrokersAvailable, ProxyAuthenticationError
@@ -48,6 +49,8 @@ def proxies():
 
 def options(kafka, listener, url):
     given = {"bootstrap_servers": kafka.bootstrap, "proxy_url": url}
+    if url.startswith("https:"):
+        given["proxy_ssl_cafile"] = authority().cafile
     if listener == "TLS":
         given |= {
             "bootstrap_servers": kafka.address("TLS"),
@@ -127,7 +130,7 @@ def test_who_is_let_in(secure_kafka, proxies, name, scheme, user):
     with pytest.raises((ProxyAuthenticationError, NoBrokersAvailable)) as caught:
         kcore.Admin(bootstrap_timeout_ms=3_000, **given)
     # pproxy hangs up on who does not say the right word; all others say so.
-    assert isinstance(caught.value, ProxyAuthenticationError) or name == "pproxy"
+    assert isinstance(caught.value, ProxyAuthenticationError) or name.startswith("pproxy")
 
 
 @pytest.mark.parametrize(("name", "scheme"), SPOKEN)
@@ -145,8 +148,9 @@ def test_a_broker_that_is_not_there(secure_kafka, proxies, name, scheme):
 # kafka-python: theirs and ours by the same words -------------------------------------------------
 
 
-# Of a proxy that answers with a name, as pproxy does if it was asked for one, it takes no answer.
-THEIRS = [one for one in SPOKEN if one != ("pproxy", "socks5h")]
+# Of a proxy that answers with a name, as pproxy does if it was asked for one, it takes no answer;
+# and it has no TLS with proxies.
+THEIRS = [one for one in SPOKEN if one not in {("pproxy", "socks5h"), ("pproxy-tls", "https")}]
 
 
 @pytest.mark.parametrize(("name", "scheme"), THEIRS)

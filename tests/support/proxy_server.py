@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Self
 
+from tls_front import tls_to
+
 Address = tuple[str, int]
 
 
@@ -52,9 +54,17 @@ class ProxyServer:
         self._socks: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self._closed = False
+        self._front: ProxyServer | None = None
 
     def url(self, scheme: str, user: str = "") -> str:
-        return f"{scheme}://{user}{self.host}:{self.port}"
+        """By "https" it is reached by TLS, which another one takes off."""
+        host, port = f"[{self.host}]" if ":" in self.host else self.host, self.port
+        if scheme == "https":
+            if self._front is None:
+                self._front = ProxyServer(talk=tls_to(self.host, self.port), host=self.host)
+                self._front.__enter__()
+            port = self._front.port
+        return f"{scheme}://{user}{host}:{port}"
 
     def __enter__(self) -> Self:
         self._start(self._accept)
@@ -62,6 +72,8 @@ class ProxyServer:
 
     def __exit__(self, *_: object) -> None:
         self._closed = True
+        if self._front is not None:
+            self._front.__exit__()
         self.cut()
         for sock in [self._listener, *self._socks]:
             with suppress(OSError):

@@ -16,13 +16,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from tls_front import authority
+
 from kcore.cli.demo.kafka_node import HOST, free_ports
 
 USER, PASSWORD = "mallory", "p%40ss:w0rd"  # as a URL has it
 PLAIN_PASSWORD = "p@ss:w0rd"  # and as the proxy does
 PATIENCE_S = 20.0
 
-SOCKS, HTTP = ("socks5", "socks5h"), ("http",)
+SOCKS, HTTP, HTTPS = ("socks5", "socks5h"), ("http",), ("https",)
 
 
 class Made(NamedTuple):
@@ -40,6 +42,13 @@ def _pproxy(port: int, asks: bool, _folder: Path) -> list[str]:
     listen = f"http+socks5://{HOST}:{port}{user}"
     # --auth: who was let in once is not let in for a month without a word.
     return [sys.executable, "-m", "pproxy", "--auth=-1", "-l", listen]
+
+
+def _pproxy_by_tls(port: int, asks: bool, _folder: Path) -> list[str]:
+    user = f"#{USER}:{PLAIN_PASSWORD}" if asks else ""
+    pair = authority().broker
+    listen = ["-l", f"http+ssl://{HOST}:{port}{user}", "--ssl", f"{pair.certfile},{pair.keyfile}"]
+    return [sys.executable, "-m", "pproxy", "--auth=-1", *listen]
 
 
 def _microsocks(port: int, asks: bool, _folder: Path) -> list[str]:
@@ -88,12 +97,13 @@ def _squid(port: int, _asks: bool, folder: Path) -> list[str]:
 
 MADE = {
     "pproxy": Made((*SOCKS, *HTTP), _pproxy),
+    "pproxy-tls": Made(HTTPS, _pproxy_by_tls),
     "microsocks": Made(SOCKS, _microsocks),
     "danted": Made(SOCKS, _danted, asks=False),
     "tinyproxy": Made(HTTP, _tinyproxy),
     "squid": Made(HTTP, _squid, asks=False),
 }
-THERE = ["pproxy", *(name for name in MADE if shutil.which(name))]
+THERE = ["pproxy", "pproxy-tls", *(name for name in MADE if shutil.which(name))]
 
 
 def written(path: Path, *lines: str) -> str:

@@ -270,7 +270,7 @@ def test_a_refusal_that_is_cut_is_one_all_the_same():
         (socks, [b"\5\0", b"\5\0\0\0\0"], "unknown kind of address"),
         (socks, [b"\5\0", b"\5\0\0\2\0"], "unknown kind of address"),
         (http, [b"\5\xff"], "is it a SOCKS proxy"),
-        (http, [b"\x15\3\1\0\2\2"], "does it want TLS"),
+        (http, [b"\x15\3\1\0\2\2"], "is it an https:// proxy"),
         (http, [b"\0\0\0\x2a"], "does not speak HTTP"),
         (http, [b"SSH-2.0-x\r\n"], "does not speak HTTP"),
         (http, [b"HTTQ"], "does not speak HTTP"),

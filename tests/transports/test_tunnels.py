@@ -5,12 +5,15 @@ one that is not made ends.
 from __future__ import annotations
 
 import socket
+import threading
 import time
+from dataclasses import replace
 
 import pytest
 from certificates import Certificates, missing
 from proxy_server import ProxyServer, exactly, until_empty_line
 from stepped_asyncio import make_transport
+from tls_front import trusting
 from toy_core import ToyCore, echo, frame
 
 from kcore.settings.proxies import parse_proxy
@@ -18,21 +21,27 @@ from kcore.transports import Address, Pump
 from kcore.transports.tls import TlsOptions
 
 LIMIT_S = 10.0
-SCHEMES = ["socks5", "socks5h", "http"]
+SCHEMES = ["socks5", "socks5h", "http", "https"]
 SECRET = "s3cr3t-word"
 
 
 class Tunnelled:
     """A toy core whose connections go through a proxy."""
 
-    def __init__(self, driver, url, tls=None):
+    def __init__(self, driver, url, tls=None, trusted=trusting):
         self.core = ToyCore()
-        proxy = parse_proxy("proxy_url", url)
+        self.proxy = proxy = parse_proxy("proxy_url", url)
+        if proxy.scheme == "https" and trusted is not None:
+            self.proxy = proxy = replace(proxy, tls=trusted())
         self.transport = make_transport(driver)
         self.looked_up = []
         resolve = self.transport.resolve
         self.transport.resolve = lambda *name: self.looked_up.append(name) or resolve(*name)
         self.pump = Pump(self.core, self.transport, tls=tls, proxy=proxy)
+
+    def trust_by_any_name(self):
+        if self.proxy.tls is not None:
+            self.proxy.tls.check_hostname = False
 
     def until(self, done):
         end = time.monotonic() + LIMIT_S
@@ -81,7 +90,7 @@ def test_echo(through, serve, scheme, piece):
             rig.until(lambda: rig.core.frames)
             assert rig.core.frames.pop() == (link, b"x" * size)
         assert proxy.asked == [("127.0.0.1", server.port)]
-    assert rig.looked_up[0] == ("127.0.0.1", proxy.port)
+    assert rig.looked_up[0] == ("127.0.0.1", int(proxy.url(scheme).rpartition(":")[2]))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -147,7 +156,7 @@ def test_first_words_of_the_broker_that_come_with_the_answer(through, serve, sch
 def test_what_came_before_the_end_counts(through, serve, scheme):
     # A proxy that has no more to say closes its half with the answer.
     def talk(sock):
-        if scheme == "http":
+        if scheme in {"http", "https"}:
             until_empty_line(sock)
             answer = b"HTTP/1.1 200 Yes\r\n\r\n"
         else:
@@ -234,6 +243,7 @@ def test_the_core_walks_through_every_pair_of_addresses(through, serve, scheme):
     server = serve()
     with ProxyServer() as proxy:
         rig = through(proxy.url(scheme).replace("127.0.0.1", "proxy.invalid"))
+        rig.trust_by_any_name()
         # The first of either is somebody else's: nobody listens there.
         found = {
             "proxy.invalid": ["127.0.0.2", "127.0.0.1"],
@@ -277,7 +287,7 @@ def test_an_address_of_the_proxy_that_works_is_the_first_from_then_on(through, s
 def test_a_proxy_by_its_address_of_ipv6(through, serve, scheme):
     server = serve()
     with ProxyServer(host="::1") as proxy:
-        rig = through(f"{scheme}://[::1]:{proxy.port}")
+        rig = through(proxy.url(scheme))
         link = rig.connect("127.0.0.1", server.port)
         rig.core.send(link, frame(b"x"))
         rig.until(lambda: rig.core.frames)
@@ -294,15 +304,69 @@ def test_addresses_of_ipv6(through):
         for scheme in SCHEMES:
             rig = through(proxy.url(scheme))
             assert rig.connect("::1", port) in rig.core.connected
-        assert proxy.asked == [("::1", port)] * 3
+        assert proxy.asked == [("::1", port)] * len(SCHEMES)
 
 
-# TLS inside --------------------------------------------------------------------------------------
+# TLS with the proxy, and inside ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def pems(tmp_path_factory):
     return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def test_a_proxy_whose_certificate_is_not_trusted(driver):
+    with ProxyServer() as proxy:
+        rig = Tunnelled(driver, proxy.url("https", f"me:{SECRET}@"), trusted=None)
+        why = rig.ended()
+        rig.pump.close()
+    assert why.startswith("TLS with the proxy failed: the proxy's certificate is not trusted: ")
+    assert rig.core.by_proxy == rig.core.untrusted == [1]
+
+
+def test_a_proxy_whose_certificate_is_for_another_name(through):
+    with ProxyServer() as proxy:
+        rig = through(proxy.url("https").replace("127.0.0.1", "proxy.invalid"))
+        rig.transport.resolve = lambda _host, port: [Address(socket.AF_INET, ("127.0.0.1", port))]
+        assert "is not valid for 'proxy.invalid'" in rig.ended()
+
+
+def test_tls_where_it_is_not_spoken(through):
+    def talk(sock):
+        sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" if sock.recv(1_000) else b"")
+
+    with ProxyServer(talk=talk) as proxy:
+        rig = through(proxy.url("http").replace("http", "https"))
+        assert "TLS with the proxy failed: " in rig.ended()
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_broker_that_does_not_read_for_a_while(through, serve, pems, behind):
+    """What waits in either TLS goes on when there is room; behind: with TLS in TLS."""
+    context = TlsOptions(
+        certfile=str(pems.folder / "broker.pem"), keyfile=str(pems.key("broker"))
+    ).make_serving_context("none")
+    go = threading.Event()
+
+    def handle(sock):
+        if behind:
+            sock = context.wrap_socket(sock.dup(), server_side=True)
+        with sock:
+            go.wait(LIMIT_S)
+            echo(sock)
+
+    server = serve(handle)
+    trusting = TlsOptions(cafile=str(pems.ca)).make_context() if behind else None
+    with ProxyServer() as proxy:
+        rig = through(proxy.url("https"), trusting)
+        link = rig.connect("localhost", server.port)
+        for number in range(8):
+            rig.core.send(link, frame(bytes([number]) * 1_000_000))
+        rig.pump.step(0)
+        rig.pump.step(0)
+        go.set()
+        rig.until(lambda: len(rig.core.frames) == 8)
+    assert [body[:1] * 1_000_000 == body for _, body in rig.core.frames] == [True] * 8
 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
