@@ -507,7 +507,7 @@ def _faults(
 @click.option("--partitions", type=click.IntRange(1, 10_000), help="Of each topic.")
 @click.option("--groups", type=click.IntRange(1, 1_000), help="That share the members.")
 @click.option(
-    "--protocol", type=click.Choice(["classic", "consumer", "both", "share"]),
+    "--protocol", type=click.Choice(["classic", "consumer", "both", "share", "exactly-once"]),
     help="That members speak.",
 )  # fmt: skip
 @click.option(

@@ -13,13 +13,14 @@ from typing import Any, Final
 from kcore.cli.endings import DONE, REFUSED, RefusalError, output
 from kcore.cli.sim_page import page_of
 from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
-from kcore.sim.plan import CONSUMER_SINCE, shared
+from kcore.sim.plan import CONSUMER_SINCE, exact, shared
 
 TAIL_LINES: Final = 40
 
 # What members speak: the share of those that speak the consumer protocol (KIP-848).
 SHARE: Final = "share"  # all are members of share groups (KIP-932)
-PROTOCOLS: Final = {"classic": 0.0, "consumer": 1.0, "both": 0.5, SHARE: 0.0}
+EXACT: Final = "exactly-once"  # producers, and who reads and moves what they write; groups as drawn
+PROTOCOLS: Final = {"classic": 0.0, "consumer": 1.0, "both": 0.5, SHARE: 0.0, EXACT: None}
 _SAY_EVERY: Final = 500  # runs
 
 
@@ -45,6 +46,8 @@ class SimOptions:
         drawn = plan_of(random.Random, seed)
         if self.protocol == SHARE:
             drawn = shared(drawn, random.Random)
+        elif self.protocol == EXACT:
+            drawn = exact(drawn, random.Random)
         given: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("members", "brokers", "topics", "partitions", "groups")
@@ -52,8 +55,8 @@ class SimOptions:
         if self.duration is not None:
             given["duration_ms"] = round(self.duration * 1_000)
         if self.protocol is not None:
-            given["consumer_share"] = PROTOCOLS[self.protocol]
-            if PROTOCOLS[self.protocol]:
+            given["consumer_share"] = consumer_share = PROTOCOLS[self.protocol]
+            if consumer_share:
                 given["release"] = max(drawn.release, CONSUMER_SINCE)
         if self.faults is not None:
             given["faults"] = faults_of(self.faults, drawn, random.Random, seed)

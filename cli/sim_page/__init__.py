@@ -135,8 +135,10 @@ def _figures(outcome: Outcome, story: Story) -> str:
 def _done(outcome: Outcome, story: Story) -> list[tuple[str, str]]:
     """What members have said of records."""
     counts = outcome.counts
-    if outcome.plan.share:
-        return [(f"{counts[name]:,}", name) for name in ("acquired", "done with")]
+    plan = outcome.plan
+    if plan.share or plan.exact:
+        names = ("acquired", "done with") if plan.share else ("moved", "transactions", "aborted")
+        return [(f"{counts[name]:,}", name) for name in names]
     commits = count(counts["commits"], "commit")
     return [(f"{sum(story.committed):,}", f"committed, by {commits}")]
 

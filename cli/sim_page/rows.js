@@ -13,9 +13,11 @@ const STATE_WORDS = ["in no generation", "rebalancing", "stable"];
 const STABLE = 2, REBALANCING = 1;
 const GLYPHS = {  // of what happens to a member: the shape and the color
   crashed: ["cross", "gone"], fenced: ["cross", "gone"], left: ["edge", "left"],
-  start: ["edge", "left"], lost: ["caret", "gone"], error: ["line", "gone"],
+  start: ["edge", "left"], refused: ["edge", "left"], lost: ["caret", "gone"], error: ["line", "gone"],
   fault: ["dot", "ink"], leads: ["diamond", "ink"],
 };
+
+const FATES = {committed: "committed", aborted: "gone", open: "still"};  // of transactions
 
 // Words -------------------------------------------------------------------------------------------
 
@@ -107,7 +109,7 @@ function faultRows() {
 }
 
 function memberRow(index, height) {
-  const [name, group, instance, , spans, zombie, slow, marks] = run.members[index];
+  const [name, group, instance, , spans, zombie, slow, marks, deals] = run.members[index];
   const whose = group + (instance ? `, static as ${instance}` : "");
   const inset = height > 9 ? 2 : height > 6 ? 1 : 0.5, thin = Math.max(1.5, height / 7);
   const made = row(name, height, {member: index, group, broken: named.has(name)});
@@ -133,6 +135,10 @@ function memberRow(index, height) {
   for (const [a, b] of slow) {
     const tip = [`${name}: slow, does not poll`, stretch(a, b)];
     add(a, b, {fill: "slow", top: height - inset - thin, tip});
+  }
+  for (const [a, b, fate] of deals) {
+    const tip = [`${name}: a transaction, ${fate === "open" ? "never ended" : fate}`, stretch(a, b)];
+    add(a, b, {fill: FATES[fate], edge: true, bottom: height - inset - thin, tip});
   }
   for (const [at, kind, words] of marks) {
     const [glyph, fill] = GLYPHS[kind];

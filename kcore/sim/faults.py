@@ -12,7 +12,7 @@ from typing import Final
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.sim.chance import Chance
 from kcore.sim.nodes import JOURNALS, NodePeer
-from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault
+from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.trace import What
 from kcore.sim.world import World
@@ -89,6 +89,38 @@ _SHARE_LATE: Final = (
     ApiKey.SHARE_FETCH,
     ApiKey.SHARE_ACKNOWLEDGE,
 )
+_EXACT_REFUSALS: Final = (
+    (ApiKey.PRODUCE, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ApiKey.PRODUCE, ErrorCode.NOT_ENOUGH_REPLICAS),
+    (ApiKey.PRODUCE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    (ApiKey.PRODUCE, ErrorCode.REQUEST_TIMED_OUT),
+    (ApiKey.PRODUCE, ErrorCode.CORRUPT_MESSAGE),
+    (ApiKey.PRODUCE, ErrorCode.INVALID_TXN_STATE),
+    (ApiKey.PRODUCE, ErrorCode.TRANSACTION_ABORTABLE),
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.CONCURRENT_TRANSACTIONS),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, ErrorCode.CONCURRENT_TRANSACTIONS),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.ADD_OFFSETS_TO_TXN, ErrorCode.CONCURRENT_TRANSACTIONS),
+    (ApiKey.ADD_OFFSETS_TO_TXN, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.ILLEGAL_GENERATION),
+    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.UNKNOWN_MEMBER_ID),
+    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.TRANSACTION_ABORTABLE),
+    (ApiKey.END_TXN, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (ApiKey.END_TXN, ErrorCode.NOT_COORDINATOR),
+    (ApiKey.END_TXN, ErrorCode.CONCURRENT_TRANSACTIONS),
+)
+_EXACT_LATE: Final = (
+    ApiKey.PRODUCE,
+    ApiKey.PRODUCE,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.END_TXN,
+)
 _MEMBERS_MAX: Final = 12  # of a small run, however many come
 _PARTITIONS_MAX: Final = 24
 _TOPICS_MAX: Final = 5
@@ -118,8 +150,7 @@ def heal(world: World) -> None:
         peer.resume()
     world.brokers.heal()
     world.network.heal()
-    if not world.living():
-        world.start_member(world.slots[0])
+    world.fill()
     for member in list(world.living()):
         member.hurry()
         member.resume_process()
@@ -268,19 +299,39 @@ def _leader_move(world: World, chance: Chance) -> None:
 
 
 def _refusal(world: World, chance: Chance) -> None:
-    more = _CONSUMER_REFUSALS if world.plan.consumer_share else ()
-    api, error = chance.one_of(_SHARE_REFUSALS if world.plan.share else _REFUSALS + more)
+    api, error = chance.one_of(_refusals(world.plan))
     times = chance.between(1, 3)
     _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))
 
 
+def _refusals(plan: Plan) -> tuple[tuple[ApiKey, ErrorCode], ...]:
+    if plan.share:
+        return _SHARE_REFUSALS
+    more = _CONSUMER_REFUSALS if plan.consumer_share else ()
+    return _REFUSALS + more + (_EXACT_REFUSALS if plan.exact else ())
+
+
 def _late_answer(world: World, chance: Chance) -> None:
-    late = _LATE + _CONSUMER_LATE if world.plan.consumer_share else _LATE
-    api = chance.one_of(_SHARE_LATE if world.plan.share else late)
+    api = chance.one_of(_late(world.plan))
     delay_ms = chance.between(50, LATE_ANSWER_MAX_MS)
     _say(world, Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.DELAYED, delay_ms=delay_ms))
+
+
+def _lost_answer(world: World, chance: Chance) -> None:
+    api = chance.one_of(_late(world.plan))
+    times = chance.between(1, 3)
+    _say(world, Fault.LOST_ANSWER, "nodes", api=api.name, times=times)
+    world.network.lose(api, times)
+
+
+def _late(plan: Plan) -> tuple[ApiKey, ...]:
+    """What may be served late, or answered in vain."""
+    if plan.share:
+        return _SHARE_LATE
+    more = _CONSUMER_LATE if plan.consumer_share else ()
+    return _LATE + more + (_EXACT_LATE if plan.exact else ())
 
 
 # Members -----------------------------------------------------------------------------------------
@@ -337,7 +388,7 @@ def _restart(world: World, chance: Chance) -> None:
     """A process ends, or only seems to (then it is a zombie that wakes up fenced), and a new one
     takes its name.
     """
-    able = [m for m in world.living() if m.habits.instance_id is not None and not m.closing]
+    able = [m for m in world.living() if m.habits.named and not m.closing]
     if not able or len(world.living()) >= _MEMBERS_MAX:
         return
     member = chance.one_of(able)
@@ -429,4 +480,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.GROW: _grow,
     Fault.TOPIC: _topic,
     Fault.TRIM: _trim,
+    Fault.LOST_ANSWER: _lost_answer,
 }

@@ -18,6 +18,14 @@ class Commit(Enum):
     SOMETIMES = "sometimes"  # every few polls
 
 
+class Role(Enum):
+    """What a process does where producers are simulated."""
+
+    WRITER = "writer"  # produces
+    MOVER = "mover"  # consumes and produces
+    READER = "reader"  # consumes, without a group
+
+
 _DUE_EVERY: Final = {Commit.AUTO: 0, Commit.EACH: 1, Commit.NAMED: 1, Commit.SOMETIMES: 4}  # polls
 
 
@@ -42,6 +50,14 @@ class Habits:
     by_remote_pattern: bool = False  # that brokers match
     explicit: bool = False  # of a share group: acknowledges record by record
     one_by_one: bool = False  # of a share group: is given no more than it asks for (KIP-1206)
+    role: Role | None = None  # where producers are simulated
+    transactional_id: str | None = None
+    committed: bool = True  # a reader: reads what is committed
+
+    @property
+    def named(self) -> bool:
+        """Whether its processes, one after the other, are the same to brokers."""
+        return self.instance_id is not None or self.transactional_id is not None
 
     def commits_in(self, poll: int) -> bool:
         """Whether its application commits in this poll, counted from 1."""

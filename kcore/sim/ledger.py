@@ -74,6 +74,7 @@ class Ledger:
             ApiKey.SYNC_GROUP: 2 * waits_ms,
             ApiKey.FETCH: plan.fetch_max_wait_ms,
             ApiKey.SHARE_FETCH: plan.fetch_max_wait_ms,
+            ApiKey.PRODUCE: plan.request_timeout_ms,
         }
         self._slack_ms = _SLACK_MS + LATE_ANSWER_MAX_MS + 12 * plan.latency_ms[1]
         self.asked_watchers: list[AskedWatcher] = []
@@ -107,8 +108,8 @@ class Ledger:
             for watcher in self.asked_watchers:
                 watcher(wire, asked)
 
-    def answered(self, wire: Wire, data: bytes, now_ms: int) -> None:
-        """A node sends this, one answer."""
+    def answered(self, wire: Wire, data: bytes, now_ms: int) -> ApiKey:
+        """A node sends this, one answer; to what."""
         length, correlation_id = _ANSWER.unpack_from(data)
         if not wire.asked:
             raise ViolationError(
@@ -133,6 +134,7 @@ class Ledger:
             answer = frames.decode_response(response, asked.version, memoryview(data)[4:])
             for watcher in self.answered_watchers:
                 watcher(wire, asked, answer)
+        return asked.api
 
     def dropped(self, wire: Wire) -> None:
         """The node's side is gone: nothing is owed any more."""

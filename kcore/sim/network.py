@@ -8,12 +8,13 @@ router between is gone.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kcore.sim.chance import Chance
 from kcore.sim.ledger import Ledger
+from kcore.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from kcore.sim.ledger import Asked
@@ -128,6 +129,7 @@ class Network:
         self._by_client: dict[tuple[ClientSide, int], Wire] = {}
         self._apart: dict[tuple[str, str], int] = {}  # client and node -> until when
         self._count = 0
+        self._lost: Counter[ApiKey] = Counter()  # so many answers will not arrive
         self.refused_until_ms = 0
         self.connects = 0
         self.counted: Callable[[str], None] = lambda _name: None
@@ -165,8 +167,11 @@ class Network:
         wire = self._wires.get(number)
         if wire is None or not wire.node_open:
             return self._now()
-        self._ledger.answered(wire, data, self._now())
-        if wire.client_open:
+        api = self._ledger.answered(wire, data, self._now())
+        if self._lost[api] and wire.client_open:
+            self._lost[api] -= 1
+            self.reset(wire)
+        elif wire.client_open:
             wire.down_ms = self._send(wire, wire.down, data, wire.down_ms, self._arrive_down)
         return wire.down_ms if self._split_share else self._now()
 
@@ -214,6 +219,10 @@ class Network:
         wire.quiet_until_ms = max(wire.quiet_until_ms, until_ms)
         wire.excused = True
 
+    def lose(self, api: ApiKey, times: int) -> None:
+        """The next answers of an API do not arrive: their connections are gone."""
+        self._lost[api] += times
+
     def vanish(self, client: ClientSide, *, told: bool) -> None:
         """A client's machine is gone; told: its connections are reset."""
         for wire in list(self._wires.values()):
@@ -226,6 +235,7 @@ class Network:
     def heal(self) -> None:
         """No more of that: who still waits at a dead wire is told."""
         self._apart.clear()
+        self._lost.clear()
         self.refused_until_ms = 0
         for wire in list(self._wires.values()):
             wire.quiet_until_ms = 0

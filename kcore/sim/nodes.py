@@ -10,6 +10,7 @@ from kcore.broker import BrokerConfig, Cluster, Node
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.context import AnyGroup
 from kcore.coordinator.share.options import EARLIEST
+from kcore.coordinator.transactions import TransactionConfig
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.plan import Plan
@@ -149,7 +150,13 @@ class Brokers:
             **share,
         )
         config = BrokerConfig(
-            release=plan.release, auto_create_topics=False, coordinator=coordinator
+            release=plan.release,
+            auto_create_topics=False,
+            coordinator=coordinator,
+            transactions=TransactionConfig(
+                transaction_state_log_num_partitions=JOURNALS,
+                transaction_version=plan.transaction_version,
+            ),
         )
         addresses = [Address(n, f"node{n}", 9092) for n in range(1, plan.brokers + 1)]
         # The clocks of coordinators; what nodes do together has a time of its own.

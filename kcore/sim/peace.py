@@ -36,7 +36,7 @@ _OF_ALL: Final = {
 }
 
 # So do these, at any time from now on until the world heals.
-_LASTING: Final = {Fault.REFUSAL, Fault.LATE_ANSWER, Fault.LAG}
+_LASTING: Final = {Fault.REFUSAL, Fault.LATE_ANSWER, Fault.LOST_ANSWER, Fault.LAG}
 
 # How long it may take until a static member's twin is there and the one before has woken up.
 _RESTART_MS: Final = 12_000

@@ -42,6 +42,7 @@ class Fault(Enum):
     GROW = "grow"  # a topic gets partitions
     TOPIC = "topic"  # a topic is made that members wait for
     TRIM = "trim"  # the oldest records of a partition are deleted
+    LOST_ANSWER = "lost-answer"  # what is asked is done, and the answer never comes
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -50,6 +51,9 @@ _OF_SEVERAL_NODES: Final = {
     Fault.LEADER_MOVE,
     Fault.COORDINATOR_MOVE,
 }
+
+# Kinds that came later have draws of their own, so that seeds stay what they were.
+_LATER: Final = {Fault.LOST_ANSWER}
 
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
@@ -73,6 +77,12 @@ _SLACK_MS: Final = 12_000
 # What share groups do not know: static members, rebalances, partitions that are paused.
 NOT_OF_SHARES: Final = {Fault.RESTART, Fault.REJOIN, Fault.HOLD}
 _SHARE_STREAM: Final = 0x5A4E
+
+# Where records are counted: they are not deleted, nor read by some only.
+NOT_OF_EXACT: Final = {Fault.RESUBSCRIBE, Fault.HOLD, Fault.TOPIC, Fault.TRIM}
+_EXACT_STREAM: Final = 0xE05
+# Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).
+_EXACT_RELEASES: Final = ((4, 3), (4, 3), (4, 3), (3, 3))
 
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
@@ -138,6 +148,12 @@ class Plan:
     explicit_share: float = 0.5  # of members that acknowledge record by record
     one_by_one_share: float = 0.0  # of those that are given no more than they ask for (KIP-1206)
     renews: bool = True  # who acknowledges record by record renews locks, too (KIP-1222)
+    exact: bool = False  # producers, and exactly-once; what is theirs alone:
+    transaction_timeout_ms: int = 10_000
+    transaction_version: int = 2  # of the feature of that name (KIP-890)
+    transactional_share: float = 0.7  # of writers; the others are idempotent only
+    abort_share: float = 0.2  # of transactions that their applications abort
+    delivery_slack_ms: int = 20_000  # of the delivery timeout, beyond one request's
 
     @property
     def assignment_interval_ms(self) -> int:
@@ -151,13 +167,15 @@ class Plan:
     def settle_within_ms(self) -> int:
         """How long it may take until everything is well: members that are gone are found out by
         their sessions, whoever does not join by the rebalance timeout, dead links by requests, and
-        what they had by its locks.
+        what they had by its locks, or the timeout of its transaction.
         """
         if self.settle_ms is not None:
             return self.settle_ms
         sessions_ms = 2 * self.session_timeout_ms + self.rebalance_delay_ms
         if self.share:
             sessions_ms += 3 * self.lock_ms
+        if self.exact:  # one that nobody ends is ended by its timeout, and others wait for that
+            sessions_ms += 2 * self.transaction_timeout_ms
         return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + _SLACK_MS
 
     def lines(self) -> list[str]:
@@ -244,9 +262,39 @@ def shared(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
     )
 
 
+def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
+    """The same with producers. What is theirs alone has a stream of its own."""
+    chance = Chance(source, plan.seed ^ _EXACT_STREAM)
+    release = chance.one_of(_EXACT_RELEASES)
+    faults = {kind: ms for kind, ms in plan.faults.items() if kind not in NOT_OF_EXACT}
+    if chance.happens(0.5):
+        faults[Fault.LOST_ANSWER] = chance.one_of(_MEANS_MS)
+    return replace(
+        plan,
+        exact=True,
+        release=release,
+        members=chance.between(3, 8),
+        topics=chance.one_of((1, 1, 2)),
+        partitions=chance.between(1, 4),
+        faults=faults,
+        append_until_ms=0,  # by nobody else
+        partition_fetch_bytes=max(plan.partition_fetch_bytes, 2_000),
+        consumer_share=chance.one_of((0.0, 1.0)) if release >= CONSUMER_SINCE else 0.0,
+        static_share=chance.one_of((0.0, 0.0, 0.5)),
+        await_share=0.0,
+        pattern_share=0.0,
+        auto_commit_share=0.0,
+        transaction_timeout_ms=chance.one_of((3_000, 6_000, 15_000)),
+        transaction_version=chance.one_of((2, 2, 1, 0)) if release >= CONSUMER_SINCE else 0,
+        transactional_share=chance.one_of((0.5, 1.0)),
+        abort_share=chance.one_of((0.0, 0.2, 0.5)),
+        delivery_slack_ms=chance.one_of((200, 5_000, 60_000)),
+    )
+
+
 def _draw_faults(chance: Chance, brokers: int) -> dict[Fault, int]:
     share = chance.one_of((0.0, 0.15, 0.3, 0.3, 0.5, 0.8))
-    kinds = chance.some_of(list(Fault), share)
+    kinds = chance.some_of([kind for kind in Fault if kind not in _LATER], share)
     if brokers == 1:
         kinds = [kind for kind in kinds if kind not in _OF_SEVERAL_NODES]
     return {kind: chance.one_of(_MEANS_MS) for kind in kinds}
@@ -287,6 +335,13 @@ def overruled(plan: Plan, **given: Any) -> Plan:
     return replace(plan, **{name: value for name, value in given.items() if value is not None})
 
 
+def unknown_to(plan: Plan) -> set[Fault]:
+    """Kinds that mean nothing in such a run."""
+    if plan.exact:
+        return NOT_OF_EXACT
+    return NOT_OF_SHARES if plan.share else set()
+
+
 def faults_of(
     words: Iterable[str], drawn: Plan, source: Source | Callable[[int], Any], seed: int
 ) -> dict[Fault, int]:
@@ -298,7 +353,7 @@ def faults_of(
     kinds: list[Fault] = []
     for word in words:
         if word == "all":
-            kinds += [kind for kind in Fault if not (drawn.share and kind in NOT_OF_SHARES)]
+            kinds += [kind for kind in Fault if kind not in unknown_to(drawn)]
         elif word != "none":
             kinds.append(Fault(word))
     return {kind: drawn.faults.get(kind) or chance.one_of(_MEANS_MS) for kind in kinds}

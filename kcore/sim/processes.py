@@ -6,17 +6,13 @@ What applications do with their cores is the members' (`members.py`, `share/memb
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kcore.actions import Connect, Disconnect, Send
+from kcore.sim.peers import Peer
 from kcore.sim.trace import What
-from kcore.timers import NEVER
 
 if TYPE_CHECKING:
-    from kcore.cluster.client import ClientCore
     from kcore.errors import KafkaError
-    from kcore.events import Event
     from kcore.sim.chance import Chance
     from kcore.sim.habits import Habits
     from kcore.sim.stage import Stage
@@ -31,29 +27,22 @@ _QUICK_POLL_MS: Final = 250
 _MANY_RECORDS: Final = 500
 
 
-class Process:
+class Process(Peer):
     """A process that is a member of a group. Whoever inherits makes `core`, then calls `begin`."""
 
-    core: ClientCore
-
     def __init__(self, stage: Stage, habits: Habits, chance: Chance, process: int) -> None:
-        self.stage = stage
+        super().__init__(stage, habits.name, habits.clock)
         self.process = process  # of those of the run: two may have one name for a while
         self.habits = habits
-        self.name = habits.name
         self.group_id = habits.group_id
         self.identity = habits.instance_id or habits.name
         self.topics = habits.topics
         self.chance = chance
-        self.ended = False
         self.closing = False
-        self.paused = False  # its process stands still
         self.slow_until_ms = 0  # it works on something until then
         self.poll_every_ms = habits.poll_every_ms
         self.max_records = habits.max_records
         self.errors = 0
-        self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        self._wake_ms = NEVER
 
     def begin(self) -> None:
         """The process is there."""
@@ -77,10 +66,6 @@ class Process:
 
     def poll(self) -> None:
         """A turn of its loop."""
-        raise NotImplementedError
-
-    def follow(self, event: Event) -> None:
-        """The core has news."""
         raise NotImplementedError
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
@@ -110,82 +95,7 @@ class Process:
         """Into the trace."""
         self.stage.trace.event(what, self.name, process=self.process, **detail)
 
-    @property
-    def local_ms(self) -> int:
-        """What its own clock says."""
-        return self.habits.clock.read(self.stage.now())
-
-    # The network ---------------------------------------------------------------------------------
-
-    def wire_opened(self, link: int) -> None:
-        """See ClientSide."""
-        self._input(self.core.handle_connected, link)
-
-    def wire_data(self, link: int, data: bytes) -> None:
-        """See ClientSide."""
-        self._input(self._receive, link, data)
-
-    def wire_closed(self, link: int, why: str) -> None:
-        """See ClientSide."""
-        self._input(self.core.handle_closed, link, why)
-
-    def _receive(self, link: int, data: bytes, now_ms: int) -> None:
-        """Into the room that the core lends, as drivers do; each fill is an input of its own."""
-        rest = memoryview(data)
-        while rest:
-            try:
-                room = self.core.receive_buffer(link)
-            except LookupError:
-                return
-            size = min(len(room), len(rest))
-            room[:size] = rest[:size]
-            rest = rest[size:]
-            self.core.receive_advance(link, size, now_ms)
-            self._drain_actions()
-
-    def _input(self, verb: Callable[..., None], *arguments: Any) -> None:
-        if self.paused:
-            self._backlog.append((verb, arguments))
-        elif not self.ended:
-            verb(*arguments, self.local_ms)
-            self.drain()
-
     # Turns ---------------------------------------------------------------------------------------
-
-    def drain(self) -> None:
-        """Do what the core wants done, take its news, and come back when it wants."""
-        self._drain_actions()
-        core = self.core
-        event = core.next_event()
-        while event is not None:
-            self.follow(event)
-            event = core.next_event()
-        if not self.ended:
-            at_ms = self.habits.clock.when(core.deadline())
-            if at_ms < self._wake_ms:
-                self._wake_ms = max(at_ms, self.stage.now())
-                self.stage.at(self._wake_ms, self._wake, self._wake_ms)
-
-    def _drain_actions(self) -> None:
-        network = self.stage.network
-        action = self.core.next_action()
-        while action is not None:
-            if isinstance(action, Send):
-                network.client_sends(self, action.link, action.data)
-            elif isinstance(action, Connect):
-                network.connect(self, action.link, self.stage.find(action))
-            elif isinstance(action, Disconnect):
-                network.client_closes(self, action.link)
-            action = self.core.next_action()
-
-    def _wake(self, at_ms: int) -> None:
-        if self.ended or self.paused or self._wake_ms != at_ms:
-            return
-        self._wake_ms = NEVER
-        now_ms = self.local_ms
-        if self.core.deadline() <= now_ms:
-            self.core.handle_deadline(now_ms)
-        self.drain()
 
     def _turn(self) -> None:
         """The application's loop comes round."""
@@ -222,12 +132,7 @@ class Process:
         self.say(What.MEMBER_RESUMED)
         if self.chance.happens(0.5) and not self.stuck and not self.closing:
             self.poll()
-        backlog, self._backlog = self._backlog, []
-        for verb, arguments in backlog:
-            self._input(verb, *arguments)
-        if not self.ended:
-            self._wake_ms = NEVER
-            self.drain()
+        self.catch_up()
 
     def crash(self, *, told: bool) -> None:
         """Be gone without a word; told: the machine is there and resets its connections."""

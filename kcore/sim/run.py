@@ -9,6 +9,8 @@ from typing import Any, Final
 from kcore.coordinator.group import Group
 from kcore.sim import faults
 from kcore.sim.chance import Chance, Source
+from kcore.sim.exact import settle as exact
+from kcore.sim.exact.judge import ExactJudge
 from kcore.sim.plan import Plan, draw
 from kcore.sim.settle import settle
 from kcore.sim.share import settle as shares
@@ -111,6 +113,8 @@ def left_behind(world: World) -> list[str]:
             left.append(f"{peer.name} has {coordinator.parked} requests to answer")
     if isinstance(world.judge, ShareJudge):
         left += shares.left_behind(world, world.judge)
+    elif isinstance(world.judge, ExactJudge):
+        left += exact.left_behind(world, world.judge)
     return left
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kcore.sim.exact import settle as exact
+from kcore.sim.exact.judge import ExactJudge
 from kcore.sim.members import Member
 from kcore.sim.share import settle as shares
 from kcore.sim.share.judge import ShareJudge
@@ -45,6 +47,8 @@ def unsettled(world: World) -> list[str]:
     """What is not well yet, in words."""
     if isinstance(world.judge, ShareJudge):
         return shares.unsettled(world, world.judge)
+    if isinstance(world.judge, ExactJudge):
+        return exact.unsettled(world, world.judge)
     wrong: list[str] = []
     groups: dict[str, list[Member]] = {}
     for member in world.living():

@@ -24,6 +24,7 @@ GROUPS_MAX: Final = 40
 NODES_MAX: Final = 40
 MARKS_MAX: Final = 2_000  # of a kind of fault
 LANE_MARKS_MAX: Final = 100
+LANE_DEALS_MAX: Final = 400
 SPANS_MAX: Final = 60_000  # of all members
 REASONS_MAX: Final = 200  # for which members rebalance
 LINES_MAX: Final = 1_500  # of the list of what happened
@@ -48,6 +49,7 @@ class Lane:
     spans: list[list[int]] = field(default_factory=list)
     zombie: list[list[int]] = field(default_factory=list)  # from, to
     slow: list[list[int]] = field(default_factory=list)
+    deals: list[list[Any]] = field(default_factory=list)  # transactions: from, to, fate
     marks: list[list[Any]] = field(default_factory=list)  # at, kind, words
     notable: bool = False  # something happened to it that did not happen to all
     left_out: int = 0  # marks beyond what fits
@@ -64,6 +66,7 @@ class Process:
     reason: int = -1  # why it rebalances, see Story.reasons
     paused_ms: int | None = None
     owned: dict[Owned, tuple[int, int]] = field(default_factory=dict)  # since, in which generation
+    begun_ms: int | None = None  # its transaction, if one is open
 
 
 @dataclass(slots=True)
@@ -137,6 +140,8 @@ class _Teller:
             What.DELIVERED: self._delivered,
             What.COMMITTED: self._committed,
             What.ERROR: self._error,
+            What.BEGUN: self._begun,
+            What.ENDED: self._decided,
             What.FAULT: self._fault,
             What.NODE_DOWN: self._node_down,
             What.NODE_UP: self._node_up,
@@ -189,6 +194,7 @@ class _Teller:
 
     def _close(self, process: Process, at_ms: int) -> None:
         self._span(process, at_ms)
+        self._deal(process, at_ms, "open")
         if process.paused_ms is not None:
             process.lane.zombie.append([process.paused_ms, at_ms])
         self._count(at_ms, process.state if process.paused_ms is None else 3, -1)
@@ -312,6 +318,22 @@ class _Teller:
                 but=process.owned.keys() - gone,
             )
         return process
+
+    def _begun(self, event: TraceEvent) -> None:
+        self._processes[event.detail["process"]].begun_ms = event.at_ms
+
+    def _decided(self, event: TraceEvent) -> None:
+        self._deal(self._processes[event.detail["process"]], event.at_ms, event.detail["fate"])
+
+    def _deal(self, process: Process, at_ms: int, fate: str) -> None:
+        """A transaction is over, or its process is."""
+        begun_ms, process.begun_ms = process.begun_ms, None
+        if begun_ms is None:
+            return
+        if len(process.lane.deals) < LANE_DEALS_MAX:
+            process.lane.deals.append([begun_ms, at_ms, fate])
+        else:
+            process.lane.left_out += 1
 
     def _error(self, event: TraceEvent) -> None:
         process = self._processes.get(event.detail["process"])
@@ -491,7 +513,7 @@ def data_of(story: Story) -> dict[str, Any]:
         "members": [
             [
                 *(lane.name, lane.group, lane.instance, int(lane.notable)),
-                *(lane.spans, lane.zombie, lane.slow, lane.marks),
+                *(lane.spans, lane.zombie, lane.slow, lane.marks, lane.deals),
             ]
             for lane in story.lanes
         ],

@@ -40,6 +40,8 @@ class What(Enum):
     GENERATION = "generation"  # who: the group; detail: generation
     DELIVERED = "delivered"  # detail: spans, by partition: (first, last)
     COMMITTED = "committed"  # detail: offsets
+    BEGUN = "begins a transaction"  # detail: number
+    ENDED = "its transaction has ended"  # detail: number, fate
     ERROR = "error"  # detail: what a member was told
     FAULT = "fault"  # who: what it hits; detail: kind, and until when if it has an end
     NODE_DOWN = "node down"

@@ -34,6 +34,12 @@ class Rule(Enum):
     COUNTED = "deliveries are counted one by one, and end at the limit"
     HANDED = "an application is handed what was acquired for it, once, while it is locked"
     SAID = "a member acknowledges what its application has said, of what it was handed"
+    WRITTEN_ONCE = "a record that was promised is in the log once, others at most once"
+    IN_ORDER = "a producer's records are in the log in the order they were sent in"
+    ALL_OR_NOTHING = "of a transaction all is committed or nothing, and by nobody else"
+    READ_COMMITTED = "who reads what is committed gets nothing else"
+    MOVED_ONCE = "what is made of a record is committed once"
+    FENCED = "who has lost its id writes no more, and nobody loses it for nothing"
     COHERENT = "the coordinator's books agree with each other"
 
 

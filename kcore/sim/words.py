@@ -21,6 +21,7 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.COORDINATOR_MOVE: ("nodes", "another node keeps the groups of a journal"),
     Fault.REFUSAL: ("nodes", "a node answers a request with an error"),
     Fault.LATE_ANSWER: ("nodes", "a node serves a request late"),
+    Fault.LOST_ANSWER: ("nodes", "a node does what it is asked, and its answer is lost"),
     Fault.CUT: ("connections", "a connection is reset, both sides are told"),
     Fault.HALF_OPEN: ("connections", "nothing passes any more, and at most one side is told"),
     Fault.SPLIT: ("connections", "nothing passes between a member and a node for a while"),
@@ -61,6 +62,15 @@ _OF_SHARES: Final = {
     Rule.HANDED,
     Rule.SAID,
 }
+_OF_PRODUCERS: Final = {
+    Rule.WRITTEN_ONCE,
+    Rule.IN_ORDER,
+    Rule.ALL_OR_NOTHING,
+    Rule.READ_COMMITTED,
+    Rule.MOVED_ONCE,
+    Rule.FENCED,
+}
+_OF_MEMBERS: Final = {Rule.STAYS, Rule.LEAVES, Rule.PROGRESS, Rule.DELIVERED}
 _OF_CONSUMERS: Final = {
     Rule.OWNED_ONCE,
     Rule.COMMIT_BEHIND,
@@ -77,7 +87,7 @@ _OF_CONSUMERS: Final = {
 
 def verdicts(outcome: Outcome) -> list[tuple[Rule, Verdict]]:
     """What came of each rule that the run is judged by."""
-    others = _OF_CONSUMERS if outcome.plan.share else _OF_SHARES
+    others = _unjudged(outcome.plan)
     broken = outcome.violation.rule if outcome.violation is not None else None
     return [
         (
@@ -91,6 +101,13 @@ def verdicts(outcome: Outcome) -> list[tuple[Rule, Verdict]]:
         for rule in Rule
         if rule not in others
     ]
+
+
+def _unjudged(plan: Plan) -> set[Rule]:
+    """Rules of other kinds of runs."""
+    if plan.exact:
+        return _OF_SHARES | _OF_CONSUMERS | _OF_MEMBERS
+    return _OF_PRODUCERS | (_OF_CONSUMERS if plan.share else _OF_SHARES)
 
 
 def plan_in_words(plan: Plan) -> list[str]:
@@ -128,6 +145,12 @@ def _network(plan: Plan) -> str:
 def _members(plan: Plan) -> str:
     if plan.share:
         return _sharing(plan)
+    if plan.exact:
+        return _producing(plan)
+    return _reading(plan)
+
+
+def _reading(plan: Plan) -> str:
     lists = [", ".join(names) for names in plan.assignors] if plan.consumer_share < 1 else []
     if plan.consumer_share:
         lists += [name or "as the broker likes" for name in plan.remote_assignors]
@@ -156,6 +179,16 @@ def _sharing(plan: Plan) -> str:
     return (
         f"They share records, each of which is locked for {seconds(plan.lock_ms)} and delivered"
         f" {plan.delivery_limit} times at most. {explicit}{exact}"
+    )
+
+
+def _producing(plan: Plan) -> str:
+    return (
+        "Two in five write, two make a record of each that they read, one reads all."
+        f" {share(plan.transactional_share)} of writers have transactions, of which"
+        f" {share(plan.abort_share)} are aborted; the others are idempotent only. Transactions end"
+        f" after {seconds(plan.transaction_timeout_ms)} at the latest; transaction.version is"
+        f" {plan.transaction_version}. {_reading(plan)}"
     )
 
 

@@ -14,7 +14,11 @@ from kcore.actions import Connect
 from kcore.coordinator.context import AnyGroup
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
-from kcore.sim.habits import Commit, Habits
+from kcore.sim.exact.judge import ExactJudge
+from kcore.sim.exact.movers import OUT, OUT_PARTITIONS, Mover
+from kcore.sim.exact.readers import Reader
+from kcore.sim.exact.writers import Writer
+from kcore.sim.habits import Commit, Habits, Role
 from kcore.sim.judge import Judge
 from kcore.sim.ledger import Ledger
 from kcore.sim.members import Member
@@ -35,6 +39,9 @@ from kcore.structs import TopicPartition
 
 # Turns of one millisecond, for each peer: more and something goes round in circles.
 _TURNS_PER_PEER: Final = 300
+
+# Whoever comes, where producers are simulated: these in turn.
+_ROLES: Final = (Role.WRITER, Role.MOVER, Role.READER, Role.WRITER, Role.MOVER)
 
 _MEMBERS_PER_TOUCH: Final = 10
 
@@ -93,8 +100,28 @@ class World:
         if plan.share:
             shares = ShareJudge(plan, *about, self._term_of)
             return lambda *of: ShareMember(self.stage, shares, *of), shares
+        if plan.exact:
+            exact = ExactJudge(
+                plan,
+                self.trace,
+                self._group_of,
+                self.now,
+                lambda tp: self.brokers.cluster.partition(tp.topic, tp.partition),
+                self._partitions,
+            )
+            return lambda *of: self._recruit_exact(exact, *of), exact
         judge = Judge(plan, *about)
         return lambda *of: Member(self.stage, judge, *of), judge
+
+    def _recruit_exact(
+        self, judge: ExactJudge, habits: Habits, chance: Chance, process: int
+    ) -> Process:
+        about = (judge, habits, chance, process)
+        if habits.role is Role.WRITER:
+            return Writer(self.stage, self.brokers, *about)
+        if habits.role is Role.READER:
+            return Reader(self.stage, self.brokers, *about)
+        return Mover(self.stage, *about)
 
     def now(self) -> int:
         """The time."""
@@ -141,6 +168,9 @@ class World:
     def _group_of(self, group_id: str) -> AnyGroup | None:
         return self.brokers.group_of(group_id)
 
+    def _partitions(self) -> list[TopicPartition]:
+        return self.brokers.partitions()
+
     def _term_of(self, tp: TopicPartition) -> Term:
         return self.brokers.term_of(tp)
 
@@ -151,6 +181,10 @@ class World:
         if not chance.happens(plan.auto_commit_share):
             commit = chance.one_of((Commit.EACH, Commit.NAMED, Commit.SOMETIMES))
         drift_ppm = chance.between(-plan.drift_ppm, plan.drift_ppm)
+        role = _ROLES[number % len(_ROLES)] if plan.exact else None
+        transactional = role is Role.MOVER or (
+            role is Role.WRITER and chance.happens(plan.transactional_share)
+        )
         return Habits(
             name=f"m{number + 1}",
             group_id=f"group{number % plan.groups + 1}",
@@ -169,6 +203,9 @@ class World:
             by_remote_pattern=by_epochs and by_pattern and chance.happens(0.5),
             explicit=plan.share and chance.happens(plan.explicit_share),
             one_by_one=plan.share and chance.happens(plan.one_by_one_share),
+            role=role,
+            transactional_id=f"x{number + 1}" if transactional else None,
+            committed=role is not Role.READER or chance.happens(0.7),
         )
 
     def _draw_topics(self, number: int) -> tuple[str, ...]:
@@ -212,9 +249,20 @@ class World:
         self.members = [member for member in self.members if not member.ended]
         return self.members
 
+    def fill(self) -> None:
+        """Somebody is there; where producers are simulated, of each kind."""
+        roles = {slot.role for slot in self._slots}
+        roles -= {m.habits.role for m in self.living() if not (m.closing and m.habits.role)}
+        for slot in self._slots:
+            if slot.role in roles:
+                roles.remove(slot.role)
+                self.start_member(slot)
+
     def add_topic(self, partitions: int) -> str:
         """A topic more."""
         name = f"t{len(self.topics) + 1}"
         self.topics.append(name)
         self.brokers.create_topic(name, partitions)
+        if self.plan.exact:
+            self.brokers.create_topic(name + OUT, min(partitions, OUT_PARTITIONS))
         return name

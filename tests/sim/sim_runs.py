@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
-from kcore.sim.plan import CONSUMER_SINCE, NodeTime, shared
+from kcore.sim.plan import CONSUMER_SINCE, NodeTime, exact, shared
 
 # Where most bugs have their chance.
 BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
@@ -59,6 +59,30 @@ def sharing(seed: int, *kinds: Fault, **more: Any) -> Outcome:
         lock_ms=2_000,
         append_every_ms=150,
         fetch_max_wait_ms=500,
+    )
+    return run(replace(plan, **more))
+
+
+def drawn_exact(seed: int) -> Outcome:
+    """As drawn, with producers."""
+    return run(exact(plan_of(random.Random, seed), random.Random))
+
+
+def exactly(seed: int, *kinds: Fault, **more: Any) -> Outcome:
+    """Two writers, two movers and a reader; kinds: what goes wrong."""
+    plan = Plan(
+        seed=seed,
+        exact=True,
+        members=5,
+        brokers=2,
+        partitions=2,
+        duration_ms=8_000,
+        faults=dict.fromkeys(kinds, 1_500),
+        append_until_ms=0,
+        auto_commit_share=0.0,
+        transactional_share=1.0,
+        fetch_max_wait_ms=500,
+        transaction_timeout_ms=4_000,
     )
     return run(replace(plan, **more))
 

@@ -1,0 +1,85 @@
+"""Whole runs of producers: what a clean world comes to, and what faults do."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from sim_pages import data_in, page
+from sim_runs import drawn, drawn_exact, exactly, run, well
+
+from kcore.sim import Fault, Plan, Rule, plan_of
+from kcore.sim.plan import NOT_OF_EXACT, exact, faults_of
+from kcore.sim.trace import What
+from kcore.sim.words import plan_in_words, verdicts
+
+
+def test_where_nothing_goes_wrong_all_that_is_committed_is_moved_once():
+    outcome = well(exactly(1, duration_ms=4_000, abort_share=0.3))
+    counts = outcome.counts
+    fates = [event.detail["fate"] for event in outcome.events if event.what is What.ENDED]
+    assert counts["transactions"] == fates.count("committed") > 3
+    assert counts["aborted"] == fates.count("aborted") > 0
+    assert 0 < counts["moved"] < counts["records"], "what was aborted is not moved"
+    assert outcome.settled_ms <= 10_000
+
+
+def test_idempotent_producers_have_no_transactions():
+    outcome = well(exactly(2, members=1, transactional_share=0.0, duration_ms=3_000))
+    movers = {event.who for event in outcome.events if event.what is What.BEGUN}
+    assert "m1" not in movers
+    assert outcome.counts["records"] > 5
+
+
+@pytest.mark.parametrize("seed", [5, pytest.param(6, marks=pytest.mark.slow)])
+def test_seeds_go_well(seed):
+    well(drawn_exact(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("release", [(3, 3), (4, 3)])
+def test_brokers_of_any_version_of_transactions(version, release):
+    for seed in range(3):
+        kinds = (Fault.CUT, Fault.RESTART, Fault.NODE_CRASH)
+        well(exactly(seed, *kinds, release=release, transaction_version=version))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", [kind for kind in Fault if kind not in NOT_OF_EXACT], ids=lambda kind: kind.value
+)
+def test_every_kind_of_fault_happens_and_is_got_over(kind):
+    outcome = well(exactly(5, kind, brokers=3, topics=2, static_share=0.5, latency_ms=(1, 10)))
+    happened = [event for event in outcome.events if event.what is What.FAULT]
+    assert {event.detail["kind"] for event in happened} == {kind.value}
+
+
+def test_a_seed_is_a_run_and_another_one_than_that_of_consumers():
+    digests = [drawn_exact(3).digest, drawn_exact(3).digest, drawn(3).digest]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_what_would_spoil_the_count_is_not_drawn():
+    for seed in range(50):
+        plan = exact(plan_of(random.Random, seed), random.Random)
+        assert not plan.faults.keys() & NOT_OF_EXACT
+        assert faults_of(["all"], plan, random.Random, seed).keys() == set(Fault) - NOT_OF_EXACT
+
+
+def test_a_plan_in_words_and_the_rules_it_is_judged_by():
+    plan = Plan(seed=1, exact=True, transactional_share=0.5, abort_share=0.2)
+    words = " ".join(plan_in_words(plan))
+    assert "50 % of writers have transactions, of which 20 % are aborted" in words
+    assert "transaction.version is 2" in words
+    judged = dict(verdicts(well(run(replace(plan, duration_ms=1_000, append_until_ms=0)))))
+    assert Rule.MOVED_ONCE in judged
+    assert Rule.HELD_ONCE not in judged
+    assert Rule.COMMIT_OWN not in judged
+
+
+def test_a_page_has_transactions_on_the_lanes_of_members():
+    outcome = well(exactly(3, Fault.CRASH, duration_ms=4_000))
+    members = data_in(page(outcome))["members"]
+    fates = {fate for *_, deals in members for _, _, fate in deals}
+    assert {"committed", "aborted"} <= fates <= {"committed", "aborted", "open"}
+    assert all(since <= until for *_, deals in members for since, until, _ in deals)
