@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 
@@ -23,6 +23,7 @@ from kcore.cli.endings import DONE, RefusalError
 from kcore.cli.tables import Page, table
 from kcore.errors import KafkaTimeoutError
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from rich.table import Table

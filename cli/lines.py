@@ -12,9 +12,10 @@ import binascii
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final
 
 from kcore.cli.formats import ESCAPES, PART, FormatError
+from kcore.tuples import NamedTuple
 
 # A record is no larger than what a request takes, and a line is read whole.
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024

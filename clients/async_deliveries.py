@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kcore.errors import TransactionAbortedError
 from kcore.produce.feeding import PartitionDelivery, RowsDelivery
 from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

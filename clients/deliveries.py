@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kcore.clients.futures import Call, Outcomes
 from kcore.clients.log import Log
 from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.produce.intake import Ticket
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from kcore.produce.batch import Batch, Outcome

@@ -18,9 +18,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.tuples import NamedTuple
 
 # So many times the bound of unfinished records may be taken of one partition behind its first that
 # is not finished: what is finished there is kept (a few words each), and handled again by others

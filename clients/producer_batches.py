@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from time import time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kcore.clients import arguments
 from kcore.clients.async_deliveries import RecordMetadata, metadata_of, tell_rows
@@ -13,6 +13,7 @@ from kcore.errors import IllegalArgumentError, IllegalStateError, RecordTooLarge
 from kcore.produce.feeding import RowsDelivery
 from kcore.produce.intake import record_bytes
 from kcore.records.builder import BatchBuilder
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from kcore.produce.batch import Batch

@@ -5,13 +5,14 @@ is made of its result. How the answer is waited for is the consumer's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kcore.clients import arguments
 from kcore.clients.groupless import is_internal
 from kcore.clients.measured import Measured
 from kcore.clients.verbs import Verbs
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from kcore.tuples import NamedTuple
 
 EARLIEST, LATEST = -2, -1
 

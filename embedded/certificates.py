@@ -14,9 +14,10 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.errors import KafkaConfigurationError, UsageError
+from kcore.tuples import NamedTuple
 
 _DAYS: Final = "7"
 _LOCAL: Final = ("127.0.0.1", "::1", "localhost")

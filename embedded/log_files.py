@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from crc32c import crc32c
 
 from kcore.broker.batches import HEADER_SIZE, read_header
 from kcore.embedded.disk import Disk
+from kcore.tuples import NamedTuple
 
 # A file is closed and the next one begun beyond this.
 FILE_BYTES: Final = 64 << 20

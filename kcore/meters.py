@@ -11,7 +11,9 @@ their defaults.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
+
+from kcore.tuples import NamedTuple
 
 SAMPLES: Final = 2
 SAMPLE_MS: Final = 30_000

@@ -13,9 +13,10 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from kcore.actions import Action
+from kcore.tuples import NamedTuple
 
 # Readiness bits: the values of poll(2), so that a poll driver hands on what the kernel said. Any
 # other bit (error, hang-up) means that both reading and writing will return at once with the

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from kcore.transports.core import Core
+from kcore.tuples import NamedTuple
 
 
 class Ending(NamedTuple):

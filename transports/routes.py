@@ -10,11 +10,12 @@ then the core walks through the pairs, of each of the broker's all of the proxy'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.actions import Connect
 from kcore.transports.core import Address, Transport
 from kcore.transports.sockets import ProxyFaultError, describe
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from kcore.settings.proxies import Proxy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.admin.asking import Ask, Outcome, Reply
 from kcore.admin.core import Procedure
@@ -20,6 +20,7 @@ from kcore.admin.security import (
     known,
 )
 from kcore.errors import KafkaError, NoError, UnsupportedVersionError, for_code
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kcore.admin.hints import HINTS
 from kcore.connection.calls import Answer, Message, Reach, node_id_of
@@ -37,6 +37,7 @@ from kcore.errors import (
     for_code,
 )
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.values import Value, field
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode

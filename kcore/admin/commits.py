@@ -6,7 +6,7 @@ Of share groups only what is the same question for all: resets, and how far they
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.admin.asking import Ask, Reply, Route, of_all
 from kcore.admin.core import Procedure
@@ -22,6 +22,7 @@ from kcore.errors import (
     UnsupportedVersionError,
 )
 from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore import __version__
 from kcore.admin.asking import Ask, Reply, Route, of_all
 from kcore.admin.core import Procedure
 from kcore.admin.values import UpdateFeatureType
 from kcore.errors import UnsupportedVersionError
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import ApiVersionsRequest, UpdateFeaturesRequest
 

@@ -9,7 +9,7 @@ coordinator forgets a partition only when the marker is in its log.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.admin.asking import Outcome
 from kcore.admin.cluster import ask_metadata
@@ -26,6 +26,7 @@ from kcore.errors import (
     for_code,
 )
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 _NOBODY: Final = -1  # leads a partition
 _LOOKING: Final = "looking for transactions"

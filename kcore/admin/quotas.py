@@ -7,13 +7,14 @@ those who have none of their own. Types are "user", "client-id" and "ip".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kcore.admin.asking import Ask, Reply, Route
 from kcore.admin.core import Procedure
 from kcore.admin.rows import verdict
 from kcore.admin.values import ClientQuotaMatch
 from kcore.errors import KafkaError
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import AlterClientQuotasRequest, DescribeClientQuotasRequest
 

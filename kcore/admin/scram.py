@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kcore.admin.asking import Ask, Outcome, Reply, Route, of_all, plain_name
 from kcore.admin.core import Procedure
 from kcore.admin.security import ScramMechanism, known
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import (
     AlterUserScramCredentialsRequest,

@@ -4,10 +4,9 @@ whose own objects are taken in their place.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kcore.admin.values import Word
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 
 class TransactionState(Word):

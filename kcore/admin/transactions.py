@@ -9,7 +9,7 @@ stand still before it (`hanging.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.admin.asking import Ask, Reply, Route, plain_name
 from kcore.admin.cluster import of_brokers
@@ -25,6 +25,7 @@ from kcore.admin.transaction_values import (
 from kcore.admin.values import ProducerState
 from kcore.errors import InvalidTxnStateError, UnsupportedVersionError
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.errors import IllegalArgumentError
+from kcore.tuples import NamedTuple
 from kcore.values import Value, field
 
 DEFAULT: Final = -1  # of partitions and replicas: as the cluster is set up

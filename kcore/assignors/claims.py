@@ -8,9 +8,9 @@ AbstractStickyAssignor).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 
 class Claim(NamedTuple):

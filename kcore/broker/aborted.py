@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from typing import NamedTuple
 
 from kcore.broker.batches import Batch
+from kcore.tuples import NamedTuple
 
 
 class Aborted(NamedTuple):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import crc32c
 
 from kcore.records import ConsumerRecord, RecordReader
 from kcore.records.codecs import MissingPackageError
 from kcore.records.survey import Survey, survey
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.batches import (
     CONTROL,
@@ -30,6 +30,7 @@ from kcore.broker.log import PartitionLog
 from kcore.broker.remaking import read_records, remade
 from kcore.broker.segments import Segment
 from kcore.records import ConsumerRecord, ControlRecord, RecordReader, encode_batch
+from kcore.tuples import NamedTuple
 
 # Looked through in one go, in bytes as they are kept; other requests of the node wait meanwhile.
 STEP_BYTES: Final = 1_048_576

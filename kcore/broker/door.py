@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.calls import Call
 from kcore.broker.links import ClientLink, Turn
@@ -19,6 +19,7 @@ from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sasl.mechanisms import RefusalError
 from kcore.broker.sasl.states import Taken
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire import frames
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode

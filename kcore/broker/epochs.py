@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
+
+from kcore.tuples import NamedTuple
 
 UNKNOWN: Final = -1
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.aborted import TransactionIndex
 from kcore.broker.batches import (
@@ -33,6 +33,7 @@ from kcore.broker.remaking import recompressed
 from kcore.broker.segments import NO_TIME, Segment
 from kcore.broker.sequences import ANY_ORIGIN, Origin, Sequences
 from kcore.broker.stores import LogStore
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 _UNKNOWN: Final = -1

@@ -7,10 +7,11 @@ abort, 1: commit), its value an int16 version and the int32 epoch of the coordin
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.records import RecordReader, encode_batch
 from kcore.structs import ABORT, COMMIT
+from kcore.tuples import NamedTuple
 
 _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")

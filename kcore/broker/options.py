@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.limits import MAX_INT32
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 UNLIMITED: Final = -1

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.batches import NO_TIMESTAMP, TRANSACTIONAL, Batch, RefusedError
 from kcore.broker.markers import Marker
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 # A producer has at most five requests in flight (max.in.flight.requests.per.connection with

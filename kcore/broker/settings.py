@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker import group_settings
 from kcore.broker.batches import RefusedError
@@ -32,6 +32,7 @@ from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
 from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
 from kcore.coordinator.streams.options import DEFAULTED, StreamsOptions
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 # Options of one topic or node: more than Kafka knows of, by far.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kcore.coordinator.appends import answered
 from kcore.coordinator.consumer.offsets import check_commit
@@ -17,6 +16,7 @@ from kcore.coordinator.states import GroupState
 from kcore.coordinator.streams.offsets import check_commit as check_streams_commit
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 from kcore.wire.messages import OffsetCommitValue
 
 # Producers of transactions remembered, so that those that have been replaced can be told.

@@ -12,9 +12,10 @@ Source: RE2's syntax; Thompson's construction.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.limits import MAX_NAME_CHARS
+from kcore.tuples import NamedTuple
 
 # States of one pattern: `{m,n}` writes its part out as often, and each costs at every character.
 STATES_MAX: Final = 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
@@ -22,6 +22,7 @@ from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
 from kcore.structs import OffsetAndTimestamp, Rng, TopicPartition
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ListOffsetsRequest, ListOffsetsResponse

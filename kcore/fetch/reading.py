@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kcore.fetch.config import FetchConfig
 from kcore.records import RecordReader
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 
 class Slice(NamedTuple):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.limits import MAX_INT32
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 NO_SESSION: Final = 0

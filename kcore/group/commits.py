@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.connection.calls import Answer, Message
 from kcore.errors import (
@@ -28,6 +28,7 @@ from kcore.group.membership import Generation, Membership, instance_fenced
 from kcore.group.operations import Operation, Operations
 from kcore.group.repeated import Repeated
 from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import OffsetCommitRequest

@@ -8,7 +8,7 @@ do, as nobody knows what arrived. One heartbeat at a time; the interval is the c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.connection.calls import Answer, Build, Message, StruckError
 from kcore.errors import KafkaError, Unexpected, UnsupportedVersionError
@@ -23,6 +23,7 @@ from kcore.group.membership import Generation, instance_fenced
 from kcore.group.repeated import Repeated
 from kcore.structs import GroupMembershipOperation
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ConsumerGroupHeartbeatRequest

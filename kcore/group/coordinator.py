@@ -11,7 +11,6 @@ nobody does, nobody asks (K7).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kcore.connection.calls import Answer, Build, Done, Message, Reach, Standing, StruckError
 from kcore.errors import (
@@ -25,6 +24,7 @@ from kcore.events import CoordinatorFound, CoordinatorLost
 from kcore.group.context import Surroundings, Timer
 from kcore.group.effects import error_of, passing
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FindCoordinatorRequest

@@ -5,13 +5,14 @@ since when, why a membership was lost, and whether a rejoin is due.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import Context
 from kcore.group.states import MemberState
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 NO_GENERATION_ID: Final = -1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kcore.group.autocommit import AutoCommit
 from kcore.group.classic_membership import ClassicMembership
@@ -21,6 +21,7 @@ from kcore.group.rebalance import Rebalance
 from kcore.group.reconciliation import Reconciliation
 from kcore.group.states import Step
 from kcore.group.steps import Steps
+from kcore.tuples import NamedTuple
 
 
 class Beats(Protocol):

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.errors import KafkaError
 from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import Filling
 from kcore.records.builder import BatchBuilder, stamp
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 NO_PRODUCER: Final = -1
 NO_SEQUENCE: Final = -1

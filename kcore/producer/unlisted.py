@@ -7,11 +7,10 @@ is long enough for one that lags behind the controller, and then it is an error 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kcore.cluster.refresh import Refresher
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 
 # Of requests that were made after the record came. The first goes out at once if none was lately,
 # each of the others after its backoff: 300 ms in all, or seconds if brokers said the same lately.

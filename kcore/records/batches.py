@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.records import codecs
+from kcore.tuples import NamedTuple
 
 _PREFIX: Final = struct.Struct(">qi")  # offset, length
 _V2: Final = struct.Struct(">qiibIhiqqqhii")  # layout.pxd

@@ -8,7 +8,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32
 from kcore.records cimport layout
 from kcore.records.layout cimport BatchHeader, Fault, RecordView, load_header, read_record
 
-from typing import NamedTuple
+from kcore.tuples import NamedTuple
 
 from kcore.records.checksum import crc32c
 

@@ -5,7 +5,7 @@ that is given may mean.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.connection.sasl import MECHANISMS
 from kcore.errors import KafkaConfigurationError
@@ -38,6 +38,7 @@ from kcore.settings.parsers import (
     version,
 )
 from kcore.settings.tokens import ALGORITHMS
+from kcore.tuples import NamedTuple
 
 _ms = integer(0)
 _long_ms = integer(0, MAX_TIMEOUT_MS)

@@ -8,7 +8,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.errors import CorruptRecordError, DeserializationError, UnsupportedCodecError
 from kcore.records import ConsumerRecord, RecordReader
@@ -17,6 +17,7 @@ from kcore.records.batches import describe_batches
 from kcore.share.config import ReadConfig
 from kcore.share.marks import DONE, GAP, HELD, REJECT, RELEASE, RENEWING, WAITING, Marks
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 _offset_of = attrgetter("offset")
 _PREFIX: Final = struct.Struct(">qi")  # of a batch: offset, length of what follows

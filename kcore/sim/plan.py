@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kcore.sim.chance import Chance, Source
+from kcore.tuples import NamedTuple
 
 
 class Fault(Enum):

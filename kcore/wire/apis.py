@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache
-from typing import NamedTuple
 
 from kcore.errors import UnsupportedVersionError
+from kcore.tuples import NamedTuple
 from kcore.wire import messages
 from kcore.wire.message import Message
 

@@ -31,7 +31,7 @@ from kcore.wire.writer cimport (
     written_at,
 )
 
-from typing import NamedTuple
+from kcore.tuples import NamedTuple
 
 from kcore.errors import FrameError, Truncated, Unexpected, UsageError
 from kcore.wire.apis import API_TABLE, ApiKey

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.errors import Truncated, Unexpected
+from kcore.tuples import NamedTuple
 
 Attributes = tuple[tuple[str, str], ...]
 

@@ -8,7 +8,7 @@ Left out: what is in tiered storage (there is none: -4 is the earliest, -5 and -
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
@@ -17,6 +17,7 @@ from kcore.broker.lookup import latest_time, offset_for_time
 from kcore.broker.partitions import Partition
 from kcore.broker.topics import Topic
 from kcore.structs import OffsetAndTimestamp
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ListOffsetsRequest, ListOffsetsResponse
 

@@ -6,7 +6,9 @@ Numbers: org.apache.kafka.common.acl and .resource of Kafka 4.3.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from kcore.tuples import NamedTuple
 
 WILDCARD: Final = "*"
 CLUSTER_NAME: Final = "kafka-cluster"

@@ -11,10 +11,11 @@ request: those of sessions, and all there are.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.authorization.acls import Operation as Op
 from kcore.broker.authorization.acls import Resource
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 

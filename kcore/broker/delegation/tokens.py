@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.structs import Rng
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:

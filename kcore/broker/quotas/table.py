@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.limits import MAX_INT32
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 USER: Final = "user"

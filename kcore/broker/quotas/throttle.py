@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.broker.quotas.rates import Rate
 from kcore.broker.quotas.table import CONSUMER, PRODUCER, REQUESTS
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire import frames
 from kcore.wire.apis import ApiKey
 

@@ -8,9 +8,10 @@ from it who there is (Java's SaslException). Texts are Kafka's. Source of PLAIN:
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kcore.broker.sasl.users import Users
+from kcore.tuples import NamedTuple
 
 
 class RefusalError(Exception):

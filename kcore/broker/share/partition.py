@@ -12,7 +12,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.share.batches import InFlightBatch, Run, Span, runs_of
@@ -21,6 +20,7 @@ from kcore.broker.share.states import TYPES, RecordInput, RecordState
 from kcore.broker.share.throttling import Portion, is_throttled
 from kcore.coordinator.share.options import ShareOptions
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 _first = attrgetter("first")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kcore.broker.batches import CONTROL, TRANSACTIONAL, Batch, RefusedError, read_header
 from kcore.broker.lookup import offset_for_time
@@ -28,6 +28,7 @@ from kcore.coordinator.share.options import (
     duration_ms,
 )
 from kcore.timers import NEVER
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:

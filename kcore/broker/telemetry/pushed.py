@@ -5,8 +5,9 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
+from kcore.tuples import NamedTuple
 from kcore.wire.otlp import decode
 
 # Payloads, unpacked, of all clients of a cluster.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.options import Kind, Option, read_value
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 METRICS: Final = "metrics"

@@ -5,9 +5,10 @@ their groups: in Kafka another coordinator and the configuration, here the owner
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kcore.coordinator.share.options import ShareOptions
+from kcore.tuples import NamedTuple
 
 
 class ShareOffset(NamedTuple):

@@ -13,11 +13,11 @@ ProcessState of Kafka 4.3; ties are broken as its maps and queues do (`ordering.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from kcore.coordinator.streams.configuring import Part
 from kcore.coordinator.streams.member import Task, Tasks
 from kcore.coordinator.streams.ordering import PriorityQueue, hash_ordered
+from kcore.tuples import NamedTuple
 
 NAME = "sticky"
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.streams.ordering import hash_ordered
 from kcore.coordinator.streams.states import Status
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology, Topology
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kcore.coordinator.transactions.shard import Shard
 from kcore.coordinator.transactions.states import REFUSED, TransactionState
@@ -13,6 +12,7 @@ from kcore.coordinator.transactions.transaction import (
     Transaction,
     exhausted,
 )
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import InitProducerIdRequest

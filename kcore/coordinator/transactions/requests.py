@@ -4,12 +4,13 @@ which may ask to verify only (KIP-890).
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from kcore.coordinator.context import Topics
 from kcore.coordinator.transactions.adding import INTERNAL_TOPICS
 from kcore.coordinator.transactions.producers import Producer
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 

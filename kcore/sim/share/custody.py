@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from kcore.sim.plan import Plan
