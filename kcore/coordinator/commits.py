@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcore.coordinator.appends import answered
-from kcore.coordinator.consumer.offsets import check_commit
 from kcore.coordinator.context import Context, Topics
 from kcore.coordinator.desk import Ticket
+from kcore.coordinator.epochs import check_commit
 from kcore.coordinator.journal import Entry, offset_entry
 from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.share.states import FOREIGN
 from kcore.coordinator.states import GroupState
-from kcore.coordinator.streams.offsets import check_commit as check_streams_commit
-from kcore.structs import TopicPartition
 from kcore.timers import NEVER
 from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
@@ -137,8 +135,8 @@ class Commits:
             return FOREIGN[ApiKey.OFFSET_COMMIT]
         streams = self._context.streams.get(group_id)
         if streams is not None:
-            named = [TopicPartition(one.topic, one.asked.partition_index) for one in wanted]
-            return check_streams_commit(streams, member_id, instance_id, generation, version, named)
+            tasks = ((streams.reader_of(one.topic), one.asked.partition_index) for one in wanted)
+            return check_commit(streams, member_id, instance_id, generation, version, tasks)
         consumers = self._context.consumers.get(group_id)
         if consumers is not None:
             ids = {one.topic: self._context.topics.id_of(one.topic) or b"" for one in wanted}

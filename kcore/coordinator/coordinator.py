@@ -21,7 +21,7 @@ KIP-932, in `streams/` those of KIP-1071.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kcore.coordinator.config import CoordinatorConfig
@@ -313,64 +313,55 @@ class GroupCoordinator(Front[Shard]):
             )
 
     def _describe(self, ticket: Ticket, request: DescribeGroupsRequest, _now_ms: int) -> None:
-        response = DescribeGroupsResponse()
-        for group_id in request.groups:
-            shard, error = self._shard_of(group_id, nameless=True)
-            if error or shard is None:
-                one = DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=error)
-            else:
-                one = describe(group_id, shard.groups.get(group_id), ticket.version)
-            response.groups.append(one)
-        ticket.answer(response)
+        def look(shard: Shard, group_id: str) -> Any:
+            return describe(group_id, shard.groups.get(group_id), ticket.version)
+
+        self._describe_each(ticket, request.groups, DescribeGroupsResponse(), look, nameless=True)
 
     def _describe_consumers(
         self, ticket: Ticket, request: ConsumerGroupDescribeRequest, _now_ms: int
     ) -> None:
-        response = ConsumerGroupDescribeResponse()
-        for group_id in request.group_ids:
-            shard, error = self._shard_of(group_id)
-            if error or shard is None:
-                one = ConsumerGroupDescribeResponse.DescribedGroup(
-                    group_id=group_id, error_code=error
-                )
-            else:
-                one = consumer_describing.describe(
-                    group_id,
-                    shard.context.consumers.get(group_id),
-                    self._topics,
-                    self._config.group_consumer_assignors[0],
-                )
-            response.groups.append(one)
-        ticket.answer(response)
+        usual = self._config.group_consumer_assignors[0]
+
+        def look(shard: Shard, group_id: str) -> Any:
+            group = shard.context.consumers.get(group_id)
+            return consumer_describing.describe(group_id, group, self._topics, usual)
+
+        self._describe_each(ticket, request.group_ids, ConsumerGroupDescribeResponse(), look)
 
     def _describe_shares(
         self, ticket: Ticket, request: ShareGroupDescribeRequest, _now_ms: int
     ) -> None:
-        response = ShareGroupDescribeResponse()
-        for group_id in request.group_ids:
-            shard, error = self._shard_of(group_id)
-            if error or shard is None:
-                one = ShareGroupDescribeResponse.DescribedGroup(group_id=group_id, error_code=error)
-            else:
-                one = share_describing.describe(
-                    group_id, shard.context.kept(group_id), self._topics
-                )
-            response.groups.append(one)
-        ticket.answer(response)
+        def look(shard: Shard, group_id: str) -> Any:
+            return share_describing.describe(group_id, shard.context.kept(group_id), self._topics)
+
+        self._describe_each(ticket, request.group_ids, ShareGroupDescribeResponse(), look)
 
     def _describe_streams(
         self, ticket: Ticket, request: StreamsGroupDescribeRequest, _now_ms: int
     ) -> None:
-        response = StreamsGroupDescribeResponse()
-        for group_id in request.group_ids:
-            shard, error = self._shard_of(group_id)
+        def look(shard: Shard, group_id: str) -> Any:
+            return streams_describing.describe(group_id, shard.context.kept(group_id))
+
+        self._describe_each(ticket, request.group_ids, StreamsGroupDescribeResponse(), look)
+
+    def _describe_each(
+        self,
+        ticket: Ticket,
+        group_ids: Iterable[str],
+        response: Any,
+        look: Callable[[Shard, str], Any],
+        *,
+        nameless: bool = False,
+    ) -> None:
+        """Answer with what `look` finds of each group that is kept here."""
+        for group_id in group_ids:
+            shard, error = self._shard_of(group_id, nameless=nameless)
             if error or shard is None:
-                one = StreamsGroupDescribeResponse.DescribedGroup(
-                    group_id=group_id, error_code=error
-                )
+                found = response.DescribedGroup(group_id=group_id, error_code=error)
             else:
-                one = streams_describing.describe(group_id, shard.context.kept(group_id))
-            response.groups.append(one)
+                found = look(shard, group_id)
+            response.groups.append(found)
         ticket.answer(response)
 
     def _describe_share_offsets(

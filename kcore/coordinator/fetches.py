@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kcore.coordinator.consumer.offsets import check_fetch
 from kcore.coordinator.context import Context
+from kcore.coordinator.epochs import check_fetch
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.states import GroupState
-from kcore.coordinator.streams.offsets import check_fetch as check_streams_fetch
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ZERO_UUID, OffsetFetchRequest, OffsetFetchResponse
@@ -60,17 +59,15 @@ class Fetches:
     def _found(self, asked: Asked, *, by_id: bool, require_stable: bool) -> Found:
         found = Found(group_id=asked.group_id)
         group = self._context.groups.get(asked.group_id)
-        consumers = self._context.consumers.get(asked.group_id)
+        of_epochs = self._context.consumers.get(asked.group_id) or self._context.streams.get(
+            asked.group_id
+        )
         known = group is not None and group.state is not GroupState.DEAD
-        if consumers is not None:
+        if of_epochs is not None:
             known = True
-            found.error_code = check_fetch(consumers, asked.member_id, asked.member_epoch)
-        streams = self._context.streams.get(asked.group_id)
-        if streams is not None:
-            known = True
-            found.error_code = check_streams_fetch(streams, asked.member_id, asked.member_epoch)
-        if found.error_code:
-            return found
+            found.error_code = check_fetch(of_epochs, asked.member_id, asked.member_epoch)
+            if found.error_code:
+                return found
         topics = self._everything(asked.group_id) if asked.topics is None else asked.topics
         for topic in topics:
             named = asked.topics is None or not by_id

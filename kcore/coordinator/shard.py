@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
 from kcore.coordinator.appends import Appends
 from kcore.coordinator.cleaning import Cleaning, sweep_key
 from kcore.coordinator.commits import Commits
-from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.classic import ClassicMembers
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.heartbeats import Heartbeats
+from kcore.coordinator.consumer.records import RECORDS as CONSUMER
 from kcore.coordinator.context import Context
 from kcore.coordinator.fetches import Fetches
 from kcore.coordinator.front import BaseShard
@@ -21,11 +22,11 @@ from kcore.coordinator.journal import NO_PRODUCER, Append, Item, Marker, read_en
 from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
 from kcore.coordinator.rebalance import Rebalance
-from kcore.coordinator.share import records as share_records
 from kcore.coordinator.share.heartbeats import ShareHeartbeats
 from kcore.coordinator.share.offsets import ShareOffsets
-from kcore.coordinator.streams import records as streams_records
+from kcore.coordinator.share.records import RECORDS as SHARE
 from kcore.coordinator.streams.heartbeats import StreamsHeartbeats
+from kcore.coordinator.streams.records import RECORDS as STREAMS
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
@@ -34,6 +35,9 @@ from kcore.wire.messages import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+
+_SHARE_KEYS: Final = SHARE.keys
+_STREAMS_KEYS: Final = STREAMS.keys
 
 
 class Shard(BaseShard):
@@ -130,12 +134,13 @@ class Shard(BaseShard):
             assert value is None or isinstance(value, GroupMetadataValue)
             self._replay_group(key.group, value, now_ms)
         else:
-            if isinstance(key, share_records.KEYS):
-                made = share_records.replay(self.context.shares, key, value)
-            elif isinstance(key, streams_records.KEYS):
-                made = streams_records.replay(self.context.streams, key, value)
+            context = self.context
+            if isinstance(key, _SHARE_KEYS):
+                made = SHARE.replay(context.shares, key, value)
+            elif isinstance(key, _STREAMS_KEYS):
+                made = STREAMS.replay(context.streams, key, value)
             else:
-                made = records.replay(self.context.consumers, key, value)
+                made = CONSUMER.replay(context.consumers, key, value)
             if made is not None:
                 self.groups.pop(made, None)  # so far only somebody who commits
 

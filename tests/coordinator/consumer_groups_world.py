@@ -9,7 +9,8 @@ from coordinator_world import World
 from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.assignors import ASSIGNORS
 from kcore.coordinator.consumer.group import ConsumerGroup
-from kcore.coordinator.consumer.member import ConsumerMember, by_topic
+from kcore.coordinator.consumer.member import ConsumerMember
+from kcore.coordinator.numbered import grouped
 from kcore.wire import messages as m
 
 RT = 12_000
@@ -110,7 +111,7 @@ class ConsumerWorld(World):
         if owned is not None:
             request.topic_partitions = [
                 Request.TopicPartitions(topic_id=topic_id, partitions=numbers)
-                for topic_id, numbers in by_topic(owned).items()
+                for topic_id, numbers in grouped(owned).items()
             ]
         return self.send(request, version)
 

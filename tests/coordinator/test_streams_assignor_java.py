@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.streams.assignor import Worker, assign
 from kcore.coordinator.streams.configuring import Part
-from kcore.coordinator.streams.member import NO_TARGET, by_subtopology
+from kcore.coordinator.streams.member import NO_TARGET
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -34,8 +35,8 @@ def java(installation):
                     [
                         name,
                         one.process_id,
-                        by_subtopology(one.target.active),
-                        by_subtopology(one.target.standby),
+                        grouped(one.target.active),
+                        grouped(one.target.standby),
                     ]
                     for name, one in workers.items()
                 ],
@@ -55,7 +56,7 @@ def part(name, tasks, *, stateful):
 
 def shown(plan):
     return {
-        name: [by_subtopology(target.active), by_subtopology(target.standby)]
+        name: [grouped(target.active), grouped(target.standby)]
         for name, target in plan.items()
     }
 

@@ -45,7 +45,7 @@ def give_what_others_still_have(patch):
 
 def silence_is_no_matter(patch):
     """Members that are gone stay members."""
-    patch.setattr(Fencing, "expire", lambda self, key, epoch, now_ms: None)
+    patch.setattr(Fencing, "_expire", lambda self, key, epoch, now_ms: None)
 
 
 def the_first_target_is_the_last(patch):

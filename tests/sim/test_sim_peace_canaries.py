@@ -41,14 +41,13 @@ def heartbeats_are_not_noted(patch):
 
 
 def consumer_heartbeats_are_not_noted(patch):
-    original = Fencing._watch
+    original = Fencing._await
 
-    def watch(self, kind, group_id, member_id, at_ms, epoch=None):
-        key = fencing.timer_key(kind, group_id, member_id)
-        if kind != fencing.SESSION or self._purgatory.at(key) == fencing.NEVER:
-            original(self, kind, group_id, member_id, at_ms, epoch)
+    def note(self, key, at_ms, epoch=None):
+        if key[0] != fencing.SESSION or key not in self._purgatory:
+            original(self, key, at_ms, epoch)
 
-    patch.setattr(Fencing, "_watch", watch)
+    patch.setattr(Fencing, "_await", note)
 
 
 def say_once_what_is_to_be_said_again(patch):

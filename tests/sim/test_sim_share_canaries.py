@@ -139,7 +139,7 @@ def sessions_of_who_is_gone_stay(patch):
 
 
 def members_that_are_gone_stay(patch):
-    patch.setattr(ShareHeartbeats, "expire", lambda self, key, epoch, now_ms: None)
+    patch.setattr(ShareHeartbeats, "_expire", lambda self, key, epoch, now_ms: None)
 
 
 def put_members_out(patch):

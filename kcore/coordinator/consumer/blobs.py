@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kcore.coordinator.consumer.member import TopicIdPartition, by_topic
+from kcore.coordinator.consumer.member import TopicIdPartition
+from kcore.coordinator.numbered import grouped
 from kcore.errors import ProtocolError
 from kcore.wire import codec
 from kcore.wire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -48,7 +49,7 @@ def version_of(data: bytes) -> int:
 def write_assignment(partitions: Iterable[TopicIdPartition], topics: Topics, version: int) -> bytes:
     """An assignment as a member of this version reads it; topics that are gone are left out."""
     shown = []
-    for topic_id, numbers in by_topic(partitions).items():
+    for topic_id, numbers in grouped(partitions).items():
         name = topics.name_of(topic_id)
         if name is not None:
             shown.append(_Part(topic=name, partitions=numbers))

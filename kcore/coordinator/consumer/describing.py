@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kcore.coordinator.consumer.group import NO_TARGET, ConsumerGroup
-from kcore.coordinator.consumer.member import ConsumerMember, TopicIdPartition, by_topic
+from kcore.coordinator.consumer.member import ConsumerMember, TopicIdPartition
+from kcore.coordinator.numbered import grouped
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ConsumerGroupDescribeResponse
@@ -63,7 +64,7 @@ def _describe_member(group: ConsumerGroup, member: ConsumerMember, topics: Topic
 
 def _assignment(partitions: Iterable[TopicIdPartition], topics: Topics) -> _Assignment:
     shown = []
-    for topic_id, numbers in by_topic(partitions).items():
+    for topic_id, numbers in grouped(partitions).items():
         name = topics.name_of(topic_id)
         if name is not None:  # the topic may be gone
             shown.append(_TopicPartitions(topic_id=topic_id, topic_name=name, partitions=numbers))

@@ -15,13 +15,14 @@ from kcore.coordinator.consumer import records
 from kcore.coordinator.consumer.beat import Beat, check_static
 from kcore.coordinator.consumer.fencing import Fencing
 from kcore.coordinator.consumer.group import FIRST_EPOCH, ConsumerGroup
-from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember, by_topic
+from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember
 from kcore.coordinator.consumer.migrating import upgraded
 from kcore.coordinator.consumer.requests import is_full, owned_by
 from kcore.coordinator.consumer.topics import metadata_hash, resolve
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group
 from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.states import GroupState
 from kcore.wire.codes import ErrorCode
@@ -169,7 +170,7 @@ class Heartbeats:
             response.assignment = _Assignment(
                 topic_partitions=[
                     _TopicPartitions(topic_id=topic_id, partitions=numbers)
-                    for topic_id, numbers in by_topic(member.assigned).items()
+                    for topic_id, numbers in grouped(member.assigned).items()
                 ]
             )
         return response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,14 +18,6 @@ TopicIdPartition = tuple[bytes, int]
 # Partitions, and the epoch in which the member got each (KIP-1251): who commits in an older one
 # had the partition from before somebody else had it.
 Owned = Mapping[TopicIdPartition, int]
-
-
-def by_topic(partitions: Iterable[TopicIdPartition]) -> dict[bytes, list[int]]:
-    """Topic id -> its partitions, all in order."""
-    topics: dict[bytes, list[int]] = {}
-    for topic_id, number in sorted(partitions):
-        topics.setdefault(topic_id, []).append(number)
-    return topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +54,10 @@ class ConsumerMember:
     def reconciled_to(self, target_epoch: int) -> bool:
         """Whether it has all that this target gives it."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def since(self, at: TopicIdPartition) -> int | None:
+        """The epoch in which it got a partition; None if it does not have it."""
+        return self.assigned.get(at, self.pending.get(at))
 
     def moved(
         self, state: MemberState, epoch: int, assigned: Owned, pending: Owned

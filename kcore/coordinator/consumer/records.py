@@ -1,29 +1,19 @@
-"""What the journal keeps of consumer groups: entries out of groups, groups out of entries.
-
-    group epoch, target epoch            one record each, of the group
-    member, its target, what it has      one record each, of the member
-    a regular expression                 the topics it was found to stand for
-
-A member goes by three tombstones, what it has first and itself last; a group by those of all, its
-epoch last (Java: GroupCoordinatorRecordHelpers, ConsumerGroup.createGroupTombstoneRecords).
+"""What the journal keeps of consumer groups: what all groups have (`coordinator/records.py`), and
+of each regular expression the topics it was found to stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from kcore.coordinator.consumer.group import ConsumerGroup, Resolved, Target
-from kcore.coordinator.consumer.member import (
-    LEAVING,
-    ClassicSide,
-    ConsumerMember,
-    Owned,
-    TopicIdPartition,
-    by_topic,
-)
+from kcore.coordinator.consumer.member import ClassicSide, ConsumerMember, Owned
 from kcore.coordinator.consumer.states import MemberState
 from kcore.coordinator.journal import Entry, Item, entry_of
+from kcore.coordinator.numbered import grouped, held_of
+from kcore.coordinator.records import Records
 from kcore.wire import messages as m
 from kcore.wire.message import Message
 
@@ -33,9 +23,6 @@ _Target = m.ConsumerGroupTargetAssignmentMemberValue
 _Current = m.ConsumerGroupCurrentMemberAssignmentValue
 
 _STATES = {state.value: state for state in MemberState}
-
-# A target that was deleted: no epoch is before it.
-_NO_TARGET_EPOCH = -1
 
 
 # Entries ------------------------------------------------------------------------------------------
@@ -49,16 +36,6 @@ def epoch_entry(group_id: str, epoch: int, metadata_hash: int) -> Entry:
     )
 
 
-def target_epoch_entry(group_id: str, epoch: int, wall_ms: int) -> Entry:
-    """There is a target assignment for this epoch, as of this time of day."""
-    return entry_of(
-        m.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
-        m.ConsumerGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=wall_ms
-        ),
-    )
-
-
 def target_entry(group_id: str, member_id: str, target: Target | None) -> Entry:
     """What a member is to get; None: a tombstone."""
     key = m.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
@@ -66,7 +43,7 @@ def target_entry(group_id: str, member_id: str, target: Target | None) -> Entry:
         return entry_of(key, None)
     parts = [
         _Target.TopicPartition(topic_id=topic_id, partitions=numbers)
-        for topic_id, numbers in by_topic(target).items()
+        for topic_id, numbers in grouped(target).items()
     ]
     return entry_of(key, _Target(topic_partitions=parts))
 
@@ -125,29 +102,13 @@ def regex_entry(group_id: str, regex: str, found: Resolved | None) -> Entry:
     )
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Item]:
-    """A member goes."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        entry_of(m.ConsumerGroupCurrentMemberAssignmentKey(**names), None),
-        entry_of(m.ConsumerGroupTargetAssignmentMemberKey(**names), None),
-        entry_of(m.ConsumerGroupMemberMetadataKey(**names), None),
-    ]
-
-
 def group_tombstones(group: ConsumerGroup) -> list[Item]:
     """A group goes, with all of its members."""
-    group_id = group.group_id
-    each = [member_tombstones(group_id, member_id) for member_id in group.members]
-    return [
-        *(current for current, _, _ in each),
-        *(target for _, target, _ in each),
-        entry_of(m.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None),
-        *(member for _, _, member in each),
-        *(regex_entry(group_id, regex, None) for regex in group.regexes),
-        entry_of(m.ConsumerGroupPartitionMetadataKey(group_id=group_id), None),
-        entry_of(m.ConsumerGroupMetadataKey(group_id=group_id), None),
-    ]
+    return RECORDS.tombstones(
+        group,
+        *(regex_entry(group.group_id, regex, None) for regex in group.regexes),
+        entry_of(m.ConsumerGroupPartitionMetadataKey(group_id=group.group_id), None),
+    )
 
 
 def _with_epochs(owned: Owned) -> list[_Current.TopicPartitions]:
@@ -157,84 +118,47 @@ def _with_epochs(owned: Owned) -> list[_Current.TopicPartitions]:
             partitions=numbers,
             assignment_epochs=[owned[topic_id, number] for number in numbers],
         )
-        for topic_id, numbers in by_topic(owned).items()
+        for topic_id, numbers in grouped(owned).items()
     ]
 
 
 # Replay -------------------------------------------------------------------------------------------
 
 
-def replay(groups: dict[str, ConsumerGroup], key: Message, value: Message | None) -> str | None:
-    """Let a record take effect; the first one of a group makes it (the answer is its id then), its
-    epoch's tombstone ends it. A tombstone of what is not there is no news.
-    """
-    group_id: str = getattr(key, "group_id")  # noqa: B009 - all of these keys have it
-    group = groups.get(group_id)
+def _read_epoch(group: ConsumerGroup, value: m.ConsumerGroupMetadataValue) -> None:
+    group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+
+
+def _read_target(value: _Target) -> Target:
+    return frozenset(
+        (part.topic_id, number) for part in value.topic_partitions for number in part.partitions
+    )
+
+
+def _read_regex(
+    group: ConsumerGroup,
+    key: m.ConsumerGroupRegularExpressionKey,
+    value: m.ConsumerGroupRegularExpressionValue | None,
+) -> None:
     if value is None:
-        if group is not None:
-            _replay_tombstone(groups, group, key)
-        return None
-    made = None
-    if group is None:
-        group = groups[group_id] = ConsumerGroup(group_id)
-        made = group_id
-    if isinstance(value, m.ConsumerGroupMetadataValue):
-        group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
-    elif isinstance(value, m.ConsumerGroupTargetAssignmentMetadataValue):
-        group.target_epoch, group.target_wall_ms = (
-            value.assignment_epoch,
-            value.assignment_timestamp,
-        )
-    elif isinstance(key, m.ConsumerGroupRegularExpressionKey):
-        assert isinstance(value, m.ConsumerGroupRegularExpressionValue)
-        group.regexes[key.regular_expression] = Resolved(
-            frozenset(value.topics), value.version, value.timestamp
-        )
-    else:
-        _replay_member(group, key, value)
-    return made
-
-
-def _replay_member(group: ConsumerGroup, key: Message, value: Message) -> None:
-    member_id: str = getattr(key, "member_id")  # noqa: B009 - all that are left have it
-    if isinstance(value, _Target):
-        group.target[member_id] = frozenset(
-            (part.topic_id, number) for part in value.topic_partitions for number in part.partitions
-        )
-        return
-    member = group.members.get(member_id) or ConsumerMember(member_id)
-    if isinstance(value, _Current):
-        member = replace(
-            member,
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=_STATES.get(value.state, MemberState.UNKNOWN),
-            assigned=_read_owned(value.assigned_partitions, value.member_epoch),
-            pending=_read_owned(value.partitions_pending_revocation, value.member_epoch),
-        )
-    else:
-        assert isinstance(value, _Member)
-        member = _read_member(member, value)
-    group.put(member)
-
-
-def _replay_tombstone(groups: dict[str, ConsumerGroup], group: ConsumerGroup, key: Message) -> None:
-    if isinstance(key, m.ConsumerGroupMetadataKey):
-        del groups[group.group_id]
-    elif isinstance(key, m.ConsumerGroupTargetAssignmentMetadataKey):
-        group.target_epoch, group.target_wall_ms = _NO_TARGET_EPOCH, 0
-    elif isinstance(key, m.ConsumerGroupTargetAssignmentMemberKey):
-        group.target.pop(key.member_id, None)
-    elif isinstance(key, m.ConsumerGroupRegularExpressionKey):
         group.regexes.pop(key.regular_expression, None)
-    elif isinstance(key, m.ConsumerGroupMemberMetadataKey):
-        group.remove(key.member_id)
-    elif isinstance(key, m.ConsumerGroupCurrentMemberAssignmentKey):
-        member = group.members.get(key.member_id)
-        if member is not None:
-            group.put(
-                replace(member, epoch=LEAVING, previous_epoch=LEAVING, assigned={}, pending={})
-            )
+    else:
+        topics = frozenset(value.topics)
+        group.regexes[key.regular_expression] = Resolved(topics, value.version, value.timestamp)
+
+
+def _read_current(member: ConsumerMember, value: _Current) -> ConsumerMember:
+    def held(parts: Iterable[_Current.TopicPartitions]) -> Owned:
+        return held_of(((part.topic_id, part) for part in parts), value.member_epoch)
+
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=_STATES.get(value.state, MemberState.UNKNOWN),
+        assigned=held(value.assigned_partitions),
+        pending=held(value.partitions_pending_revocation),
+    )
 
 
 def _read_member(member: ConsumerMember, value: _Member) -> ConsumerMember:
@@ -258,16 +182,28 @@ def _read_member(member: ConsumerMember, value: _Member) -> ConsumerMember:
     )
 
 
-def _read_owned(
-    parts: Iterable[_Current.TopicPartitions], epoch: int
-) -> Mapping[TopicIdPartition, int]:
-    """What older Kafkas wrote has no epochs: taken for that of the member."""
-    return {
-        (part.topic_id, number): since
-        for part in parts
-        for number, since in zip(
-            part.partitions,
-            part.assignment_epochs or [epoch] * len(part.partitions),
-            strict=False,
-        )
-    }
+def _overlook(_group: ConsumerGroup, _key: Message, _value: None) -> None:
+    """Topics, as Kafka 4.0 kept them, are only deleted."""
+
+
+RECORDS: Final = Records(
+    group=ConsumerGroup,
+    new_member=ConsumerMember,
+    epoch=m.ConsumerGroupMetadataKey,
+    target_epoch=m.ConsumerGroupTargetAssignmentMetadataKey,
+    made_at=m.ConsumerGroupTargetAssignmentMetadataValue,
+    member=m.ConsumerGroupMemberMetadataKey,
+    target=m.ConsumerGroupTargetAssignmentMemberKey,
+    current=m.ConsumerGroupCurrentMemberAssignmentKey,
+    empty={"assigned": {}, "pending": {}},
+    read_epoch=_read_epoch,
+    read_target=_read_target,
+    read_member=_read_member,
+    read_current=_read_current,
+    others={
+        m.ConsumerGroupRegularExpressionKey: _read_regex,
+        m.ConsumerGroupPartitionMetadataKey: _overlook,
+    },
+)
+member_tombstones = RECORDS.member_tombstones
+target_epoch_entry = RECORDS.target_epoch_entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kcore.coordinator.consumer.member import by_topic
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.share.assignor import NAME
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.member import ShareMember
@@ -42,7 +42,7 @@ def describe(group_id: str, group: AnyGroup | None, topics: Topics) -> _Describe
 
 def _describe_member(member: ShareMember, topics: Topics) -> _Member:
     shown = []
-    for topic_id, numbers in by_topic(member.assigned).items():
+    for topic_id, numbers in grouped(member.assigned).items():
         name = topics.name_of(topic_id)
         if name is not None:  # the topic may be gone
             shown.append(_TopicPartitions(topic_id=topic_id, topic_name=name, partitions=numbers))

@@ -71,3 +71,13 @@ class ShareGroup:
         """Whether the state of all of these partitions of a topic is kept."""
         known = self.initialized.get(topic_id)
         return known is not None and known.partitions.issuperset(partitions)
+
+    # Replay --------------------------------------------------------------------------------------
+
+    def put(self, member: ShareMember) -> None:
+        """A member is new, or is this from now on."""
+        self.members[member.member_id] = member
+
+    def remove(self, member_id: str) -> None:
+        """A member is gone."""
+        self.members.pop(member_id, None)

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.appends import answered
-from kcore.coordinator.consumer.member import by_topic
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.heartbeating import BaseHeartbeats
 from kcore.coordinator.journal import Item
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.share import assignor, records
 from kcore.coordinator.share.group import Initialized, ShareGroup
@@ -93,7 +93,7 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
             response.assignment = _Assignment(
                 topic_partitions=[
                     _TopicPartitions(topic_id=topic_id, partitions=numbers)
-                    for topic_id, numbers in by_topic(member.assigned).items()
+                    for topic_id, numbers in grouped(member.assigned).items()
                 ]
             )
         version = self._context.topics.version

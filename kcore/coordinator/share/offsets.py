@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kcore.coordinator.appends import answered
-from kcore.coordinator.consumer.member import by_topic
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.journal import Item
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.share import records
 from kcore.coordinator.share.group import Initialized, ShareGroup
 from kcore.coordinator.share.keeper import NOT_STARTED
@@ -143,7 +143,7 @@ class ShareOffsets:
     ) -> None:
         group_id, context = group.group_id, self._context
         every = dict(group.initialized)
-        for topic_id, numbers in by_topic(chosen).items():
+        for topic_id, numbers in grouped(chosen).items():
             known = every[topic_id].partitions if topic_id in every else frozenset()
             name = context.topics.name_of(topic_id) or ""
             every[topic_id] = Initialized(name, known.union(numbers))

@@ -1,10 +1,5 @@
-"""What the journal keeps of share groups: entries out of groups, groups out of entries.
-
-    group epoch, target epoch, topics whose state is kept     one record each, of the group
-    member, its target, what it has                           one record each, of the member
-
-A member goes by three tombstones, what it has first and itself last; a group by those of all, its
-epoch last (Java: GroupCoordinatorRecordHelpers, ShareGroup.createGroupTombstoneRecords).
+"""What the journal keeps of share groups: what all groups have (`coordinator/records.py`), and the
+topics whose state is kept.
 """
 
 from __future__ import annotations
@@ -13,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from kcore.coordinator.consumer.member import by_topic
 from kcore.coordinator.journal import Entry, Item, entry_of
+from kcore.coordinator.numbered import grouped
+from kcore.coordinator.records import Records
 from kcore.coordinator.share.group import Initialized, ShareGroup
-from kcore.coordinator.share.member import LEAVING, NOTHING, Partitions, ShareMember
+from kcore.coordinator.share.member import NOTHING, Partitions, ShareMember
 from kcore.wire import messages as m
 from kcore.wire.message import Message
 
@@ -27,18 +23,6 @@ _States = m.ShareGroupStatePartitionMetadataValue
 
 # Java: MemberState.STABLE, the only one that members of share groups have.
 _STABLE: Final = 0
-
-# A target that was deleted: no epoch is before it.
-_NO_TARGET_EPOCH: Final = -1
-
-KEYS: Final = (
-    m.ShareGroupMemberMetadataKey,
-    m.ShareGroupMetadataKey,
-    m.ShareGroupTargetAssignmentMetadataKey,
-    m.ShareGroupTargetAssignmentMemberKey,
-    m.ShareGroupCurrentMemberAssignmentKey,
-    m.ShareGroupStatePartitionMetadataKey,
-)
 
 
 # Entries ------------------------------------------------------------------------------------------
@@ -52,16 +36,6 @@ def epoch_entry(group_id: str, epoch: int, metadata_hash: int) -> Entry:
     )
 
 
-def target_epoch_entry(group_id: str, epoch: int, wall_ms: int) -> Entry:
-    """There is a target assignment for this epoch, as of this time of day."""
-    return entry_of(
-        m.ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
-        m.ShareGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=wall_ms
-        ),
-    )
-
-
 def target_entry(group_id: str, member_id: str, target: Partitions) -> Entry:
     """What a member is to get."""
     return entry_of(
@@ -69,7 +43,7 @@ def target_entry(group_id: str, member_id: str, target: Partitions) -> Entry:
         _Target(
             topic_partitions=[
                 _Target.TopicPartition(topic_id=topic_id, partitions=numbers)
-                for topic_id, numbers in by_topic(target).items()
+                for topic_id, numbers in grouped(target).items()
             ]
         ),
     )
@@ -98,7 +72,7 @@ def current_entry(group_id: str, member: ShareMember) -> Entry:
             state=_STABLE,
             assigned_partitions=[
                 _Current.TopicPartitions(topic_id=topic_id, partitions=numbers)
-                for topic_id, numbers in by_topic(member.assigned).items()
+                for topic_id, numbers in grouped(member.assigned).items()
             ],
         ),
     )
@@ -119,108 +93,71 @@ def initialized_entry(group_id: str, topics: Mapping[bytes, Initialized]) -> Ent
     )
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Item]:
-    """A member goes."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        entry_of(m.ShareGroupCurrentMemberAssignmentKey(**names), None),
-        entry_of(m.ShareGroupTargetAssignmentMemberKey(**names), None),
-        entry_of(m.ShareGroupMemberMetadataKey(**names), None),
-    ]
-
-
 def group_tombstones(group: ShareGroup) -> list[Item]:
     """A group goes, with all of its members."""
-    group_id = group.group_id
-    each = [member_tombstones(group_id, member_id) for member_id in group.members]
-    return [
-        *(current for current, _, _ in each),
-        *(target for _, target, _ in each),
-        entry_of(m.ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None),
-        *(member for _, _, member in each),
-        entry_of(m.ShareGroupStatePartitionMetadataKey(group_id=group_id), None),
-        entry_of(m.ShareGroupMetadataKey(group_id=group_id), None),
-    ]
+    key = m.ShareGroupStatePartitionMetadataKey(group_id=group.group_id)
+    return RECORDS.tombstones(group, entry_of(key, None))
 
 
 # Replay -------------------------------------------------------------------------------------------
 
 
-def replay(groups: dict[str, ShareGroup], key: Message, value: Message | None) -> str | None:
-    """Let a record take effect; the first one of a group makes it (the answer is its id then), its
-    epoch's tombstone ends it. A tombstone of what is not there is no news.
-    """
-    group_id: str = getattr(key, "group_id")  # noqa: B009 - all of these keys have it
-    group = groups.get(group_id)
-    if value is None:
-        if group is not None:
-            _replay_tombstone(groups, group, key)
-        return None
-    made = None
-    if group is None:
-        group = groups[group_id] = ShareGroup(group_id)
-        made = group_id
-    if isinstance(value, m.ShareGroupMetadataValue):
-        group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
-    elif isinstance(value, m.ShareGroupTargetAssignmentMetadataValue):
-        group.target_epoch = value.assignment_epoch
-        group.target_wall_ms = value.assignment_timestamp
-    elif isinstance(value, _States):
-        # What was being initialized or deleted by another Kafka is begun anew where it is needed.
-        group.initialized = {
-            topic.topic_id: Initialized(topic.topic_name, frozenset(topic.partitions))
-            for topic in value.initialized_topics
-        }
-    else:
-        _replay_member(group, key, value)
-    return made
+def _read_epoch(group: ShareGroup, value: m.ShareGroupMetadataValue) -> None:
+    group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
 
 
-def _replay_member(group: ShareGroup, key: Message, value: Message) -> None:
-    member_id: str = getattr(key, "member_id")  # noqa: B009 - all that are left have it
-    if isinstance(value, _Target):
-        group.target[member_id] = _partitions(value.topic_partitions)
-        return
-    member = group.members.get(member_id) or ShareMember(member_id)
-    if isinstance(value, _Current):
-        member = replace(
-            member,
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            assigned=_partitions(value.assigned_partitions),
-        )
-    else:
-        assert isinstance(value, _Member)
-        member = replace(
-            member,
-            rack_id=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            topics=frozenset(value.subscribed_topic_names),
-        )
-    group.members[member_id] = member
+def _read_initialized(group: ShareGroup, _key: Message, value: _States | None) -> None:
+    # What was being initialized or deleted by another Kafka is begun anew where it is needed.
+    group.initialized = {
+        topic.topic_id: Initialized(topic.topic_name, frozenset(topic.partitions))
+        for topic in (() if value is None else value.initialized_topics)
+    }
 
 
-def _replay_tombstone(groups: dict[str, ShareGroup], group: ShareGroup, key: Message) -> None:
-    if isinstance(key, m.ShareGroupMetadataKey):
-        del groups[group.group_id]
-    elif isinstance(key, m.ShareGroupTargetAssignmentMetadataKey):
-        group.target_epoch, group.target_wall_ms = _NO_TARGET_EPOCH, 0
-    elif isinstance(key, m.ShareGroupTargetAssignmentMemberKey):
-        group.target.pop(key.member_id, None)
-    elif isinstance(key, m.ShareGroupMemberMetadataKey):
-        group.members.pop(key.member_id, None)
-    elif isinstance(key, m.ShareGroupStatePartitionMetadataKey):
-        group.initialized = {}
-    elif isinstance(key, m.ShareGroupCurrentMemberAssignmentKey):
-        member = group.members.get(key.member_id)
-        if member is not None:
-            group.members[key.member_id] = replace(
-                member, epoch=LEAVING, previous_epoch=LEAVING, assigned=NOTHING
-            )
+def _read_member(member: ShareMember, value: _Member) -> ShareMember:
+    return replace(
+        member,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        topics=frozenset(value.subscribed_topic_names),
+    )
+
+
+def _read_current(member: ShareMember, value: _Current) -> ShareMember:
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        assigned=_partitions(value.assigned_partitions),
+    )
+
+
+def _read_target(value: _Target) -> Partitions:
+    return _partitions(value.topic_partitions)
 
 
 def _partitions(
     parts: Iterable[_Target.TopicPartition] | Iterable[_Current.TopicPartitions],
 ) -> Partitions:
     return frozenset((part.topic_id, number) for part in parts for number in part.partitions)
+
+
+RECORDS: Final = Records(
+    group=ShareGroup,
+    new_member=ShareMember,
+    epoch=m.ShareGroupMetadataKey,
+    target_epoch=m.ShareGroupTargetAssignmentMetadataKey,
+    made_at=m.ShareGroupTargetAssignmentMetadataValue,
+    member=m.ShareGroupMemberMetadataKey,
+    target=m.ShareGroupTargetAssignmentMemberKey,
+    current=m.ShareGroupCurrentMemberAssignmentKey,
+    empty={"assigned": NOTHING},
+    read_epoch=_read_epoch,
+    read_target=_read_target,
+    read_member=_read_member,
+    read_current=_read_current,
+    others={m.ShareGroupStatePartitionMetadataKey: _read_initialized},
+)
+member_tombstones = RECORDS.member_tombstones
+target_epoch_entry = RECORDS.target_epoch_entry

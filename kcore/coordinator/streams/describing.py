@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.streams.group import StreamsGroup
-from kcore.coordinator.streams.member import StreamsMember, Task, by_subtopology
+from kcore.coordinator.streams.member import StreamsMember, Task
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
@@ -125,5 +126,5 @@ def _assignment(
 def _task_ids(tasks: Iterable[Task]) -> list[_TaskIds]:
     return [
         _TaskIds(subtopology_id=name, partitions=numbers)
-        for name, numbers in by_subtopology(tasks).items()
+        for name, numbers in grouped(tasks).items()
     ]

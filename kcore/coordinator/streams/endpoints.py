@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.streams.configuring import Configured
-from kcore.coordinator.streams.member import StreamsMember, Task, by_subtopology
+from kcore.coordinator.streams.member import StreamsMember, Task
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import StreamsGroupHeartbeatResponse
 
@@ -45,7 +46,7 @@ def endpoints_of(
 
 def _inputs(tasks: Iterable[Task], configured: Configured, topics: Topics) -> list[_TopicPartition]:
     found = []
-    for name, numbers in by_subtopology(tasks).items():
+    for name, numbers in grouped(tasks).items():
         for topic in sorted(set(configured.parts[name].subtopology.inputs)):
             count = topics.partition_count(topic)
             if not count:

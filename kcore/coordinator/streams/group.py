@@ -83,9 +83,11 @@ class StreamsGroup:
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether offsets of the topic are in use."""
-        if not self.members or self.topology is None:
-            return False
-        return self.topology.reader_of(topic) is not None
+        return bool(self.members) and self.reader_of(topic) is not None
+
+    def reader_of(self, topic: str) -> str | None:
+        """The subtopology that reads a topic; None if none does, as far as is known."""
+        return None if self.topology is None else self.topology.reader_of(topic)
 
     def target_of(self, member_id: str) -> Tasks:
         """What a member is to get."""

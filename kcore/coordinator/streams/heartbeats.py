@@ -14,6 +14,7 @@ from kcore.coordinator.desk import Ticket
 from kcore.coordinator.group import Group
 from kcore.coordinator.heartbeating import JOINING, BaseHeartbeats
 from kcore.coordinator.journal import Item, group_entry
+from kcore.coordinator.numbered import grouped
 from kcore.coordinator.purgatory import Delayed, Key
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.states import GroupState
@@ -27,7 +28,7 @@ from kcore.coordinator.streams.beat import (
 )
 from kcore.coordinator.streams.endpoints import endpoints_of
 from kcore.coordinator.streams.group import StreamsGroup
-from kcore.coordinator.streams.member import StreamsMember, Task, by_subtopology
+from kcore.coordinator.streams.member import StreamsMember, Task
 from kcore.coordinator.streams.requests import owned_by
 from kcore.coordinator.streams.states import MemberState, Status
 from kcore.limits import MAX_NAME_CHARS
@@ -365,5 +366,5 @@ def _not_streams(name: str) -> RefusedError:
 def _task_ids(tasks: Iterable[Task]) -> list[_TaskIds]:
     return [
         _TaskIds(subtopology_id=name, partitions=numbers)
-        for name, numbers in by_subtopology(tasks).items()
+        for name, numbers in grouped(tasks).items()
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from kcore.coordinator.streams.states import MemberState
 
@@ -20,14 +20,6 @@ Task = tuple[str, int]
 Held = Mapping[Task, int]
 
 NO_TASKS: Final[frozenset[Task]] = frozenset()
-
-
-def by_subtopology(tasks: Iterable[Task]) -> dict[str, list[int]]:
-    """Subtopology -> its partitions, all in order."""
-    found: dict[str, list[int]] = {}
-    for subtopology, number in sorted(tasks):
-        found.setdefault(subtopology, []).append(number)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +84,15 @@ class StreamsMember:
     client_host: str = ""
     assigned: Assigned = NOTHING
     pending: Assigned = NOTHING
+    classic: ClassVar[None] = None  # nobody speaks the classic protocol here
 
     def reconciled_to(self, target_epoch: int) -> bool:
         """Whether it has all that this target gives it."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def since(self, at: Task) -> int | None:
+        """The epoch in which it got an active task; None if it does not have it."""
+        return self.assigned.active.get(at, self.pending.active.get(at))
 
     def moved(
         self, state: MemberState, epoch: int, assigned: Assigned, pending: Assigned

@@ -1,11 +1,5 @@
-"""What the journal keeps of streams groups: entries out of groups, groups out of entries.
-
-    group epoch, topology, target epoch   one record each, of the group
-    member, its target, what it has       one record each, of the member
-
-A member goes by three tombstones, what it has first and itself last; a group by those of all, its
-epoch and its topology last (Java: StreamsCoordinatorRecordHelpers,
-StreamsGroup.createGroupTombstoneRecords).
+"""What the journal keeps of streams groups: what all groups have (`coordinator/records.py`), and
+the topology.
 """
 
 from __future__ import annotations
@@ -15,16 +9,16 @@ from dataclasses import replace
 from typing import Final
 
 from kcore.coordinator.journal import Entry, Item, entry_of
+from kcore.coordinator.numbered import grouped, held_of
+from kcore.coordinator.records import Records
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import (
-    LEAVING,
     NOTHING,
     Assigned,
     Held,
     StreamsMember,
     Task,
     Tasks,
-    by_subtopology,
 )
 from kcore.coordinator.streams.states import MemberState
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology, Topology, topology_of
@@ -38,18 +32,6 @@ _Group = m.StreamsGroupMetadataValue
 _Topology = m.StreamsGroupTopologyValue
 
 _STATES: Final = {state.value: state for state in MemberState}
-
-# A target that was deleted: no epoch is before it.
-_NO_TARGET_EPOCH: Final = -1
-
-KEYS: Final = (
-    m.StreamsGroupMetadataKey,
-    m.StreamsGroupMemberMetadataKey,
-    m.StreamsGroupTargetAssignmentMetadataKey,
-    m.StreamsGroupTargetAssignmentMemberKey,
-    m.StreamsGroupCurrentMemberAssignmentKey,
-    m.StreamsGroupTopologyKey,
-)
 
 
 # Entries ------------------------------------------------------------------------------------------
@@ -112,16 +94,6 @@ def _write_topic(topic: InternalTopic) -> _Topology.TopicInfo:
     )
 
 
-def target_epoch_entry(group_id: str, epoch: int, wall_ms: int) -> Entry:
-    """There is a target assignment for this epoch, as of this time of day."""
-    return entry_of(
-        m.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id),
-        m.StreamsGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=wall_ms
-        ),
-    )
-
-
 def target_entry(group_id: str, member_id: str, target: Tasks) -> Entry:
     """What a member is to get."""
     return entry_of(
@@ -137,7 +109,7 @@ def target_entry(group_id: str, member_id: str, target: Tasks) -> Entry:
 def _write_target(tasks: Iterable[Task]) -> list[_Target.TaskIds]:
     return [
         _Target.TaskIds(subtopology_id=name, partitions=numbers)
-        for name, numbers in by_subtopology(tasks).items()
+        for name, numbers in grouped(tasks).items()
     ]
 
 
@@ -190,150 +162,94 @@ def _write_active(held: Held) -> list[_Current.TaskIds]:
             partitions=numbers,
             assignment_epochs=[held[name, number] for number in numbers],
         )
-        for name, numbers in by_subtopology(held).items()
+        for name, numbers in grouped(held).items()
     ]
 
 
 def _write_current(tasks: Iterable[Task]) -> list[_Current.TaskIds]:
     return [
         _Current.TaskIds(subtopology_id=name, partitions=numbers)
-        for name, numbers in by_subtopology(tasks).items()
-    ]
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[Item]:
-    """A member goes."""
-    names = {"group_id": group_id, "member_id": member_id}
-    return [
-        entry_of(m.StreamsGroupCurrentMemberAssignmentKey(**names), None),
-        entry_of(m.StreamsGroupTargetAssignmentMemberKey(**names), None),
-        entry_of(m.StreamsGroupMemberMetadataKey(**names), None),
+        for name, numbers in grouped(tasks).items()
     ]
 
 
 def group_tombstones(group: StreamsGroup) -> list[Item]:
     """A group goes, with all of its members."""
-    group_id = group.group_id
-    each = [member_tombstones(group_id, member_id) for member_id in group.members]
-    return [
-        *(current for current, _, _ in each),
-        *(target for _, target, _ in each),
-        entry_of(m.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None),
-        *(member for _, _, member in each),
-        entry_of(m.StreamsGroupMetadataKey(group_id=group_id), None),
-        entry_of(m.StreamsGroupTopologyKey(group_id=group_id), None),
-    ]
+    key = m.StreamsGroupTopologyKey(group_id=group.group_id)
+    return [*RECORDS.tombstones(group), entry_of(key, None)]
 
 
 # Replay -------------------------------------------------------------------------------------------
 
 
-def replay(groups: dict[str, StreamsGroup], key: Message, value: Message | None) -> str | None:
-    """Let a record take effect; the first one of a group makes it (the answer is its id then), its
-    epoch's tombstone ends it. A tombstone of what is not there is no news.
-    """
-    group_id: str = getattr(key, "group_id")  # noqa: B009 - all of these keys have it
-    group = groups.get(group_id)
-    if value is None:
-        if group is not None:
-            _replay_tombstone(groups, group, key)
-        return None
-    made = None
-    if group is None:
-        group = groups[group_id] = StreamsGroup(group_id)
-        made = group_id
-    if isinstance(value, _Group):
-        group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
-        group.validated_epoch = value.validated_topology_epoch
-        group.configs = {one.key: one.value for one in value.last_assignment_configs or ()}
-    elif isinstance(value, _Topology):
-        group.topology = topology_of(value)
-    elif isinstance(value, m.StreamsGroupTargetAssignmentMetadataValue):
-        group.target_epoch = value.assignment_epoch
-        group.target_wall_ms = value.assignment_timestamp
-    else:
-        _replay_member(group, key, value)
-    return made
+def _read_epoch(group: StreamsGroup, value: _Group) -> None:
+    group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+    group.validated_epoch = value.validated_topology_epoch
+    group.configs = {one.key: one.value for one in value.last_assignment_configs or ()}
 
 
-def _replay_member(group: StreamsGroup, key: Message, value: Message) -> None:
-    member_id: str = getattr(key, "member_id")  # noqa: B009 - all that are left have it
-    if isinstance(value, _Target):
-        group.target[member_id] = Tasks(
-            _read(value.active_tasks), _read(value.standby_tasks), _read(value.warmup_tasks)
-        )
-        return
-    member = group.members.get(member_id) or StreamsMember(member_id)
-    if isinstance(value, _Current):
-        member = replace(
-            member,
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=_STATES.get(value.state, MemberState.UNKNOWN),
-            assigned=Assigned(
-                _read_active(value.active_tasks, value.member_epoch),
-                _read(value.standby_tasks),
-                _read(value.warmup_tasks),
-            ),
-            pending=Assigned(
-                _read_active(value.active_tasks_pending_revocation, value.member_epoch),
-                _read(value.standby_tasks_pending_revocation),
-                _read(value.warmup_tasks_pending_revocation),
-            ),
-        )
-    else:
-        assert isinstance(value, _Member)
-        endpoint = value.user_endpoint
-        member = replace(
-            member,
-            rack_id=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            rebalance_timeout_ms=value.rebalance_timeout_ms,
-            topology_epoch=value.topology_epoch,
-            process_id=value.process_id,
-            endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
-            tags={one.key: one.value for one in value.client_tags},
-        )
-    group.put(member)
+def _read_topology(group: StreamsGroup, _key: Message, value: _Topology | None) -> None:
+    group.topology = None if value is None else topology_of(value)
 
 
-def _replay_tombstone(groups: dict[str, StreamsGroup], group: StreamsGroup, key: Message) -> None:
-    if isinstance(key, m.StreamsGroupMetadataKey):
-        del groups[group.group_id]
-    elif isinstance(key, m.StreamsGroupTopologyKey):
-        group.topology = None
-    elif isinstance(key, m.StreamsGroupTargetAssignmentMetadataKey):
-        group.target_epoch, group.target_wall_ms = _NO_TARGET_EPOCH, 0
-    elif isinstance(key, m.StreamsGroupTargetAssignmentMemberKey):
-        group.target.pop(key.member_id, None)
-    elif isinstance(key, m.StreamsGroupMemberMetadataKey):
-        group.remove(key.member_id)
-    elif isinstance(key, m.StreamsGroupCurrentMemberAssignmentKey):
-        member = group.members.get(key.member_id)
-        if member is not None:
-            group.put(
-                replace(
-                    member,
-                    epoch=LEAVING,
-                    previous_epoch=LEAVING,
-                    assigned=NOTHING,
-                    pending=NOTHING,
-                )
-            )
+def _read_target(value: _Target) -> Tasks:
+    return Tasks(_read(value.active_tasks), _read(value.standby_tasks), _read(value.warmup_tasks))
+
+
+def _read_member(member: StreamsMember, value: _Member) -> StreamsMember:
+    endpoint = value.user_endpoint
+    return replace(
+        member,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        topology_epoch=value.topology_epoch,
+        process_id=value.process_id,
+        endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
+        tags={one.key: one.value for one in value.client_tags},
+    )
+
+
+def _read_current(member: StreamsMember, value: _Current) -> StreamsMember:
+    def held(parts: Iterable[_Current.TaskIds]) -> Held:
+        return held_of(((part.subtopology_id, part) for part in parts), value.member_epoch)
+
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=_STATES.get(value.state, MemberState.UNKNOWN),
+        assigned=Assigned(
+            held(value.active_tasks), _read(value.standby_tasks), _read(value.warmup_tasks)
+        ),
+        pending=Assigned(
+            held(value.active_tasks_pending_revocation),
+            _read(value.standby_tasks_pending_revocation),
+            _read(value.warmup_tasks_pending_revocation),
+        ),
+    )
 
 
 def _read(parts: Iterable[_Target.TaskIds] | Iterable[_Current.TaskIds]) -> frozenset[Task]:
     return frozenset((part.subtopology_id, number) for part in parts for number in part.partitions)
 
 
-def _read_active(parts: Iterable[_Current.TaskIds], epoch: int) -> Held:
-    """What has no epochs, or not one for each, is taken for that of the member."""
-    held: dict[Task, int] = {}
-    for part in parts:
-        epochs = part.assignment_epochs
-        if epochs is None or len(epochs) != len(part.partitions):
-            epochs = [epoch] * len(part.partitions)
-        for number, since in zip(part.partitions, epochs, strict=True):
-            held[part.subtopology_id, number] = since
-    return held
+RECORDS: Final = Records(
+    group=StreamsGroup,
+    new_member=StreamsMember,
+    epoch=m.StreamsGroupMetadataKey,
+    target_epoch=m.StreamsGroupTargetAssignmentMetadataKey,
+    made_at=m.StreamsGroupTargetAssignmentMetadataValue,
+    member=m.StreamsGroupMemberMetadataKey,
+    target=m.StreamsGroupTargetAssignmentMemberKey,
+    current=m.StreamsGroupCurrentMemberAssignmentKey,
+    empty={"assigned": NOTHING, "pending": NOTHING},
+    read_epoch=_read_epoch,
+    read_target=_read_target,
+    read_member=_read_member,
+    read_current=_read_current,
+    others={m.StreamsGroupTopologyKey: _read_topology},
+)
+member_tombstones = RECORDS.member_tombstones
+target_epoch_entry = RECORDS.target_epoch_entry
