@@ -398,8 +398,8 @@ class AsyncProducer(AsyncTransactions, Measured):
         go.
 
         Waits and raises as `send` does, with IllegalStateError for a batch that was sent and
-        IllegalArgumentError for one without records. Cancelled, it has taken nothing, and the batch
-        may be sent again.
+        IllegalArgumentError for one without records or of another producer. Cancelled, it has taken
+        nothing, and the batch may be sent again.
         """
         self._enter()
         courier, given = self._courier, sent_batch(batch)
@@ -410,7 +410,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         name, number = arguments.topic_name(topic), partition
         if number is not None:
             number = arguments.partition_number(number)
-        take = partial(self._core.append_batch, given.take(), name, number)
+        take = partial(self._core.append_batch, given.take(self._packing), name, number)
         try:
             taken = await self._taken(take, name, number)
         except BaseException:

@@ -96,10 +96,13 @@ class ProducerBatch:
         """Records so far."""
         return self._builder.record_count
 
-    def take(self) -> BatchBuilder:
+    def take(self, packing: Packing) -> BatchBuilder:
         """What is to be sent, by whoever takes it first. IllegalStateError: it was sent, or is
-        about to be. IllegalArgumentError: nothing is in it.
+        about to be. IllegalArgumentError: nothing is in it, or it was made by another producer than
+        the one of `packing`, and would be in its transaction, or in none, as that one's is.
         """
+        if packing is not self._packing:
+            raise IllegalArgumentError("the batch is another producer's: create_batch of this one")
         if self._sent:
             raise IllegalStateError("the batch was sent already: create_batch makes another one")
         if not self._builder.record_count:

@@ -212,6 +212,22 @@ def test_one_that_is_refused_fails_as_a_whole(broker, topic):
     run(main())
 
 
+def test_that_of_another_producer_is_refused(broker, topic):
+    """It would be outside of the transaction that it is sent in."""
+
+    async def main():
+        async with make(broker) as plain, make(broker, transactional_id=topic) as producer:
+            batch = filled(plain, b"v")
+            async with producer.transaction():
+                with pytest.raises(IllegalArgumentError, match="another producer's"):
+                    await producer.send_batch(batch, topic, partition=0)
+                await producer.send(topic, b"in it")
+            await (await plain.send_batch(batch, topic, partition=0))
+
+    run(main())
+    assert batches_of(broker, topic) == [(0, 1), (1, 1), (2, 1)]  # with the transaction's marker
+
+
 def test_in_a_transaction(broker, topic):
     async def main():
         async with make(broker, transactional_id=topic) as producer:
