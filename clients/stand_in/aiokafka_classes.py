@@ -109,7 +109,7 @@ class AIOKafkaProducer(AsyncProducer):
     def __init__(self, **options: Any) -> None:
         if options.get("acks") is MISSING:
             del options["acks"]
-        if isinstance(options.get("partitioner"), DefaultPartitioner):
+        if type(options.get("partitioner")) is DefaultPartitioner:  # no class derived from it
             del options["partitioner"]
         super().__init__(**options)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from kcore import admin
-from kcore.clients.admin import Admin
-from kcore.clients.consumer import Consumer
 from kcore.clients.deliveries import RecordFuture, RecordMetadata
-from kcore.clients.producer import Producer
 from kcore.clients.rebalance import ConsumerRebalanceListener
+from kcore.clients.stand_in import kafka_python_classes as own
 from kcore.clients.stand_in import shared
 from kcore.clients.stand_in.modules import Table
 from kcore.produce.murmur import murmur2
@@ -23,47 +20,21 @@ from kcore.structs import (
     TopicPartition,
 )
 
-
-class KafkaProducer(Producer):
-    """kcore's Producer; with kafka-python's default partitioner it has its own."""
-
-    def __init__(self, **options: Any) -> None:
-        if isinstance(options.get("partitioner"), shared.DefaultPartitioner):
-            del options["partitioner"]
-        super().__init__(**options)
-
-
-class Serializer(ABC):
-    """What makes bytes of keys or values."""
-
-    @abstractmethod
-    def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:
-        """The bytes."""
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to do there
-        """It is not used any more."""
-
-
-class Deserializer(ABC):
-    """What makes keys or values of bytes."""
-
-    @abstractmethod
-    def deserialize(self, topic: str, headers: Any, data: bytes | None) -> Any:
-        """The object."""
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to do there
-        """It is not used any more."""
-
-
-_CONSUMER: Final = {"KafkaConsumer": Consumer}
-_PRODUCER: Final = {"KafkaProducer": KafkaProducer}
-_ADMIN: Final = {"KafkaAdminClient": Admin}
+_CONSUMER: Final = {"KafkaConsumer": own.KafkaConsumer}
+_PRODUCER: Final = {"KafkaProducer": own.KafkaProducer}
+_ADMIN: Final = {"KafkaAdminClient": own.KafkaAdminClient}
 _LISTENER: Final = {"ConsumerRebalanceListener": ConsumerRebalanceListener}
-_SERIALIZERS: Final = {"Serializer": Serializer, "Deserializer": Deserializer}
+_ABSTRACT: Final = {"Serializer": own.Serializer, "Deserializer": own.Deserializer}
+_TEXT: Final = {"DefaultSerializer": own.DefaultSerializer}
+_JSON: Final = {"JsonSerializer": own.JsonSerializer}
+_SERIALIZERS: Final = {**_ABSTRACT, **_TEXT, **_JSON}
 _PARTITIONER: Final[dict[str, Any]] = {
-    "DefaultPartitioner": shared.DefaultPartitioner,
+    "DefaultPartitioner": own.DefaultPartitioner,
     "murmur2": murmur2,
 }
+_ANY_PARTITIONER: Final = {"Partitioner": own.Partitioner}
+_STICKING: Final = {"StickyPartitioner": own.StickyPartitioner}
+_TOKENS: Final = {"AbstractTokenProvider": own.AbstractTokenProvider}
 _STICKY: Final = {"StickyPartitionAssignor": shared.StickyPartitionAssignor}
 _STRUCTS: Final[dict[str, Any]] = {
     "ConsumerGroupMetadata": ConsumerGroupMetadata,
@@ -90,6 +61,7 @@ MODULES: Final[Table] = {
         **_LISTENER,
         **_SERIALIZERS,
         **{name: _STRUCTS[name] for name in _AT_THE_TOP},
+        "IsolationLevel": own.IsolationLevel,
         "OffsetSpec": admin.OffsetSpec,
     },
     "kafka.admin": {**_ADMIN, **{name: getattr(admin, name) for name in admin.__all__}},
@@ -111,8 +83,13 @@ MODULES: Final[Table] = {
     "kafka.coordinator.assignors.sticky": {},
     "kafka.coordinator.assignors.sticky.sticky_assignor": _STICKY,
     "kafka.errors": "kcore.errors",
-    "kafka.partitioner": _PARTITIONER,
+    "kafka.net": {},
+    "kafka.net.sasl": {},
+    "kafka.net.sasl.oauth": _TOKENS,
+    "kafka.partitioner": {**_PARTITIONER, **_ANY_PARTITIONER, **_STICKING},
+    "kafka.partitioner.abc": _ANY_PARTITIONER,
     "kafka.partitioner.default": _PARTITIONER,
+    "kafka.partitioner.sticky": _STICKING,
     "kafka.producer": _PRODUCER,
     "kafka.producer.future": {
         "FutureRecordMetadata": RecordFuture,
@@ -122,7 +99,9 @@ MODULES: Final[Table] = {
     "kafka.record": {},
     "kafka.record.abc": {"ABCRecord": ConsumerRecord},  # what OpenTelemetry has in annotations
     "kafka.serializer": _SERIALIZERS,
-    "kafka.serializer.abstract": _SERIALIZERS,
+    "kafka.serializer.abstract": _ABSTRACT,
+    "kafka.serializer.default": _TEXT,
+    "kafka.serializer.json": _JSON,
     "kafka.structs": _STRUCTS,
     "kafka.version": {"__version__": "3.0.0"},
 }
