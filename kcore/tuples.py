@@ -74,9 +74,9 @@ class _Named(tuple[Any, ...], metaclass=_TupleType):
     _fields = ()
 
     @classmethod
-    def _make(cls, values: Any) -> Self:
+    def _make(cls, iterable: Any) -> Self:
         """Of as many values as there are fields."""
-        made = _new(cls, values)
+        made = _new(cls, iterable)
         if len(made) != len(cls._fields):
             raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
         return made

@@ -15,8 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIG = "[mypy]\nfollow_imports = silent\nignore_missing_imports = True\n"
 SCAFFOLDING = ("__pyx_capi__", "__test__", "__reduce_cython__", "__setstate_cython__")
 # What classes made in C do not show: signatures of `__init__` with keywords, the buffer protocol
-# before Python 3.12, and an `__radd__` that comes with `__add__` and does nothing.
+# before Python 3.12, and an `__radd__` that comes with `__add__` and does nothing. And the kind of
+# named tuples: `kcore.tuples` says that theirs is typing's.
 HIDDEN = (
+    r"kcore\.(records\.survey\.Survey|wire\.frames\.DecodedRequest)",
     r"kcore\.records\.batch\.Memory\.__buffer__",
     r"kcore\.records\.(batch\.PartitionBatch|builder\.BatchBuilder)\.__init__",
     r"kcore\.records\.record\.ConsumerRecord\.__radd__",

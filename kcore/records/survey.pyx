@@ -8,13 +8,12 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32
 from kcore.records cimport layout
 from kcore.records.layout cimport BatchHeader, Fault, RecordView, load_header, read_record
 
-from kcore.tuples import NamedTuple
-
 from kcore.records.checksum import crc32c
 
 from kcore import limits
 from kcore.records import codecs
 from kcore.records.faults import RECORD_FAULTS
+from kcore.tuples import NamedTuple
 
 cdef object checksum = crc32c
 cdef dict decompressors = codecs.DECOMPRESS

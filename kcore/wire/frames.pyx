@@ -31,9 +31,8 @@ from kcore.wire.writer cimport (
     written_at,
 )
 
-from kcore.tuples import NamedTuple
-
 from kcore.errors import FrameError, Truncated, Unexpected, UsageError
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.message import Message
 from kcore.wire.messages import RequestHeader, ResponseHeader

@@ -5,10 +5,11 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import KafkaError
+from kcore.tuples import NamedTuple
 
 
 class TopicPartition:
