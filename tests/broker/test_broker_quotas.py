@@ -182,6 +182,31 @@ def test_a_muted_connection_may_be_closed_and_a_node_stop(world):
     world.run(60_000)
 
 
+def test_who_is_gone_is_not_kept_until_his_time_is_over(world):
+    limit(world, producer_byte_rate=10)
+    waiting = world.client()
+    wait_ms = put(waiting, 5_000).throttle_time_ms
+    assert wait_ms > 400_000
+    for _ in range(300):
+        client = world.client()
+        put(client)
+        client.close()
+    assert len(world.nodes[1].throttle._muted) < 100
+    assert ping(waiting) is None
+    world.run(wait_ms)
+    assert waiting.answer()
+
+
+@pytest.mark.parametrize("count", [1, 11])
+@pytest.mark.parametrize("rate", [5e-324, 1e308])
+def test_rates_at_their_extremes(count, rate):
+    world = World(config=BrokerConfig(quota_window_num=count))
+    world.topic("t")
+    limit(world, request_percentage=rate)
+    assert put(world.client()).throttle_time_ms == (1_000 if rate < 1 < count else 0)
+    assert not world.faults
+
+
 def test_a_quota_that_is_taken_away_counts_no_more(world):
     limit(world, producer_byte_rate=1_000)
     put(world.client(), 20_000)

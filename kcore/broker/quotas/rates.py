@@ -62,8 +62,8 @@ class Rate:
         value = self.value(now_ms)
         if not value > bound:
             return 0
-        ms = (value - bound) / bound * self.window_ms(now_ms)
-        return int(min(ms + 0.5, THROTTLE_MAX_MS))
+        over = min((value - bound) / bound, THROTTLE_MAX_MS)  # of next to nothing: infinite
+        return int(min(over * self.window_ms(now_ms) + 0.5, THROTTLE_MAX_MS))
 
     def _forget(self, now_ms: int) -> None:
         oldest_ms = now_ms - self._windows.count * self._windows.size_ms

@@ -8,10 +8,11 @@ Each node counts for itself, as a Kafka's do (Java: ClientQuotaManager).
 from __future__ import annotations
 
 from collections import OrderedDict
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from kcore.broker.links import Turn
 from kcore.broker.quotas.rates import Rate
 from kcore.broker.quotas.table import CONSUMER, PRODUCER, REQUESTS
 from kcore.timers import NEVER
@@ -33,6 +34,9 @@ _REQUEST_PERCENT: Final = 0.1
 # Those before a client is known are nobody's.
 _EXEMPT: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 _CORRELATION_BYTES: Final = 4
+_WAITING: Final = frozenset({Turn.MUTED, Turn.LEAVING})
+# Connections that are gone, of those that are kept because they wait.
+_GONE_MAX: Final = 64
 
 
 class Muted(NamedTuple):
@@ -51,6 +55,7 @@ class Throttle:
         self._quotas = quotas
         self._rates: OrderedDict[tuple[str, str, str], Rate] = OrderedDict()
         self._muted: list[Muted] = []  # a heap
+        self._muted_max = _GONE_MAX  # when to look for those that are gone
         self._order = count()
 
     # Counting ------------------------------------------------------------------------------------
@@ -133,6 +138,10 @@ class Throttle:
 
     def mute(self, client: ClientLink, until_ms: int, *, refused: bool = False) -> None:
         """Nothing of it is served until then."""
+        if len(self._muted) > self._muted_max:  # who is gone does not wait, and may for weeks
+            self._muted = [one for one in self._muted if one.client.turn in _WAITING]
+            heapify(self._muted)
+            self._muted_max = 2 * len(self._muted) + _GONE_MAX
         heappush(self._muted, Muted(until_ms, next(self._order), client, refused))
 
     def due(self, now_ms: int) -> Muted | None:
