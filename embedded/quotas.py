@@ -57,10 +57,10 @@ class QuotaVerbs:
             check(key, value, (int, float, NoneType), "a number a second")
             if isinstance(value, bool):
                 raise UsageError(f"{key}={value} is not a number a second")
-            if isinstance(value, (int, float)):
-                changes[key] = float(value)
-            else:
-                changes[key] = None
+            try:
+                changes[key] = float(value) if isinstance(value, (int, float)) else None
+            except OverflowError:
+                raise UsageError(f"{key} is more than a number of 64 bits holds") from None
         cluster, server = self._running()
 
         try:

@@ -223,13 +223,10 @@ class Cluster:
     def move_leader_of(self, partition: Partition, node_id: int, now_ms: int) -> None:
         """The same."""
         self.now_ms = now_ms
-        old = partition.leader
         if node_id in partition.logs:
             partition.lead(node_id, now_ms)
         else:
             partition.replace(node_id, now_ms)
-        if old != NOBODY and old not in partition.logs:
-            self.nodes[old].fetches.recheck([(partition.topic, partition.number)])
 
     # Nodes ---------------------------------------------------------------------------------------
 

@@ -111,12 +111,12 @@ class Replication:
         heappush(self._heaps[partition.leader], entry)
 
     def changed(self, partition: Partition) -> None:
-        """Who waits at the leader, or reads at a follower, is to look again."""
+        """Who waits for it is to look again: at the leader, at a follower, or where none is any
+        more.
+        """
         place = partition.topic, partition.number
-        for node_id in partition.logs:
-            node = self._cluster.nodes.get(node_id)
-            if node is not None:
-                node.fetches.recheck([place])
+        for node in self._cluster.nodes.values():
+            node.fetches.recheck([place])
 
     def reassigned(self, partition: Partition, now_ms: int) -> None:
         """A replica that is added may have come into sync."""

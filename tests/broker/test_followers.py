@@ -126,6 +126,22 @@ def test_who_waits_at_a_follower_is_told_of_another_epoch(world):
     assert only(waiting.answer()).error_code == ErrorCode.FENCED_LEADER_EPOCH
 
 
+def test_who_waits_at_a_replica_that_goes_is_told(world):
+    waiting = world.client(3)
+    waiting.send(fetch(max_wait_ms=60_000, rack_id="b"), 12)
+    topic = m.AlterPartitionReassignmentsRequest.ReassignableTopic(
+        name="t",
+        partitions=[
+            m.AlterPartitionReassignmentsRequest.ReassignablePartition(
+                partition_index=0, replicas=[1, 2]
+            )
+        ],
+    )
+    request = m.AlterPartitionReassignmentsRequest(topics=[topic])
+    assert not world.client(1).ask(request, 0).error_code
+    assert only(waiting.answer()).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 @pytest.mark.parametrize("epoch", [-1, 0, 9])
 def test_who_has_no_replica_says_so_whatever_the_epoch(world, epoch):
     world.cluster.topics.create("u", 1, assignments=[[1, 2]])

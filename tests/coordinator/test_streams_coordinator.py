@@ -126,10 +126,12 @@ def test_topics_of_others_are_no_news():
         ([part("0", ["in"], repartitions=[internal("r", -5)])], E.UNKNOWN_SERVER_ERROR),
         ([part("0", ["in"], changelogs=[internal("c", 1)])], E.STREAMS_INVALID_TOPOLOGY),
         ([part("0")], E.STREAMS_INVALID_TOPOLOGY),
+        ([part(str(number), ["in"]) for number in range(1_001)], E.STREAMS_INVALID_TOPOLOGY),
+        ([part(str(number), ["wide"]) for number in range(51)], E.STREAMS_INVALID_TOPOLOGY),
     ],
 )
 def test_a_topology_that_could_work_nowhere(parts, error):
-    w = StreamsWorld()
+    w = StreamsWorld({"in": 4, "wide": 2_000})
     assert w.enter("m1", topology(*parts)) == error
     assert w.coordinator.streams_group("g") is None
     assert not w.journal

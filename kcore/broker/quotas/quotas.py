@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.broker.batches import RefusedError
 from kcore.broker.links import USER as USER_PREFIX
 from kcore.broker.quotas.rates import Bucket, Windows
-from kcore.broker.quotas.table import MUTATIONS, Entity, Limit, Table
+from kcore.broker.quotas.table import MUTATIONS, NAME_LENGTH_MAX, Entity, Limit, Table
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ class Quotas(Table):
         principal = call.link.principal
         if self._cluster.authorizer is not None:
             principal = self._cluster.authorizer.principal_of(call.client_id, principal)
-        return self.limit(key, principal.removeprefix(USER_PREFIX), call.client_id)
+        # Cut, as what is counted is kept by it; longer names can have no quota of their own.
+        client_id = call.client_id[:NAME_LENGTH_MAX]
+        return self.limit(key, principal.removeprefix(USER_PREFIX), client_id)
 
     def mutations(self, call: Call, *, strict: bool) -> Mutations:
         """What a request may change of topics. strict: nothing, once the quota is used up."""

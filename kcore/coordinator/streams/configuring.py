@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 # How many topics a text names.
 _SHOWN_MAX: Final = 3
 
+# More than any application has: what one request can have a node do is bounded. A target of so many
+# tasks takes a second.
+SUBTOPOLOGIES_MAX: Final = 1_000
+TASKS_MAX: Final = 100_000
+
 _Counts = dict[str, int]
 _Count = Callable[[str], int]  # partitions of a topic, 0 if there is no such topic
 
@@ -85,6 +90,8 @@ class _ProblemError(Exception):
 
 def configure(topology: Topology, topics: Topics) -> Configured:
     """RefusedError if the topology is not one that could work anywhere."""
+    if len(topology.subtopologies) > SUBTOPOLOGIES_MAX:
+        raise _invalid(f"{SUBTOPOLOGIES_MAX} subtopologies are the most")
     try:
         _check_sources(topology, topics)
         decided = _decide(topology, topics)
@@ -92,6 +99,8 @@ def configure(topology: Topology, topics: Topics) -> Configured:
             one.subtopology_id: _part_of(one, topics, decided)
             for one in topology.subtopologies.values()
         }
+        if sum(part.task_count for part in parts.values()) > TASKS_MAX:
+            raise _invalid(f"{TASKS_MAX} tasks are the most")
         missing = _missing(topology, parts, topics)
     except _ProblemError as error:
         return Configured(topology, {}, (), error.problem)
@@ -158,30 +167,28 @@ def _repartition_counts(parts: Iterable[Subtopology], count: _Count) -> _Counts:
         for topic in one.repartitions
         if topic.partitions
     }
-    waiting = True
+    waiting = [one for one in parts if one.sinks]
     while waiting:
-        waiting = progress = False
-        for one in parts:
-            for sink in one.sinks:
-                if sink in counts:
-                    continue
-                widest = max(
-                    (
-                        *(counts.get(topic.name, 0) for topic in one.repartitions),
-                        *(count(name) for name in one.sources),
-                    ),
-                    default=0,
-                )
-                if widest:
-                    counts[sink] = widest
-                    progress = True
-                else:
-                    waiting = True
-        if waiting and not progress:
+        left = []
+        for one in waiting:
+            widest = max(
+                (
+                    *(counts.get(topic.name, 0) for topic in one.repartitions),
+                    *(count(name) for name in one.sources),
+                ),
+                default=0,
+            )
+            if widest:
+                for sink in one.sinks:
+                    counts.setdefault(sink, widest)
+            elif any(sink not in counts for sink in one.sinks):
+                left.append(one)
+        if len(left) == len(waiting):
             raise _invalid(
                 "Failed to compute number of partitions for all repartition topics. There may be"
                 " loops in the topology that cannot be resolved."
             )
+        waiting = left
     if any(topic.name not in counts for one in parts for topic in one.repartitions):
         raise _invalid(
             "Failed to compute number of partitions for all repartition topics, because a"
