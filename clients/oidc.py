@@ -1,7 +1,9 @@
 """Tokens of an identity provider's endpoint, by whatever OAuth 2 has for that (see grants.py).
 
 A token is kept until four fifths of its time are over. If there is no other one then, it is used
-until its end.
+until its end. Who asks while nothing is to be had is told so for a second, without a question: else
+each connection that wants a token would wait for the endpoint's silence anew, one after the other,
+in the thread that drives or in those of the loop's executor.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _TIMEOUT_S: Final = 10
 _ANSWER_BYTES_MAX: Final = 262_144
 _SHOWN_CHARS: Final = 200
 _REFRESH_AT: Final = 0.8
+_QUIET_S: Final = 1.0
 # A token that says nothing of its time is good for one authentication.
 _UNKNOWN_S: Final = 0
 
@@ -44,7 +47,8 @@ class Endpoint:
         self._extensions = dict(extensions or {})
         self._lock = threading.Lock()
         self._token = ""
-        self._refresh_at = self._ends_at = float("-inf")
+        self._refresh_at = self._ends_at = self._quiet_until = float("-inf")
+        self._fault = ""  # why there was none, last
         # No redirection: what goes along with the question is a password.
         self._opener = urllib.request.build_opener(_Stay())
 
@@ -58,12 +62,15 @@ class Endpoint:
     def token(self) -> str:
         """One that is good still; it may take ten seconds to get another."""
         with self._lock:
-            if time.monotonic() >= self._refresh_at:
+            now = time.monotonic()
+            if now >= self._refresh_at and now >= self._quiet_until:
                 try:
                     self._fetch()
-                except SaslAuthenticationFailedError:
-                    if time.monotonic() >= self._ends_at:
-                        raise
+                except SaslAuthenticationFailedError as error:
+                    self._fault = str(error.args[0])
+                    self._quiet_until = time.monotonic() + _QUIET_S
+            if self._fault and time.monotonic() >= self._ends_at:
+                raise SaslAuthenticationFailedError(self._fault)
             return self._token
 
     def _fetch(self) -> None:
@@ -79,7 +86,7 @@ class Endpoint:
             lasts = float("nan")
         if not isfinite(lasts):  # what JSON has no word for, Python reads
             raise self._failed("its expires_in is no number")
-        self._token = token
+        self._token, self._fault = token, ""
         self._refresh_at = asked_at + lasts * _REFRESH_AT
         self._ends_at = asked_at + lasts
 

@@ -30,6 +30,8 @@ log = Log("kcore.clients")
 
 Wake = Callable[[], None]
 
+# Of one client, under way at once: more than a cluster has brokers to connect to in one moment.
+ASKED_MAX: Final = 512
 _THIS_MACHINE: Final = ("localhost", "::1")
 
 
@@ -118,7 +120,10 @@ class LoopTokens:
         self.driver: LoopTurns
 
     def ask(self, action: FetchToken | CallGssapi, take: Take, _wake: Wake) -> None:
-        """Begin to ask."""
+        """Begin to ask. Who waits for a provider gives up in time, but the provider may not."""
+        if len(self._tasks) >= ASKED_MAX:
+            take(failed(action, f"its provider owes the answer to {len(self._tasks)} questions"))
+            return
         loop = self.driver.loop
         assert loop is not None
         key = object()

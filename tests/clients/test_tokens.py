@@ -13,6 +13,7 @@ from token_endpoint import TokenEndpoint
 from kcore import AsyncConsumer, AsyncProducer, Consumer, ConsumerConfig
 from kcore.actions import FetchToken
 from kcore.clients import oidc
+from kcore.clients import tokens as clients_tokens
 from kcore.clients.grants import by_secret
 from kcore.clients.oidc import Endpoint
 from kcore.clients.tokens import LoopTokens, Tokens, provider_of
@@ -137,6 +138,45 @@ def test_answers_that_are_hardly_http(garbled, clock, said):
     assert SECRET not in str(caught.value)
 
 
+def test_while_there_is_none_nobody_asks_for_a_second(endpoint, clock):
+    tokens = by_me(endpoint.url)
+    endpoint.answer = (503, b"later", {})
+    for _ in range(3):
+        with pytest.raises(SaslAuthenticationFailedError, match="503"):
+            tokens.token()
+        clock.s += 0.3
+    assert len(endpoint.asked) == 1
+    endpoint.answer = (200, {"access_token": "one", "expires_in": 100}, {})
+    clock.s += 0.2
+    assert tokens.token() == "one"
+
+
+def test_who_waits_for_the_same_answer_has_it_too(endpoint):
+    """Threads of a loop's executor are few: they are not to wait one after the other."""
+    go, said = threading.Event(), []
+
+    def answer(_who, _form):
+        go.wait(10)
+        return 503, b"later", {}
+
+    endpoint.answer = answer
+    tokens = by_me(endpoint.url)
+
+    def ask():
+        with pytest.raises(SaslAuthenticationFailedError, match="503") as caught:
+            tokens.token()
+        said.append(caught.value)
+
+    threads = [threading.Thread(target=ask) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert len(endpoint.asked) == 1
+    assert len({id(error) for error in said}) == 5  # each raises one of its own
+
+
 def test_nobody_there():
     with pytest.raises(SaslAuthenticationFailedError, match="refused"):
         by_me("http://127.0.0.1:1/").token()
@@ -243,6 +283,28 @@ def test_a_loop_that_is_closed_hears_nothing(kind):
         tokens.close()
         await anyloop.sleep(0.05)
         assert told == []
+
+    anyloop.run(main())
+
+
+@EACH_LOOP
+def test_a_provider_that_never_answers_is_not_asked_without_end(monkeypatch):
+    monkeypatch.setattr(clients_tokens, "ASKED_MAX", 3)
+
+    class Silent:
+        async def token(self):
+            await anyloop.sleep(60)
+
+    async def main():
+        told = []
+        tokens = LoopTokens(Silent())
+        tokens.driver = driver(fail)
+        for link in range(5):
+            tokens.ask(FetchToken(link), told.append, fail)
+        await anyloop.sleep(0)
+        assert [(one.link, one.token) for one in told] == [(3, None), (4, None)]
+        assert "owes the answer to 3 questions" in told[0].why
+        tokens.close()
 
     anyloop.run(main())
 
