@@ -287,6 +287,13 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         known = self._engine.core.cluster.partitions(arguments.topic_name(topic))
         return set(known) if known else None
 
+    async def fetch_partitions(self, topics: Iterable[str]) -> dict[str, set[int]]:
+        """Partition numbers of topics as they are now, whatever is known already; one question for
+        all. Those that do not exist are left out. For `assign`, which needs them before.
+        """
+        found: dict[str, set[int]] = await self._answer(self._ask_partitions(topics))
+        return found
+
     async def beginning_offsets(self, partitions: Iterable[Any]) -> dict[TopicPartition, int]:
         """The first offset of each; they need not be assigned."""
         found: dict[TopicPartition, int] = await self._answer(self._ask_ends(partitions, EARLIEST))

@@ -488,6 +488,11 @@ class AsyncProducer(AsyncTransactions, Measured):
             raise KafkaTimeoutError(why_held_up(core, self._settings, "metadata", name))
         return set(found)
 
+    def bootstrap_connected(self) -> bool:
+        """Whether any broker is connected; any thread may ask. ForkedError."""
+        self._courier.check_process()
+        return bool(self._core.connected)
+
     async def client_instance_id(self, timeout_ms: float = ID_TIMEOUT_MS) -> str:
         """The id that brokers know this client's metrics by: see `Producer.client_instance_id`."""
         self._enter()

@@ -133,12 +133,7 @@ class Calls(Questions):
         """Partition numbers of topics as they are now, whatever is known already; one question for
         all. Those that do not exist are left out.
         """
-        names = sorted(arguments.topic_names(topics))
-
-        def read(answer: dict[str, list[int]]) -> dict[str, set[int]]:
-            return {topic: set(numbers) for topic, numbers in answer.items() if numbers}
-
-        found: dict[str, set[int]] = self._answer(self._ask_metadata(names, read))
+        found: dict[str, set[int]] = self._answer(self._ask_partitions(topics))
         return found
 
     def beginning_offsets(

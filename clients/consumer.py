@@ -117,10 +117,6 @@ class Consumer(Bounded, Batches):
         if self.config["api_version"] is None or refresh or not self._engine.core.connected:
             self._find_release(limit)
 
-    def bootstrap_connected(self) -> bool:
-        """Whether any broker is connected."""
-        return bool(self._engine.core.connected)
-
     def close(
         self,
         autocommit: bool = True,

@@ -43,6 +43,11 @@ class Questions(Verbs, Measured):
         engine.guard.check_process()
         return engine.core, engine.pump.now_ms
 
+    def bootstrap_connected(self) -> bool:
+        """Whether any broker is connected. ForkedError."""
+        self._engine.guard.check_process()
+        return bool(self._engine.core.connected)
+
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata] | None:
         """What a commit without offsets commits; None: the core knows best."""
         return None
@@ -97,6 +102,14 @@ class Questions(Verbs, Measured):
     ) -> Question:
         core, limit = self._engine.core, self._limit(timeout_ms)
         return Question(lambda now: int(core.fetch_metadata(topics, now, int(limit))), limit, read)
+
+    def _ask_partitions(self, topics: Iterable[str]) -> Question:
+        """Result: {topic: partition numbers}, of those that exist."""
+
+        def read(answer: dict[str, list[int]]) -> dict[str, set[int]]:
+            return {topic: set(numbers) for topic, numbers in answer.items() if numbers}
+
+        return self._ask_metadata(sorted(arguments.topic_names(topics)), read)
 
     def _ask_topics(self) -> Question:
         """Result: names, without Kafka's own."""

@@ -338,6 +338,23 @@ def test_questions(broker):
     run(main())
 
 
+def test_what_is_to_be_assigned_is_asked_for(broker):
+    async def main():
+        async with consumer(broker) as reader:
+            assert reader.bootstrap_connected()
+            assert reader.partitions_for_topic("t") is None  # nobody has asked for it
+            found = await reader.fetch_partitions(["t", "not-there"])
+            assert found == {"t": set(range(PARTITIONS))}
+            assert await reader.fetch_partitions([]) == {}
+            with pytest.raises(TypeError, match="list of strings"):
+                await reader.fetch_partitions("t")
+            reader.assign([TopicPartition("t", number) for number in found["t"]])
+            assert (await reader.getone()).offset >= 0
+        assert not reader.bootstrap_connected()
+
+    run(main())
+
+
 def test_commits(broker):
     async def main():
         async with consumer(broker, "t", group_id="commits") as reader:

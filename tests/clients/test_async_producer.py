@@ -70,6 +70,7 @@ def test_a_record_is_sent_and_read(broker, topic, each_loop):
             found = await producer.send_and_wait(topic, b"w", b"k", 0, 5678, [("h", b"2")])
             assert (found.offset, found.timestamp) == (1, 5678)
             assert await producer.partitions_for("many") == {0, 1, 2}
+            assert producer.bootstrap_connected()
         records = (await read(broker, topic))[0]
         assert [(one.key, one.value, one.timestamp) for one in records] == [
             (b"k", b"v", 1234),
