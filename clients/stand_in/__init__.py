@@ -40,8 +40,10 @@ def install_as_kafka_python() -> None:
 def install_as_confluent_kafka() -> None:
     """`import confluent_kafka` gives clients with its ways over kcore's engines from now on.
 
+    Where confluent-kafka is installed, its modules of Python alone that are about no client
+    (`schema_registry`, `avro`) are loaded from there, over ours.
     Once or more often. IllegalStateError: confluent-kafka itself is loaded already.
     """
     from kcore.clients.stand_in.confluent.names import MODULES  # noqa: PLC0415 - likewise
 
-    install("confluent_kafka", MODULES)
+    install("confluent_kafka", MODULES, lends=True)

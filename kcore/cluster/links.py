@@ -100,6 +100,7 @@ class Links:
         self.changes = 0
         self.measures: LinkMeasures | None = None  # of who measures
         self._config = config
+        self._credentials = config.credentials
         self._rng = rng
         self._emit = emit
         self._nodes: dict[int, NodeLink] = {}
@@ -109,6 +110,12 @@ class Links:
         self._closed = False
         self._bootstrap: list[NodeLink] = []
         self.use_bootstrap(bootstrap, 0)
+
+    def authenticate_as(self, username: str, password: str) -> None:
+        """Be this user on connections that are made from now on, if users have passwords there."""
+        known = self._credentials
+        if known is not None:
+            self._credentials = Credentials(known.mechanism, username, password, known.extensions)
 
     # -- nodes -------------------------------------------------------------------------------------
 
@@ -351,7 +358,7 @@ class Links:
         self.actions.append(Connect(self._numbers, entry.host, entry.port, entry.address_index))
 
     def _authentication(self) -> Authentication | None:
-        credentials = self._config.credentials
+        credentials = self._credentials
         return None if credentials is None else Authentication(credentials, self._rng)
 
     def handle_connected(self, link: int, now_ms: int) -> None:

@@ -464,6 +464,13 @@ def another_clients_names(code, _broker):
     assert done.stdout == "<class 'kcore.clients.async_consumer.AsyncConsumer'>\n"
 
 
+def confluents_names(code, _broker):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "0\nb'Dear Ada'\n"
+
+
 RUN = {
     "README.md": [
         readme_consumer,
@@ -486,7 +493,7 @@ RUN = {
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/INTERCEPTORS.md": [interceptors, traces],
     "docs/METRICS.md": [how_far_behind, for_prometheus, a_metric_of_ones_own],
-    "docs/MOVING.md": [another_clients_names],
+    "docs/MOVING.md": [another_clients_names, confluents_names],
     "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
     "docs/PROXIES.md": [through_a_proxy],
     "docs/SECURITY.md": [

@@ -45,7 +45,14 @@ CODES: Final[dict[str, int]] = {name: code for code, name in NAMES.items()}
 _IN_WORDS: Final = {
     "NO_ERROR": "Success",
     "UNKNOWN": "Unknown broker error",
+    "_ALL_BROKERS_DOWN": "Local: All broker connections are down",
+    "_INVALID_ARG": "Local: Invalid argument or configuration",
+    "_NO_OFFSET": "Local: No offset stored",
     "_PARTITION_EOF": "Broker: No more messages",
+    "_PURGE_INFLIGHT": "Local: Purged in flight",
+    "_PURGE_QUEUE": "Local: Purged in queue",
+    "_STATE": "Local: Erroneous state",
+    "_TRANSPORT": "Local: Broker transport failure",
 }
 _WORDS: Final = {"ARG": "argument", "CTRL": "controller", "MSG": "message", "PART": "partition"}
 
@@ -62,7 +69,7 @@ def words_of(code: int) -> str:
     return f"{whose}: {words.capitalize()}"
 
 
-class KafkaError:
+class KafkaError(Exception):
     """An error or an event, by its code: one of this class's constants.
 
     error: the code. reason: what happened, in words (default: the code's own). fatal: the client is
@@ -80,6 +87,7 @@ class KafkaError:
         retriable: bool = False,
         txn_requires_abort: bool = False,
     ) -> None:
+        super().__init__()
         self._code = index(error)
         self._reason = reason
         self._fatal = bool(fatal)
@@ -110,9 +118,11 @@ class KafkaError:
         """Whether the transaction has to be aborted."""
         return self._requires_abort
 
-    def __repr__(self) -> Any:  # `str` is a method in here
+    def __str__(self) -> Any:  # `str` is a method in here
         fatal = "FATAL," if self._fatal else ""
         return f'KafkaError{{{fatal}code={self.name()},val={self._code},str="{self.str()}"}}'
+
+    __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
         flags = (self._fatal, self._retriable, self._requires_abort)
@@ -162,6 +172,21 @@ class IllegalStateException(RuntimeError):  # noqa: N818 - its name there
 
 class ConcurrentModificationException(RuntimeError):  # noqa: N818 - its name there
     """Two threads use one consumer at once."""
+
+
+def words(name: str) -> str:
+    """What a code is called in words, by its name."""
+    return words_of(CODES[name])
+
+
+def named(name: str, why: str | None = None, **flags: bool) -> KafkaError:
+    """The error of a code's name."""
+    return KafkaError(CODES[name], why, **flags)
+
+
+def failure(name: str, why: str | None = None, **flags: bool) -> KafkaException:
+    """The exception of it."""
+    return KafkaException(named(name, why, **flags))
 
 
 _LOCAL_CODES: Final[tuple[tuple[type[BaseException], str], ...]] = (

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kcore.clients.stand_in.confluent import constants, errors, structures
+from kcore.clients.stand_in.confluent import (
+    aio,
+    constants,
+    errors,
+    serialization,
+    serializing,
+    structures,
+)
+from kcore.clients.stand_in.confluent.consumer import Consumer
+from kcore.clients.stand_in.confluent.message import Message
+from kcore.clients.stand_in.confluent.partitioners import consistent, fnv1a, murmur2
+from kcore.clients.stand_in.confluent.producer import Producer
+from kcore.clients.stand_in.confluent.share import ShareConsumer
 from kcore.clients.stand_in.modules import Table
 
 _ERRORS: Final[dict[str, Any]] = {
@@ -37,10 +49,6 @@ _MODEL: Final[dict[str, Any]] = {
         "TopicPartitionInfo",
     )
 }
-_VALUES: Final[dict[str, Any]] = {
-    "TopicPartition": structures.TopicPartition,
-    "Uuid": structures.Uuid,
-}
 
 
 def libversion() -> tuple[str, int]:
@@ -53,28 +61,82 @@ def version() -> str:
     return constants.VERSION
 
 
-_VERSIONS: Final[dict[str, Any]] = {"libversion": libversion, "version": version}
+_OF_C: Final[dict[str, Any]] = {
+    **_ERRORS,
+    **_NUMBERS,
+    "Consumer": Consumer,
+    "Message": Message,
+    "Producer": Producer,
+    "ShareConsumer": ShareConsumer,
+    "TopicPartition": structures.TopicPartition,
+    "Uuid": structures.Uuid,
+    "consistent": consistent,
+    "fnv1a": fnv1a,
+    "libversion": libversion,
+    "murmur2": murmur2,
+    "version": version,
+}
+_SERIALIZING_PRODUCER: Final = {"SerializingProducer": serializing.SerializingProducer}
+_DESERIALIZING_CONSUMER: Final = {"DeserializingConsumer": serializing.DeserializingConsumer}
+_DESERIALIZING_SHARE_CONSUMER: Final = {
+    "DeserializingShareConsumer": serializing.DeserializingShareConsumer
+}
+_SERDES: Final[dict[str, Any]] = {
+    name: getattr(serialization, name)
+    for name in (
+        "Deserializer",
+        "DeserializerBuilder",
+        "DoubleDeserializer",
+        "DoubleSerializer",
+        "IntegerDeserializer",
+        "IntegerSerializer",
+        "MessageField",
+        "SerializationContext",
+        "SerializationError",
+        "Serializer",
+        "SerializerBuilder",
+        "StringDeserializer",
+        "StringSerializer",
+    )
+}
+_SERDE_ERRORS: Final[dict[str, Any]] = {
+    name: getattr(serialization, name)
+    for name in (
+        "ConsumeError",
+        "KeyDeserializationError",
+        "KeySerializationError",
+        "ProduceError",
+        "SerializationError",
+        "ValueDeserializationError",
+        "ValueSerializationError",
+    )
+}
+_AIO: Final[dict[str, Any]] = {
+    "AIOConsumer": aio.AIOConsumer,
+    "AIOProducer": aio.AIOProducer,
+}
+
+_TOP: Final[dict[str, Any]] = {
+    **_OF_C,
+    **_MODEL,
+    **_SERIALIZING_PRODUCER,
+    **_DESERIALIZING_CONSUMER,
+    **_DESERIALIZING_SHARE_CONSUMER,
+    "ThrottleEvent": structures.ThrottleEvent,
+}
 
 MODULES: Final[Table] = {
-    "confluent_kafka": {
-        "__version__": constants.VERSION,
-        **_ERRORS,
-        **_NUMBERS,
-        **_MODEL,
-        **_VALUES,
-        **_VERSIONS,
-        "ThrottleEvent": structures.ThrottleEvent,
-    },
+    "confluent_kafka": {"__version__": constants.VERSION, "__all__": sorted(_TOP), **_TOP},
     "confluent_kafka._model": _MODEL,
-    "confluent_kafka.cimpl": {
-        **_ERRORS,
-        **_NUMBERS,
-        **_VALUES,
-        **_VERSIONS,
-        **constants.FOR_ADMINS,
-    },
+    "confluent_kafka.aio": {"__all__": sorted(_AIO), **_AIO},
+    "confluent_kafka.cimpl": {**_OF_C, **constants.FOR_ADMINS},
+    "confluent_kafka.deserializing_consumer": _DESERIALIZING_CONSUMER,
+    "confluent_kafka.deserializing_share_consumer": _DESERIALIZING_SHARE_CONSUMER,
     "confluent_kafka.error": {
         "KafkaError": errors.KafkaError,
         "KafkaException": errors.KafkaException,
+        **_SERDE_ERRORS,
     },
+    "confluent_kafka.serialization": {"__all__": sorted(_SERDES), **_SERDES},
+    "confluent_kafka.serializing_producer": _SERIALIZING_PRODUCER,
 }

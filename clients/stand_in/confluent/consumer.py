@@ -1,0 +1,420 @@
+"""`Consumer` under confluent-kafka's name, with its ways, over our consumer.
+
+Every call may come from any thread, as there. What happens in the background there happens in the
+program's calls here: automatic commits are sent by `poll` and `consume`, callbacks called by them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Final, Self
+
+from kcore.clients.stand_in.confluent import constants
+from kcore.clients.stand_in.confluent.admin_cluster import MetadataMethods
+from kcore.clients.stand_in.confluent.admin_desk import Desk
+from kcore.clients.stand_in.confluent.committing import Committing
+from kcore.clients.stand_in.confluent.errors import KafkaError, failure, named, raised, told, words
+from kcore.clients.stand_in.confluent.gate import Gate
+from kcore.clients.stand_in.confluent.happenings import Happenings
+from kcore.clients.stand_in.confluent.message import Message, of_record
+from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
+from kcore.clients.stand_in.confluent.options import Configuration, of_admin, of_consumer, wrong
+from kcore.clients.stand_in.confluent.reader import Reader
+from kcore.clients.stand_in.confluent.rebalances import Callback, Rebalances, go_to
+from kcore.clients.stand_in.confluent.statistics import of_consumer as statistics_of
+from kcore.clients.stand_in.confluent.structures import TopicPartition
+from kcore.errors import AuthenticationFailedError, KafkaConnectionError
+from kcore.errors import KafkaError as OurError
+from kcore.events import Event, GroupLeft, TopicsMissing
+from kcore.structs import ConsumerGroupMetadata
+from kcore.structs import TopicPartition as Place
+
+_CLOSED: Final = "Consumer closed"
+_SLICE_MS: Final = 1_000  # of a wait without end
+_LOOK_MS: Final = 10  # for the ends of partitions, where they are told
+_CONSUMED_MAX: Final = 1_000_000
+_BACKGROUND: Final = (AuthenticationFailedError, KafkaConnectionError)
+_POLL_EXCEEDED: Final = "poll"
+
+
+class Consumer(Committing, MetadataMethods):
+    """Reads topics; options in librdkafka's words. KafkaException: what is wrong with them.
+
+    ValueError: no group.id. TypeError: no configuration.
+    """
+
+    _reader: Reader | None = None
+    _desk: Desk | None = None
+    _config: Configuration
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        conf = self._config = Configuration(arguments, keywords)
+        if "group.id" not in conf.given:
+            raise ValueError("Failed to create consumer: group.id must be set")
+        if not conf.get("group.id"):
+            raise wrong("Failed to create consumer: group.id must not be empty")
+        happenings = self._happenings = Happenings(conf.get("group.id"), conf)
+        happenings.serve_for(self)
+        reader = Reader(happenings, of_consumer(conf))
+        self._gate = Gate(reader.nudge)
+        self._ready: deque[Message] = deque()  # errors and events
+        self._auto_ms = conf.get("auto.commit.interval.ms", 5_000)
+        self._commits_itself: bool = conf.get("enable.auto.commit", True)
+        self._commit_at = reader.now_ms() + self._auto_ms
+        self._on_commit = conf.calls.get("on_commit")
+        self._tells_ends: bool = conf.get("enable.partition.eof", False)
+        self._ends: dict[Place, int] = {}
+        self._missing: set[str] = set()
+        self._stored = Stored(by_itself=conf.get("enable.auto.offset.store", True))
+        self._rebalances = Rebalances(self, reader, self._stored, self._keep)
+        self._rebalances.changed = self._forget_ends
+        self._reader = reader
+
+    def _need(self) -> Reader:
+        reader = self._reader
+        if reader is None:
+            raise RuntimeError(_CLOSED)
+        return reader
+
+    # What is read ------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: Callback | None = None,
+        on_revoke: Callback | None = None,
+        on_lost: Callback | None = None,
+    ) -> None:
+        """Read these topics as a member of the group; a name that begins with ^ is a regular
+        expression. Replaces the subscription before.
+
+        on_assign, on_revoke, on_lost: called with the consumer and a list of partitions, in `poll`
+        and `consume`. TypeError. KafkaException.
+        """
+        self._need()
+        if not isinstance(topics, list) or not all(isinstance(one, str) for one in topics):
+            raise TypeError("expected list of topic unicode strings")
+        for name, call in (("assign", on_assign), ("revoke", on_revoke), ("lost", on_lost)):
+            if call is not None and not callable(call):
+                raise TypeError(f"on_{name} expects a callable")
+        if not topics or not all(topics):
+            raise failure("_INVALID_ARG", f"Failed to set subscription: {words('_INVALID_ARG')}")
+        with self._gate:
+            reader = self._need()
+            if self._rebalances.by_hand:
+                self._rebalances.unassign()
+            patterns = [one for one in topics if one.startswith("^")]
+            self._missing.clear()
+            try:
+                if reader.subscribed and (reader.by_pattern or patterns):
+                    reader.unsubscribe()
+                self._rebalances.forget()
+                self._rebalances.use(on_assign, on_revoke, on_lost)
+                if patterns:
+                    reader.subscribe(pattern=_pattern_of(topics), listener=self._rebalances)
+                else:
+                    reader.subscribe(topics, listener=self._rebalances)
+            except OurError as error:
+                raise raised(error) from error
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more, and leave the group."""
+        self._need()
+        with self._gate:
+            if self._rebalances.by_hand:
+                return
+            self._need().unsubscribe()
+            self._rebalances.forget()
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions, from their offsets; without one, from where it is committed."""
+        self._change(self._rebalances_of().assign, partitions)
+
+    def unassign(self, *_: Any) -> None:
+        """Read nothing of what was assigned."""
+        self._change(lambda _: self._rebalances.unassign(), None)
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions as well."""
+        self._change(self._rebalances_of().add, partitions)
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        """Read these partitions no longer."""
+        self._change(self._rebalances_of().remove, partitions)
+
+    def _rebalances_of(self) -> Rebalances:
+        self._need()
+        return self._rebalances
+
+    def _change(self, verb: Any, partitions: Any) -> None:
+        self._need()
+        with self._gate:
+            self._need()
+            try:
+                verb(partitions)
+            except OurError as error:
+                raise raised(error) from error
+
+    def assignment(self) -> list[TopicPartition]:
+        """What is read now."""
+        self._need()
+        with self._gate:
+            self._need()
+            return self._rebalances.assignment()
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Read nothing of these until `resume`; those that are not read are passed over."""
+        self._hold(partitions, "pause")
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        """Go on reading these."""
+        self._hold(partitions, "resume")
+
+    def _hold(self, partitions: Any, verb: str) -> None:
+        self._need()
+        wanted = [place_of(one) for one in checked(partitions)]
+        with self._gate:
+            reader = self._need()
+            mine = self._rebalances.places()
+            places = [place for place in wanted if place in mine]
+            if places:
+                getattr(reader, verb)(*places)
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Go on at the partition's offset. KafkaException: it is not read (yet)."""
+        self._need()
+        place, offset = place_of(partition), partition.offset
+        with self._gate:
+            reader = self._need()
+            why = f"Failed to seek to offset {offset}: "
+            if place not in self._rebalances.places():
+                raise failure("_UNKNOWN_PARTITION", why + words("_UNKNOWN_PARTITION"))
+            if not reader.here(place):
+                raise failure("_STATE", why + words("_STATE"))
+            self._ends.pop(place, None)
+            go_to(reader, place, offset)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        """A message, an error or an event; None: none has come within `timeout` seconds (below 0:
+        for ever). RuntimeError: the consumer is closed.
+        """
+        self._need()
+        until = self._until(timeout)
+        while True:
+            with self._gate:
+                reader = self._need()
+                wait = self._turn(reader, until)
+                if self._ready:
+                    return self._ready.popleft()
+                found = self._read(reader, wait, 1)
+                if found:
+                    for place, records in found.items():
+                        record = records[0]
+                        self._stored.last[place] = record
+                        return of_record(record)
+                if until is not None and reader.now_ms() >= until and not self._is_ready(reader):
+                    return None
+            self._gate.give_way()
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """As many messages, errors and events; fewer if no more have come within `timeout` seconds.
+        ValueError.
+        """
+        self._need()
+        if not 0 <= num_messages <= _CONSUMED_MAX:
+            raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+        until = self._until(timeout)
+        messages: list[Message] = []
+        last = self._stored.last
+        try:
+            while len(messages) < num_messages:
+                with self._gate:
+                    reader = self._need()
+                    wait = self._turn(reader, until)
+                    while self._ready and len(messages) < num_messages:
+                        messages.append(self._ready.popleft())
+                    left = num_messages - len(messages)
+                    found = self._read(reader, wait, left) if left else None
+                    if found:
+                        for place, records in found.items():
+                            last[place] = records[-1]
+                            messages += map(of_record, records)
+                    elif (
+                        until is not None
+                        and reader.now_ms() >= until
+                        and not self._is_ready(reader)
+                    ):
+                        break
+                self._gate.give_way()
+        except BaseException:
+            self._ready.extendleft(reversed(messages))  # nobody has seen them
+            raise
+        return messages
+
+    def _until(self, timeout: float) -> float | None:
+        return None if timeout < 0 else self._need().now_ms() + timeout * 1000
+
+    def _turn(self, reader: Reader, until: float | None) -> float:
+        """What a call does beside reading; how long it may wait then, ms."""
+        now = reader.now_ms()
+        happenings = self._happenings
+        due = happenings.due_in(now)
+        if happenings.calls or not due:
+            happenings.serve(now)
+            reader = self._need()  # a callback may have closed it
+        if self._commits_itself and now >= self._commit_at:
+            self._commit_at = now + self._auto_ms
+            self._commit_soon(self._stored.to_commit(self._rebalances.places()))
+        if self._tells_ends and self._look_for_ends(reader):
+            return 0
+        wait: float = min(_SLICE_MS, due)
+        if self._tells_ends:
+            wait = min(wait, _LOOK_MS)
+        return wait if until is None else max(0, min(wait, until - now))
+
+    def _is_ready(self, reader: Reader) -> bool:
+        """Whether something has come that is no record, at the end of a wait."""
+        self._happenings.serve(reader.now_ms())
+        return bool(self._ready)
+
+    def _read(self, reader: Reader, wait_ms: float, limit: int) -> dict[Place, list[Any]] | None:
+        """Records by partition. Errors are messages; what a callback raised is raised."""
+        try:
+            return reader.poll(wait_ms, limit)
+        except OurError as error:
+            failed, self._rebalances.failed = self._rebalances.failed, None
+            if failed is not None:
+                raise failed from None
+            self._note(error)
+            return None
+
+    def _note(self, error: OurError) -> None:
+        if isinstance(error, _BACKGROUND):
+            return  # told by error_cb
+        where = getattr(error, "partition", None)
+        places = [where] if where is not None else [*(getattr(error, "partitions", None) or [None])]
+        for place in places:
+            topic, partition = place or (None, constants.PARTITION_UNASSIGNED)
+            self._ready.append(_of_error(told(error), topic, partition))
+
+    def statistics(self) -> str:
+        """What stats_cb is given."""
+        return statistics_of(self._need(), self._config)
+
+    def see(self, event: Event) -> None:
+        """What our consumer says beside records; not for programs."""
+        if isinstance(event, TopicsMissing):
+            for topic in sorted(event.topics - self._missing):
+                why = f"Subscribed topic not available: {topic}: {words('UNKNOWN_TOPIC_OR_PART')}"
+                self._ready.append(_of_error(named("UNKNOWN_TOPIC_OR_PART", why), topic))
+            self._missing = set(event.topics)
+        elif isinstance(event, GroupLeft) and _POLL_EXCEEDED in event.reason:
+            why = f"Application maximum poll interval exceeded: {event.reason}"
+            self._ready.append(_of_error(named("_MAX_POLL_EXCEEDED", why)))
+
+    # Ends --------------------------------------------------------------------------------------
+
+    def _look_for_ends(self, reader: Reader) -> bool:
+        """Have _PARTITION_EOF told, once at each end that is come to."""
+        core, found = reader.core, False
+        if core.has_records:
+            return False
+        for place in self._rebalances.places():
+            at, end = core.position(place), reader.end_of(place)
+            if at is None or end is None or at < end or self._ends.get(place) == at:
+                continue
+            self._ends[place] = at
+            why = f"Fetch reached end of partition at offset {at} (HighwaterMark {end})"
+            self._ready.append(_of_error(named("_PARTITION_EOF", why), *place, at))
+            found = True
+        return found
+
+    def _forget_ends(self, places: Iterable[Place]) -> None:
+        for place in places:
+            self._ends.pop(place, None)
+
+    # Who it is ---------------------------------------------------------------------------------
+
+    def memberid(self) -> str | None:
+        """The id it has in its group; None: it is no member."""
+        return self.consumer_group_metadata().member_id or None
+
+    def consumer_group_metadata(self) -> ConsumerGroupMetadata:
+        """Who it is, for a producer's `send_offsets_to_transaction`."""
+        self._need()
+        with self._gate:
+            return self._need().group_metadata()
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Be this user on connections that are made from now on. TypeError."""
+        self._need()
+        with self._gate:
+            self._need().authenticate_as(username, password)
+        if self._desk is not None:
+            super().set_sasl_credentials(username, password)
+
+    def _handle(self) -> Desk:
+        if self._reader is None:
+            raise RuntimeError("Handle has been closed")
+        if self._desk is None:
+            self._desk = Desk(of_admin(self._config))
+        return self._desk
+
+    # Life --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Commit what is stored (enable.auto.commit), leave the group, disconnect."""
+        reader = self._reader
+        if reader is None:
+            return
+        with self._gate:
+            if self._reader is None:
+                return
+            try:
+                if self._rebalances.by_hand:
+                    self._keep(self._rebalances.places())
+                reader.close(autocommit=False)
+            except OurError as error:
+                failed, self._rebalances.failed = self._rebalances.failed, None
+                if failed is not None:
+                    raise failed from None
+                raise raised(error) from error
+            finally:
+                self._reader = None
+                if self._desk is not None:
+                    self._desk.close()
+                self._happenings.serve_last()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _of_error(
+    error: KafkaError,
+    topic: str | None = None,
+    partition: int = constants.PARTITION_UNASSIGNED,
+    offset: int = constants.OFFSET_INVALID,
+) -> Message:
+    """The message that an error is: its words are the value."""
+    return Message(topic, partition, offset, value=error.str().encode(), error=error)
+
+
+def _pattern_of(topics: list[str]) -> str:
+    """One expression for them all: names as they are, and those that begin with ^."""
+    from re import escape  # noqa: PLC0415 - few have patterns
+
+    return "|".join(
+        f"(?:{one})" if one.startswith("^") else f"(?:^{escape(one)}$)" for one in topics
+    )

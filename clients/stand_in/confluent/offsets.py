@@ -1,0 +1,121 @@
+"""What a consumer has stored, to be committed: what was handed over last of each partition, or what
+the program says (enable.auto.offset.store), and what of it is committed already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kcore.clients.stand_in.confluent import constants
+from kcore.clients.stand_in.confluent.errors import KafkaError, failure
+from kcore.clients.stand_in.confluent.structures import TopicPartition
+from kcore.structs import OffsetAndMetadata
+from kcore.structs import TopicPartition as Place
+
+Offsets = dict[Place, OffsetAndMetadata]
+
+
+class Stored:
+    """See the module's text. last: the record handed over last of each partition. by_itself: what
+    is handed over is stored. seen: all that was ever read.
+    """
+
+    def __init__(self, *, by_itself: bool) -> None:
+        self.by_itself = by_itself
+        self.last: dict[Place, Any] = {}
+        self.seen: set[Place] = set()
+        self._said: Offsets = {}
+        self._committed: dict[Place, int] = {}
+
+    def forget(self, places: Iterable[Place]) -> None:
+        """These are read anew, or not any more."""
+        for place in places:
+            self.seen.add(place)
+            self.last.pop(place, None)
+            self._said.pop(place, None)
+            self._committed.pop(place, None)
+
+    def store(self, offsets: Offsets) -> None:
+        """The program says it."""
+        self._said |= offsets
+
+    def to_commit(self, places: Iterable[Place]) -> Offsets:
+        """What of these is stored and not committed."""
+        found: Offsets = {}
+        for place in places:
+            if self.by_itself:
+                record = self.last.get(place)
+                if record is None:
+                    continue
+                epoch = record.leader_epoch
+                at = OffsetAndMetadata(record.offset + 1, "", -1 if epoch is None else epoch)
+            elif place in self._said:
+                at = self._said[place]
+            else:
+                continue
+            if at.offset > self._committed.get(place, -1):
+                found[place] = at
+        return found
+
+    def committed(self, offsets: Offsets) -> None:
+        """These are committed."""
+        self._committed |= {place: at.offset for place, at in offsets.items()}
+
+    def position(self, place: Place) -> tuple[int, int | None]:
+        """(the offset behind what was handed over last, that one's epoch)."""
+        record = self.last.get(place)
+        if record is None:
+            return constants.OFFSET_INVALID, None
+        return record.offset + 1, record.leader_epoch
+
+
+def place_of(partition: Any) -> Place:
+    """TypeError: no TopicPartition."""
+    if not isinstance(partition, TopicPartition):
+        raise TypeError(f"expected a TopicPartition, not {partition!r:.200}")
+    return Place(partition.topic, partition.partition)
+
+
+def checked(partitions: Any) -> list[TopicPartition]:
+    """TypeError: no list of them."""
+    if not isinstance(partitions, list):
+        raise TypeError("requires list of TopicPartition")
+    for partition in partitions:
+        place_of(partition)
+    return partitions
+
+
+def of_message(message: Any) -> Offsets:
+    """The offset behind a message."""
+    error = message.error()
+    if error is not None:
+        why = f"Cannot commit or store the offset of a message with an error: {error}"
+        raise failure("_INVALID_ARG", why)
+    offset, epoch = message.offset(), message.leader_epoch()
+    at = OffsetAndMetadata(0 if offset is None else offset + 1, "", -1 if epoch is None else epoch)
+    return {Place(message.topic(), message.partition()): at}
+
+
+def of_partitions(partitions: Any) -> Offsets:
+    """Those of them that have one."""
+    return {
+        place_of(one): OffsetAndMetadata(
+            one.offset, one.metadata or "", -1 if one.leader_epoch is None else one.leader_epoch
+        )
+        for one in checked(partitions)
+        if one.offset >= 0
+    }
+
+
+def partition_at(
+    place: Place, at: OffsetAndMetadata | None, error: KafkaError | None = None
+) -> Any:
+    """A partition with a committed offset; None: there is none."""
+    if at is None:
+        found = TopicPartition(*place)
+    else:
+        epoch = at.leader_epoch
+        found = TopicPartition(*place, at.offset, at.metadata or None, epoch)
+    found.error = error
+    return found

@@ -1,0 +1,109 @@
+"""Programs for confluent-kafka's clients see the same over ours, on the embedded broker: those that
+wait for nothing. All of them, and on a real Kafka: tests/interop/test_confluent_kafka.py.
+"""
+
+import types
+
+import confluent_kafka
+import pytest
+from support.confluent_scenarios import SCENARIOS
+
+import kcore
+from kcore.admin import NewTopic
+from kcore.clients.stand_in.confluent.message import of_record
+from kcore.clients.stand_in.confluent.names import MODULES
+from kcore.embedded import EmbeddedBroker
+
+OURS = types.SimpleNamespace(**MODULES["confluent_kafka"])
+QUICK = ("deliveries", "looking", "transactions")
+
+
+@pytest.fixture(scope="module")
+def where():
+    with EmbeddedBroker() as broker:
+        with kcore.Admin(bootstrap_servers=broker.bootstrap) as admin:
+            admin.create_topics(
+                [
+                    NewTopic(f"{name}-{whose}", 3, 1)
+                    for name in QUICK
+                    for whose in ("ours", "theirs")
+                ]
+            )
+        yield broker.bootstrap
+
+
+@pytest.mark.parametrize("scenario", QUICK)
+def test_a_program_sees_the_same(where, scenario):
+    run = SCENARIOS[scenario]
+    theirs = run(confluent_kafka, where, f"{scenario}-theirs")
+    assert run(OURS, where, f"{scenario}-ours") == theirs
+
+
+WRONG = [
+    {"group.id": "g", "no.such.name": 1},
+    {"group.id": "g", "session.timeout.ms": "soon"},
+    {"group.id": "g", "session.timeout.ms": -1},
+    {"group.id": "g", "enable.auto.commit": "perhaps"},
+    {"group.id": "g", "auto.offset.reset": "middle"},
+    {"group.id": "g", "partition.assignment.strategy": "fair"},
+    {"group.id": "g", "error_cb": 7},
+    {"group.id": "g", 7: 7},
+    {},
+]
+WRONG_FOR_PRODUCERS = [
+    {"partitioner": "fair"},
+    {"compression.type": "zip"},
+    {"enable.idempotence": True, "acks": 1},
+    {"linger.ms": -1},
+    {"on_delivery": 7},
+    {"no.such.name": 1},
+]
+
+
+def refused(make):
+    """The kind of error, and its code."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - what of it is compared
+        make()
+    kind = type(caught.value).__name__
+    return kind, caught.value.args[0].code() if kind == "KafkaException" else None
+
+
+@pytest.mark.parametrize("conf", WRONG)
+def test_wrong_configurations_of_consumers(conf):
+    theirs = refused(lambda: confluent_kafka.Consumer(conf))
+    assert refused(lambda: OURS.Consumer(conf)) == theirs
+
+
+@pytest.mark.parametrize("conf", WRONG_FOR_PRODUCERS)
+def test_wrong_configurations_of_producers(conf):
+    theirs = refused(lambda: confluent_kafka.Producer(conf))
+    assert refused(lambda: OURS.Producer(conf)) == theirs
+
+
+def test_hashes_of_keys():
+    for number in range(200):
+        key = b"key-%d" % number * (number % 7)
+        for name in ("murmur2", "consistent", "fnv1a"):
+            assert getattr(OURS, name)(key, 13) == getattr(confluent_kafka, name)(key, 13)
+
+
+def test_a_message():
+    record = kcore.ConsumerRecord(
+        "t", 1, 3, 7, 1234, 0, b"k", b"v", [("h", b"1")], None, 1, 1, 2
+    )  # fmt: skip
+    ours = of_record(record)
+    theirs = confluent_kafka.Message("t", 1, 7, b"k", b"v", [("h", b"1")], None, (1, 1234), -1.0, 3)
+    for name in (
+        "topic", "partition", "offset", "key", "value", "headers", "error", "timestamp", "latency",
+        "leader_epoch", "delivery_count",
+    ):  # fmt: skip
+        assert getattr(ours, name)() == getattr(theirs, name)()
+    assert len(ours) == len(theirs) == 1
+    assert ours == of_record(record)
+    assert OURS.Message(*ours.__reduce__()[1]) == ours
+    ours.set_value("text")
+    assert (ours.value(), ours.key(), ours.offset()) == ("text", b"k", 7)
+    assert ours != of_record(record)
+    assert of_record(record.__class__(*record[:8], [], *record[9:])).headers() is None
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(ours)
