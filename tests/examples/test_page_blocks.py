@@ -24,6 +24,7 @@ from late_writes import write_late
 
 import kcore
 from kcore.actions import Connect, Send
+from kcore.admin import DelegationToken
 from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.settings.tokens import Source, source_of
@@ -344,7 +345,7 @@ def options_alone(code, broker):
 
 
 def a_delegation_token(code, broker):
-    made = kcore.admin.DelegationToken("id", b"hmac", "User:a", "User:a", (), 0, 1, 2)
+    made = DelegationToken("id", b"hmac", "User:a", "User:a", (), 0, 1, 2)
     admin = SimpleNamespace(create_delegation_token=lambda **_: made)
     names = {"kcore": SimpleNamespace(Consumer=options_read), "admin": admin}
     config = run(code, broker, **names)["worker"]
