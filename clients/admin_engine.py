@@ -6,7 +6,7 @@ seen when the next call begins, before anything is asked.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kcore.admin.core import CLOSED
 from kcore.clients.engine import Driver, Engine
@@ -22,7 +22,9 @@ from kcore.errors import (
     NoBrokersAvailable,
 )
 from kcore.events import Closed, Event, OperationCompleted
-from kcore.settings.client import ClientConfig
+
+if TYPE_CHECKING:
+    from kcore.settings.client import ClientConfig
 
 WHAT = "admin client"
 

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kcore.clients import arguments
 from kcore.clients.async_bounded import AsyncBounded
@@ -25,7 +25,6 @@ from kcore.clients.log import Log
 from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, begin_at_names, open_driver
 from kcore.clients.questions import EARLIEST, LATEST, Question, Several
 from kcore.clients.reporting import Reporter
-from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     ConcurrentUseError,
     ConsumerStoppedError,
@@ -37,6 +36,9 @@ from kcore.structs import GroupMembershipOperation, OffsetAndTimestamp, TopicPar
 from kcore.transports import monotonic_ms
 from kcore.transports.forking import release_in_child
 from kcore.transports.loops import Loop, here, running
+
+if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
 
 log = Log("kcore.consumer")
 # How long a start waits for topics that are not there, and for partitions that nobody leads; they
@@ -61,6 +63,8 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         super().__init__()
         names = arguments.topic_names(topics)
         loop = options.pop("loop", None)
+        from kcore.consumer.config import ConsumerConfig  # noqa: PLC0415 - as in `Consumer`
+
         self._settings = ConsumerConfig.from_options(_ours(options), await_acknowledgement=True)
         warn_of_auto_commit(self._settings, options)
         self._engine = self._connect(self._settings)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kcore.clients.engine import Engine
 from kcore.clients.log import Log
 from kcore.clients.rebalance import Bridge
-from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaError
 from kcore.structs import GroupMembershipOperation, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
 
 log = Log("kcore.consumer")
 

@@ -27,12 +27,12 @@ from kcore.clients.polling import KEEPER_MS
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
-from kcore.consumer.config import ConsumerConfig
 from kcore.errors import IllegalStateError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports.forking import release_in_child
 
 if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
     from kcore.records import ConsumerRecord
 
 T = TypeVar("T")
@@ -56,6 +56,10 @@ class Consumer(Bounded, Batches):
     _bridge: Bridge
 
     def __init__(self, *topics: str, **options: Any) -> None:
+        # With the first consumer: it has all rooms of the core behind it, and who only imports this
+        # class, or one that is made of it, need not wait for them.
+        from kcore.consumer.config import ConsumerConfig  # noqa: PLC0415
+
         names = arguments.topic_names(topics)
         self._settings = ConsumerConfig.from_options(options, await_acknowledgement=True)
         warn_of_auto_commit(self._settings, options)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kcore.clients.engine import Engine
 from kcore.clients.futures import OperationFuture
 from kcore.clients.log import Log
-from kcore.consumer.config import ConsumerConfig
 from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
 
 log = Log("kcore.consumer")
 
@@ -21,12 +24,12 @@ log = Log("kcore.consumer")
 # then now and then.
 _MISSING_RETRY_MS = 1_000
 _SOON_MS, _SOON_TIMES = 50, 10
-_INTERNAL = re.compile(r"__(consumer_offsets|transaction_state|share_group_state)")
+_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 def is_internal(topic: str) -> bool:
     """Whether the topic is one of Kafka's own."""
-    return _INTERNAL.fullmatch(topic) is not None
+    return topic in _INTERNAL
 
 
 def warn_of_auto_commit(config: ConsumerConfig, options: Mapping[str, object]) -> None:

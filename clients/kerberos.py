@@ -15,14 +15,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcore.actions import CallGssapi, FetchToken, GssapiCall
-from kcore.settings.client import ClientConfig
 from kcore.transports.background import native_lock, run_in_thread
 from kcore.transports.inputs import Called
 from kcore.transports.kerberos import checked_keytab, load
 from kcore.transports.sasl import Found, Take, failed
+
+if TYPE_CHECKING:
+    from kcore.settings.client import ClientConfig
 
 # Of one client, under way at once: more than a cluster has brokers to connect to in one moment.
 CALLS_MAX: Final = 512

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
@@ -19,11 +19,13 @@ from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_o
 from kcore.clients.turns import READS_PER_TURN, TURN_MS, LoopTurns, Place
 from kcore.errors import KafkaError
 from kcore.settings.addresses import CANONICAL_NAMES
-from kcore.settings.client import ClientConfig
 from kcore.settings.security import needs_tokens
 from kcore.transports import Pump, Step, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.loops import here
+
+if TYPE_CHECKING:
+    from kcore.settings.client import ClientConfig
 
 # Records one by one, from one look at everything else to the next: as many as take a moment.
 BURST_MAX = 250

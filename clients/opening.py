@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from kcore import transports
 from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
 from kcore.settings.addresses import CANONICAL_NAMES, format_server
-from kcore.settings.client import ClientConfig
 from kcore.settings.security import needs_kerberos, needs_tokens, uses_tls
 
 if TYPE_CHECKING:
     import ssl
 
+    from kcore.settings.client import ClientConfig
     from kcore.settings.proxies import Proxy
     from kcore.transports.sasl import SaslSource
 

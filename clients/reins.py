@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kcore.clients.engine import CommitCallback, Engine
 from kcore.clients.rebalance import Attendant, Bridge
-from kcore.consumer.config import ConsumerConfig
 from kcore.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kcore.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 

@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 from kcore.actions import CallGssapi, FetchToken
 from kcore.clients.log import Log
 from kcore.errors import KafkaConfigurationError
-from kcore.settings.client import ClientConfig
 from kcore.settings.tokens import Source, source_of
 from kcore.transports.inputs import Token
 from kcore.transports.sasl import Take, failed
@@ -24,6 +23,7 @@ from kcore.transports.sasl import Take, failed
 if TYPE_CHECKING:
     from kcore.clients.grants import Question
     from kcore.clients.turns import LoopTurns
+    from kcore.settings.client import ClientConfig
     from kcore.transports.loops import Cancellable, Loop
 
 log = Log("kcore.clients")

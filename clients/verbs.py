@@ -6,14 +6,13 @@ What a kind of consumer does otherwise is in a few methods that it replaces.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
 from kcore.clients.groupless import AllPartitions
 from kcore.clients.log import Log
 from kcore.clients.looking import Looking, steady
-from kcore.consumer.config import ConsumerConfig
 from kcore.errors import (
     IllegalArgumentError,
     IllegalStateError,
@@ -21,13 +20,15 @@ from kcore.errors import (
     NoGroupIdError,
     UnassignedPartitionError,
 )
-from kcore.group.config import CONSUMER
 from kcore.structs import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     SubscriptionPattern,
     TopicPartition,
 )
+
+if TYPE_CHECKING:
+    from kcore.consumer.config import ConsumerConfig
 
 T = TypeVar("T")
 
@@ -101,7 +102,7 @@ class Verbs(Looking):
             raise IllegalArgumentError("give either topics or a pattern")
         remote = isinstance(pattern, SubscriptionPattern)
         settings = self._settings
-        if remote and (settings.group_id is None or settings.group_protocol != CONSUMER):
+        if remote and (settings.group_id is None or not settings.shared_by_brokers):
             raise IllegalArgumentError(
                 "a SubscriptionPattern needs a group_id and group_protocol='consumer'; a regular"
                 " expression as a string is matched here"
@@ -175,7 +176,7 @@ class Verbs(Looking):
         self._need_group("enforce_rebalance")
         engine = self._engine
         with engine.guard:
-            if self._settings.group_protocol == CONSUMER:
+            if self._settings.shared_by_brokers:
                 log.warning(
                     "enforce_rebalance() does nothing with group_protocol='consumer': the "
                     "coordinator assigns, and a member cannot ask for a rebalance"

@@ -15,12 +15,12 @@ from typing import Final
 from kcore.limits import MAX_INT64
 
 # Not every digit and letter of Unicode: re.IGNORECASE alone takes a long s for an S.
-_FORM: Final = re.compile(
+_FORM: Final = (
     r"([-+]?)P(?:([-+]?[0-9]+)D)?"
     r"(T(?=[-+0-9])(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?"
-    r"(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?",
-    re.ASCII | re.IGNORECASE,
+    r"(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?"
 )
+_FLAGS: Final = re.ASCII | re.IGNORECASE
 _SECONDS: Final = (86_400, 3_600, 60, 1)  # of a day, an hour, a minute and themselves
 _CHARS_MAX: Final = 1_000  # leading zeros are allowed; int() would not read any number of them
 _NS: Final = 1_000_000_000
@@ -31,7 +31,7 @@ def parse_ms(text: str) -> int:
     """So many ms; a fraction of one counts as a whole one. ValueError: not a duration, a negative
     one, or more seconds than fit into 64 bits; it says which.
     """
-    found = _FORM.fullmatch(text) if len(text) <= _CHARS_MAX else None
+    found = re.fullmatch(_FORM, text, _FLAGS) if len(text) <= _CHARS_MAX else None
     if found is None or not any(found.group(2, 4, 5, 6)):
         raise ValueError("not a duration")
     sign, days, _, hours, minutes, seconds, fraction = found.groups()

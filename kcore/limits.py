@@ -42,8 +42,10 @@ MAX_INT64: Final = (1 << 63) - 1
 
 # Names -------------------------------------------------------------------------------------------
 
-# Kafka's own bound for topic names and group instance ids (Java: common.internals.Topic).
+# Kafka's own bound for topic names and group instance ids, and what they are made of (Java:
+# common.internals.Topic).
 MAX_NAME_CHARS: Final = 249
+NAME_CHARS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 # Strings on the wire carry an int16 length.
 MAX_STRING_BYTES: Final = 32_767

@@ -120,6 +120,11 @@ class ConsumerConfig(ClientConfig):
             await_acknowledgement=await_acknowledgement,
         )
 
+    @property
+    def shared_by_brokers(self) -> bool:
+        """Whether the group's coordinator shares partitions out, not a member (KIP-848)."""
+        return self.group_protocol == CONSUMER
+
     def labels(self, member_id: str) -> dict[str, str]:
         """What KIP-714 wants to know of a consumer beside its metrics."""
         found = {
@@ -227,7 +232,7 @@ def _contradictions(
         ),
     )
     yield from contradictions(config, given)
-    if c.group_protocol == CONSUMER:
+    if c.shared_by_brokers:
         for option, instead in _CLASSIC_ONLY.items():
             if option in given:
                 why = f"{option} means nothing with group_protocol='consumer'; leave it out: "

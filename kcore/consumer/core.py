@@ -26,7 +26,6 @@ from kcore.errors import (
 )
 from kcore.fetch.fetcher import Fetcher
 from kcore.fetch.positions import Positions
-from kcore.group.config import CONSUMER
 from kcore.group.member import GroupMember
 from kcore.records import ConsumerRecord
 from kcore.records.columns import Columns
@@ -167,7 +166,7 @@ class ConsumerCore(ClientCore):
         for group_protocol="consumer", else IllegalStateError.
         """
         self._need_group("subscribe")
-        if self.config.group_protocol != CONSUMER:
+        if not self.config.shared_by_brokers:
             raise IllegalStateError(
                 "patterns that brokers match need group_protocol='consumer'; a regular expression"
                 " as a string is matched here"

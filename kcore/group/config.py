@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from kcore import limits
@@ -24,8 +23,6 @@ MAX_REASON_CHARS: Final = 255
 # retried at once this many times in a row, then with backoff: a broker that says nothing else must
 # not make us spin. A member whose id expired needs two: UNKNOWN_MEMBER_ID, then MEMBER_ID_REQUIRED.
 MAX_IMMEDIATE_RETRIES: Final = 3
-
-_INSTANCE_ID: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class GroupConfig(Value):
@@ -110,9 +107,9 @@ class GroupConfig(Value):
 
 def _check_instance_id(instance_id: str) -> None:
     if (
-        len(instance_id) > limits.MAX_NAME_CHARS
+        not 0 < len(instance_id) <= limits.MAX_NAME_CHARS
         or instance_id in (".", "..")
-        or _INSTANCE_ID.fullmatch(instance_id) is None
+        or not limits.NAME_CHARS.issuperset(instance_id)
     ):
         raise KafkaConfigurationError(
             f"group_instance_id {instance_id!r}: 1 to {limits.MAX_NAME_CHARS} of letters, digits,"

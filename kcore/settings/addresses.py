@@ -13,9 +13,9 @@ ALL_ADDRESSES: Final = "use_all_dns_ips"
 CANONICAL_NAMES: Final = "resolve_canonical_bootstrap_servers_only"
 
 # [v6]:port and [v6]; scheme-like prefixes are refused by the host rule below.
-_BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[\w.-]+)?)\](?::(.*))?")
+_BRACKETED = r"\[([0-9A-Fa-f:.]+(?:%[\w.-]+)?)\](?::(.*))?"
 # Letters of any script (the resolver decides about names), digits, dots, dashes, underscores.
-_HOST = re.compile(r"[^\W_][\w.-]*")
+_HOST = r"[^\W_][\w.-]*"
 _HOST_CHARS_MAX = 255
 
 
@@ -71,13 +71,13 @@ def parse_address(
         if scheme.upper() != "PLAINTEXT":
             raise _bad(option, entry, "must be host:port, without a scheme")
         text = rest
-    bracketed = _BRACKETED.fullmatch(text)
+    bracketed = re.fullmatch(_BRACKETED, text) if text.startswith("[") else None
     if bracketed is not None:
         return bracketed[1], _port(option, entry, bracketed[2], default_port)
     if text.count(":") > 1:
         raise _bad(option, entry, "an IPv6 address needs brackets: [::1]:9092")
     host, separator, port_text = text.partition(":")
-    if _HOST.fullmatch(host) is None or len(host) > _HOST_CHARS_MAX:
+    if re.fullmatch(_HOST, host) is None or len(host) > _HOST_CHARS_MAX:
         raise _bad(option, entry, "the host is not a name or an address")
     return host, _port(option, entry, port_text if separator else None, default_port)
 
