@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kcore.clients.engine import Engine
 from kcore.clients.log import Log
+from kcore.clients.owned import close_all
 from kcore.clients.rebalance import Bridge
 from kcore.errors import KafkaError
 from kcore.structs import GroupMembershipOperation, OffsetAndMetadata, TopicPartition
@@ -77,17 +78,14 @@ class Deserializers(Protocol):
 
 
 def release(engine: Engine, settings: Deserializers) -> None:
-    """Refuse all calls, close all sockets, then the user's deserializers."""
+    """Refuse all calls, close all sockets, then what is the user's. Raises what a deserializer
+    raises, when all is closed.
+    """
     engine.guard.bar()
     engine.rebalances.clear()
     engine.released = True
     engine.pump.close()
-    for deserializer in (settings.key_deserializer, settings.value_deserializer):
-        close = getattr(deserializer, "close", None)
-        if callable(close):
-            close()
-    if engine.interceptors is not None:
-        engine.interceptors.close()
+    close_all([settings.key_deserializer, settings.value_deserializer], engine.interceptors)
 
 
 def _commit(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kcore.clients import arguments
+from kcore.clients.owned import close_all
 from kcore.clients.partitioners import chooser
 from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.produce.intake import record_bytes
@@ -95,12 +96,7 @@ class Packing:
     def close(self) -> None:
         """Close the serializers and interceptors that can be; once."""
         users, self._users = self._users, []
-        for serializer in users:
-            close = getattr(serializer, "close", None)
-            if callable(close):
-                close()
-        if self.interceptors is not None:
-            self.interceptors.close()
+        close_all(users, self.interceptors)
 
 
 def check_headers(headers: Headers | None) -> None:

@@ -93,8 +93,10 @@ def _native(name: str) -> Any:
 
 
 def native_lock() -> Any:
-    """A lock between threads of the system's, to be held for a moment."""
-    return _native("allocate_lock")()
+    """A lock between threads of the system's, to be held for a moment. Re-entrant: whoever has it
+    may be made to collect garbage, and so to close what it guards.
+    """
+    return _native("RLock")()
 
 
 def run_in_thread(function: Callable[[], None]) -> None:

@@ -363,6 +363,27 @@ def test_the_commit_of_a_loop_that_is_left_is_told(broker):
     assert seen.committed[-1][tp].offset == record.offset
 
 
+def test_they_are_closed_though_a_serializer_cannot_be(broker):
+    class Text:
+        def serialize(self, topic, headers, data):
+            return data
+
+        deserialize = serialize
+
+        def close(self):
+            raise OSError("no end")
+
+    for kind, one in ((Consumer, Odd()), (Producer, Sent())):
+        way = "de" if kind is Consumer else ""
+        given = {f"key_{way}serializer": Text(), f"value_{way}serializer": Text()}
+        client = kind(bootstrap_servers=broker.bootstrap, interceptor_classes=[one], **given)
+        with pytest.raises(OSError, match="no end"):
+            client.close()
+        assert one.closed == 1
+        client.close()
+        assert one.closed == 1
+
+
 # In an event loop -------------------------------------------------------------------------------
 
 

@@ -324,6 +324,14 @@ def test_who_has_closed_is_told_nothing(library, monkeypatch):
     assert told == []
 
 
+def test_who_closes_while_being_told_is_not_waited_for(library):
+    """As the garbage collector does that finds a client in that moment."""
+    source, over = Kerberos(given()), threading.Event()
+    source.ask(CallGssapi(7, HOST, STEP, b""), lambda _: source.close(), over.set)
+    library.go.set()
+    assert over.wait(20)
+
+
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "gssapi", None)
     for kind in (Consumer, Admin, AsyncProducer):
