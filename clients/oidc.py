@@ -25,6 +25,7 @@ from kcore.settings.security import HIDDEN
 
 _TIMEOUT_S: Final = 10
 _ANSWER_BYTES_MAX: Final = 262_144
+_PART_BYTES: Final = 65_536
 _SHOWN_CHARS: Final = 200
 _REFRESH_AT: Final = 0.8
 _QUIET_S: Final = 1.0
@@ -103,8 +104,13 @@ class Endpoint:
             },
         )
         try:
+            until = time.monotonic() + _TIMEOUT_S  # a socket's own time begins anew with each byte
             with self._opener.open(request, timeout=_TIMEOUT_S) as reply:
-                said = reply.read(_ANSWER_BYTES_MAX)
+                said = b""
+                while len(said) < _ANSWER_BYTES_MAX and (part := reply.read1(_PART_BYTES)):
+                    said += part
+                    if time.monotonic() > until:
+                        raise TimeoutError("the rest of its answer does not come")
         except urllib.error.HTTPError as error:
             secrets = secrets_of(headers, fields)
             reason = _shown(error.reason, secrets)

@@ -1,8 +1,10 @@
 """Where tokens come from: an endpoint that is asked seldom, or a provider of the user's."""
 
 import asyncio
+import contextlib
 import socketserver
 import threading
+import time
 import types
 
 import anyloop
@@ -136,6 +138,27 @@ def test_answers_that_are_hardly_http(garbled, clock, said):
     with pytest.raises(SaslAuthenticationFailedError, match="gave no token") as caught:
         tokens.token()
     assert SECRET not in str(caught.value)
+
+
+def test_an_answer_that_drips_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(oidc, "_TIMEOUT_S", 0.2)
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.request.recv(65_536)
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(b" ")
+                    time.sleep(0.02)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        tokens = by_me(f"http://127.0.0.1:{server.server_address[1]}/token")
+        with pytest.raises(SaslAuthenticationFailedError, match="does not come"):
+            tokens.token()
+        thread.join()
 
 
 def test_while_there_is_none_nobody_asks_for_a_second(endpoint, clock):
