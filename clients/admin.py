@@ -7,7 +7,8 @@ one after the other.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -22,10 +23,11 @@ from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
 from kcore.clients.admin_cluster import ClusterMethods
 from kcore.clients.admin_delegation import DelegationMethods
-from kcore.clients.admin_engine import AdminEngine, AdminGuard
+from kcore.clients.admin_engine import LAST_WORDS_MS, AdminEngine, AdminGuard
 from kcore.clients.admin_quorum import QuorumMethods
 from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.admin_transactions import TransactionMethods
+from kcore.clients.measured import MeasuredEngine
 from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
@@ -38,7 +40,14 @@ from kcore.wire.messages import CreatePartitionsResponse
 _CLOSE_S = 5.0
 
 
-class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMethods, QuorumMethods):
+class Admin(
+    ClusterMethods,
+    SecurityMethods,
+    DelegationMethods,
+    TransactionMethods,
+    QuorumMethods,
+    MeasuredEngine,
+):
     """Sees to topics, configurations and groups of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in
@@ -51,6 +60,8 @@ class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMetho
 
     KafkaConfigurationError: options. NoBrokersAvailable: nobody answers.
     """
+
+    _engine: AdminEngine
 
     def __init__(self, **options: Any) -> None:
         self._settings = AdminConfig.from_options(options)
@@ -71,20 +82,35 @@ class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMetho
         """Core, transport and pump for these options."""
         tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
-        core = AdminCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
+        core = AdminCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         self._guard = AdminGuard(make_lock(transport.name))
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)
         return AdminEngine(core, pump, self._guard, Reporter(settings.client_id))
 
     def _run(self, procedure: Any, timeout_ms: float | None) -> Any:
+        return self._do(lambda core, now, limit: core.begin(procedure, now, limit), timeout_ms)
+
+    def _do(self, begin: Callable[[AdminCore, int, int], int], timeout_ms: float | None) -> Any:
+        """An operation of the core's, within its time: its result, or its error raised."""
         limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
         engine, guard = self._engine, self._guard
         guard.check()
         until = engine.pump.now_ms() + limit
         with guard.even_barred(limit / 1000):
             guard.check()
-            return engine.answer(procedure, max(until - engine.pump.now_ms(), 0))
+            return engine.answer(begin, max(until - engine.pump.now_ms(), 0))
+
+    def client_instance_id(self, timeout_ms: float | None = None) -> str:
+        """The id that brokers know this client's metrics by (KIP-714), as Kafka's tools write it.
+
+        UnsupportedVersionError: they have no plug-in for telemetry. IllegalStateError:
+        enable_metrics_push is off, as it is by default. KafkaTimeoutError.
+        """
+        return str(
+            self._do(lambda core, now, limit: core.client_instance_id(now, limit), timeout_ms)
+        )
 
     # Life ---------------------------------------------------------------------------------------
 
@@ -114,7 +140,8 @@ class Admin(ClusterMethods, SecurityMethods, DelegationMethods, TransactionMetho
             if not self._released:
                 with suppress(KafkaError):  # all is closed, by an end that was struck behind it
                     engine.recover()
-                    engine.core.close(engine.pump.now_ms())
+                    engine.core.close(engine.pump.now_ms(), LAST_WORDS_MS)
+                    engine.wait(lambda: engine.core.closed, LAST_WORDS_MS, interruptible=False)
                     engine.pump.drain()
                 engine.pump.close()
                 self._released = True

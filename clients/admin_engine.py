@@ -6,6 +6,7 @@ seen when the next call begins, before anything is asked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kcore.admin.core import CLOSED
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from kcore.settings.client import ClientConfig
 
 WHAT = "admin client"
+# What a last push of metrics may take, where there is one.
+LAST_WORDS_MS = 2_000
 
 
 class _Words(Guard):
@@ -87,19 +90,19 @@ class AdminEngine(Engine):
             self.closing = event
         self.reporter.report(event, self.pump.now_ms())
 
-    def answer(self, procedure: Any, timeout_ms: float) -> Any:
-        """Do it, and wait for its end: the result, or its error raised. Whatever else ends the
-        wait, nothing more is asked.
+    def answer(self, begin: Callable[[Any, int, int], int], timeout_ms: float) -> Any:
+        """Do it (begin(core, now_ms, timeout_ms): an operation), and wait for its end: the result,
+        or its error raised. Whatever else ends the wait, nothing more is asked.
         """
         begun: list[int] = []
 
-        def begin(now_ms: int) -> int:
-            begun.append(self.core.begin(procedure, now_ms, int(timeout_ms)))
+        def do(now_ms: int) -> int:
+            begun.append(begin(self.core, now_ms, int(timeout_ms)))
             return begun[0]
 
         self.step(0)  # what brokers have closed while nobody was here
         try:
-            return self.run(begin, timeout_ms)
+            return self.run(do, timeout_ms)
         finally:
             for number in begun:
                 self.core.cancel(number)

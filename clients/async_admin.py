@@ -7,6 +7,7 @@ The methods are those of `Admin`.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, NoReturn
@@ -18,7 +19,7 @@ from kcore.admin.groups import classes_of, words_of
 from kcore.clients import admin_group_requests as group_requests
 from kcore.clients import admin_requests as requests
 from kcore.clients import arguments
-from kcore.clients.admin_engine import AdminEngine, AdminLoopGuard
+from kcore.clients.admin_engine import LAST_WORDS_MS, AdminEngine, AdminLoopGuard
 from kcore.clients.async_admin_cluster import AsyncClusterMethods
 from kcore.clients.async_admin_delegation import AsyncDelegationMethods
 from kcore.clients.async_admin_quorum import AsyncQuorumMethods
@@ -26,6 +27,7 @@ from kcore.clients.async_admin_security import AsyncSecurityMethods
 from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.looping import EngineTurns, LoopLife, begin_at_names, open_driver
+from kcore.clients.measured import MeasuredEngine
 from kcore.clients.reporting import Reporter
 from kcore.errors import (
     ConcurrentUseError,
@@ -37,7 +39,7 @@ from kcore.errors import (
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from kcore.transports import monotonic_ms
 from kcore.transports.forking import release_in_child
-from kcore.transports.loops import Loop, here
+from kcore.transports.loops import Loop, here, running
 from kcore.wire.messages import CreatePartitionsResponse
 
 
@@ -47,6 +49,7 @@ class AsyncAdmin(
     AsyncDelegationMethods,
     AsyncTransactionMethods,
     AsyncQuorumMethods,
+    MeasuredEngine,
     LoopLife,
 ):
     """Sees to topics, configurations and groups of a Kafka cluster, on asyncio or trio.
@@ -58,6 +61,7 @@ class AsyncAdmin(
     KafkaConfigurationError: options.
     """
 
+    _engine: AdminEngine
     _closed_word = "closed"
 
     def __init__(self, **options: Any) -> None:
@@ -74,7 +78,8 @@ class AsyncAdmin(
 
     def _connect(self, settings: AdminConfig) -> AdminEngine:
         """Core, transport and pump for these options."""
-        core = AdminCore(settings, random.SystemRandom(), monotonic_ms())
+        now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
+        core = AdminCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         self._driver = open_driver(core, settings, EngineTurns)
         self._guard = AdminLoopGuard()
         return AdminEngine(core, self._driver, self._guard, Reporter(settings.client_id))
@@ -126,9 +131,18 @@ class AsyncAdmin(
         if loop is not None and not loop.is_closed():
             guard.check_place()
         guard.bar()
-        self._engine.core.close(driver.now_ms())
-        self._engine.collect()
-        driver.close()
+        engine = self._engine
+        try:
+            engine.core.close(driver.now_ms(), LAST_WORDS_MS)
+            engine.collect()
+            if not engine.core.closed and loop is not None and loop is running():
+                driver.drain()
+                await driver.ways.see_out(self._last_words)
+        finally:
+            driver.close()
+
+    async def _last_words(self) -> None:
+        await self._driver.until(lambda: self._engine.core.closed, LAST_WORDS_MS)
 
     async def _give_up(self) -> None:
         await self.close()
@@ -148,15 +162,26 @@ class AsyncAdmin(
 
     # Asking -------------------------------------------------------------------------------------
 
+    async def client_instance_id(self, timeout_ms: float | None = None) -> str:
+        """See `Admin.client_instance_id`."""
+        limit = self._enter(timeout_ms)
+        core, now_ms = self._engine.core, self._driver.now_ms()
+        return str(await self._ended(core.client_instance_id(now_ms, int(limit)), limit))
+
     async def _run(self, procedure: Any, timeout_ms: float | None) -> Any:
+        limit = self._enter(timeout_ms)
+        number = self._engine.core.begin(procedure, self._driver.now_ms(), int(limit))
+        return await self._ended(number, limit)
+
+    def _enter(self, timeout_ms: float | None) -> float:
+        """A call begins: how long it may take."""
         limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
         self._guard.enter()
         if not self._guard.place.started:
             raise IllegalStateError(
                 "the admin client was not started: await start() first, or use `async with`"
             )
-        number = self._engine.core.begin(procedure, self._driver.now_ms(), int(limit))
-        return await self._ended(number, limit)
+        return limit
 
     async def _ended(self, number: int, limit_ms: float) -> Any:
         """The result of an operation that was begun just now; its error is raised."""

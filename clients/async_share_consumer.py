@@ -7,6 +7,7 @@ timers (`turns.py`), so heartbeats go on while the application awaits something 
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -67,7 +68,8 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
         """Core, transport and pump for these options; tests hang their own in here."""
         from kcore.share.core import ShareConsumerCore  # noqa: PLC0415 - what it loads is not small
 
-        core = ShareConsumerCore(settings, random.SystemRandom(), monotonic_ms())
+        now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
+        core = ShareConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         self._driver = open_driver(core, settings, EngineTurns)
         self._guard = LoopGuard()
         return ShareEngine(core, self._driver, self._guard, Reporter(settings.group_id))
@@ -194,6 +196,7 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
                     return taken
                 if now < until:
                     await driver.news(until - now)
+                    core.idle_ms += driver.now_ms() - now
                 elif looked:
                     return {}
                 else:
@@ -238,6 +241,13 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
         self._guard.enter()
         if self._driver.loop is None:
             raise IllegalStateError("the consumer is not started: `await consumer.start()` first")
+
+    async def client_instance_id(self, timeout_ms: float | None = None) -> str:
+        """The id that brokers know this client's metrics by: see `Consumer.client_instance_id`."""
+        self._need_started()
+        limit = self._limit(timeout_ms)
+        begun = self._engine.core.client_instance_id(self._driver.now_ms(), int(limit))
+        return str(await self._answer(begun, limit))
 
     # Commits ---------------------------------------------------------------------------------
 

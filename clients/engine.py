@@ -228,8 +228,8 @@ class Engine:
         self.recover()
         now = self.pump.now_ms()
         operation = begin(now)
-        self._expected.add(operation)
         try:
+            self._expected.add(operation)
             if not self.wait(lambda: operation in self._results, timeout_ms + GRACE_MS):
                 raise KafkaTimeoutError(f"no answer in {timeout_ms:.0f} ms", timeout_ms=timeout_ms)
             completed = self._results[operation]

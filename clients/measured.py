@@ -11,6 +11,7 @@ from kcore.clients.looking import steady
 from kcore.errors import IllegalArgumentError, KafkaTimeoutError
 
 if TYPE_CHECKING:
+    from kcore.clients.engine import Engine
     from kcore.events import OperationCompleted
     from kcore.meters import Group, Reading
 
@@ -72,6 +73,17 @@ class Measured:
     ) -> None:
         """Do not push it any more; harmless if it was not."""
         self._measuring()[0].unregister_metric(*_names(group, name), _pairs(tags))
+
+
+class MeasuredEngine(Measured):
+    """A client that has an engine. The attribute is its own."""
+
+    _engine: Engine
+
+    def _measuring(self) -> tuple[Any, Callable[[], int]]:
+        engine = self._engine
+        engine.guard.check_process()
+        return engine.core, engine.pump.now_ms
 
 
 def told_id(ended: OperationCompleted | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kcore.clients import arguments
 from kcore.clients.groupless import is_internal
-from kcore.clients.measured import Measured
+from kcore.clients.measured import MeasuredEngine
 from kcore.clients.verbs import Verbs
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from kcore.tuples import NamedTuple
@@ -35,13 +35,8 @@ class Question(NamedTuple):
     read: Callable[[Any], Any] = _as_it_is
 
 
-class Questions(Verbs, Measured):
+class Questions(Verbs, MeasuredEngine):
     """The part of a consumer that knows what to ask."""
-
-    def _measuring(self) -> tuple[Any, Callable[[], int]]:
-        engine = self._engine
-        engine.guard.check_process()
-        return engine.core, engine.pump.now_ms
 
     def bootstrap_connected(self) -> bool:
         """Whether any broker is connected. ForkedError."""

@@ -7,6 +7,7 @@ call goes through the guard, so the core sees one thread at a time.
 from __future__ import annotations
 
 import random
+import time
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -85,7 +86,8 @@ class ShareConsumer(ShareVerbs, Polling):
         tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
         # The system's randomness: nonces of SASL/SCRAM are drawn from it.
-        core = ShareConsumerCore(settings, random.SystemRandom(), transports.monotonic_ms())
+        now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
+        core = ShareConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)
@@ -214,6 +216,14 @@ class ShareConsumer(ShareVerbs, Polling):
         """The last record is done with: poll for more."""
         taken = self._poll_records(self._settings.consumer_timeout_ms, None)
         self._loop.begin(taken.values())
+
+    def client_instance_id(self, timeout_ms: float | None = None) -> str:
+        """The id that brokers know this client's metrics by: see `Consumer.client_instance_id`."""
+        limit, engine = self._limit(timeout_ms), self._engine
+        with engine.guard:
+            return str(
+                engine.run(lambda now: int(engine.core.client_instance_id(now, int(limit))), limit)
+            )
 
     # Commits ---------------------------------------------------------------------------------
 

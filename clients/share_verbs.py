@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kcore.clients import arguments
 from kcore.clients.looking import Looking, steady
+from kcore.clients.measured import MeasuredEngine
 from kcore.clients.share_engine import AcknowledgementCallback, ShareEngine
 from kcore.clients.share_loop import ShareLoop
 from kcore.share.config import ShareConsumerConfig
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kcore.records import ConsumerRecord
 
 
-class ShareVerbs(Looking):
+class ShareVerbs(Looking, MeasuredEngine):
     """The part of a share consumer that says what is read, and what has become of it. The
     attributes are its own.
     """

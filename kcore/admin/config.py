@@ -19,8 +19,11 @@ class AdminConfig(ClientConfig):
     """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 
     default_api_timeout_ms: how long a call may take that is given no `timeout_ms`.
+    enable_metrics_push: as Java's, False unless told otherwise: most admin clients are gone before
+        anybody would have heard of them.
     """
 
+    enable_metrics_push: bool = False
     default_api_timeout_ms: int = 60_000
 
     @classmethod

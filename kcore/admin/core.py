@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from kcore.admin.asking import Ask, Asking, Outcome
 from kcore.admin.config import AdminConfig
+from kcore.admin.measures import AdminMeasures
 from kcore.admin.places import Places
 from kcore.cluster.client import ClientCore
 from kcore.errors import DisconnectedError, IllegalStateError, KafkaError
@@ -80,10 +81,19 @@ class _Operation:
 
 
 class AdminCore(ClientCore):
-    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back."""
+    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
-    def __init__(self, config: AdminConfig, rng: Rng, now_ms: int) -> None:
+    wall_ms: Unix time, when it is `now_ms`; metrics that are pushed have no times without it.
+    """
+
+    def __init__(
+        self, config: AdminConfig, rng: Rng, now_ms: int, *, wall_ms: int | None = None
+    ) -> None:
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.pushes = config.enable_metrics_push
+        self.wall_offset_ms = None if wall_ms is None else wall_ms - now_ms
+        measures = self._teller = AdminMeasures(now_ms)
+        self._links.measures = measures.links
         self.config = config
         self._rng = rng
         self._operations: dict[int, _Operation] = {}
@@ -99,7 +109,9 @@ class AdminCore(ClientCore):
         first = min(self._links.deadline(), self._lookup.deadline())
         for operation in self._operations.values():
             first = min(first, operation.deadline())
-        return first
+        if self._reporter is not None:
+            first = min(first, self._reporter.deadline())
+        return first if self._closing_until is None else min(first, self._closing_until)
 
     def _turn(self, now_ms: int) -> None:
         self._lookup.handle_tick(now_ms)
@@ -108,6 +120,8 @@ class AdminCore(ClientCore):
             if operation.over:
                 del self._operations[number]
                 self._outbox.finish(number, operation.result, operation.error)
+        if self._closing_until is not None:
+            self._end(now_ms)
 
     def handle_interrupted(self, now_ms: int) -> None:
         """As all cores. Whoever waited for an operation is who was struck: nothing is asked again,
@@ -120,7 +134,7 @@ class AdminCore(ClientCore):
 
     def begin(self, procedure: Procedure[Any], now_ms: int, timeout_ms: int) -> int:
         """Begin an operation; it ends within `timeout_ms`. IllegalStateError: closed."""
-        if self._closed:
+        if self._closed or self._closing_until is not None:
             raise IllegalStateError(CLOSED)
         number = self._outbox.begin()
         deadline_ms = now_ms + timeout_ms
@@ -137,12 +151,15 @@ class AdminCore(ClientCore):
         if found is not None:
             found.abandon()
 
-    def close(self, now_ms: int) -> None:
-        """Give up what is under way, end all links; ends in Closed."""
+    def close(self, now_ms: int, timeout_ms: int = 0) -> None:
+        """Give up what is under way, push metrics for the last time if that is wanted, end all
+        links; ends in Closed, within `timeout_ms`.
+        """
         if self._closed:
             return
         self._fail_all(IllegalStateError(CLOSED))
-        self._end(now_ms)
+        self._closing_until = now_ms + timeout_ms
+        self._settle(now_ms)
 
     def _fail_all(self, error: KafkaError) -> None:
         operations, self._operations = self._operations, {}

@@ -93,9 +93,7 @@ def add_raft_voter(
     yield from _change(ApiKey.ADD_RAFT_VOTER, voter_id, "adding voter", build)
 
 
-def remove_raft_voter(
-    voter_id: int, directory_id: UUID, cluster_id: str | None
-) -> Procedure[None]:
+def remove_raft_voter(voter_id: int, directory_id: UUID, cluster_id: str | None) -> Procedure[None]:
     """Have a voter vote no more."""
 
     def build(_keys: list[int], _version: int, _limit_ms: int) -> RemoveRaftVoterRequest:

@@ -262,6 +262,11 @@ class ClientCore:
         """Whether any broker is connected and greeted."""
         return self._links.connected
 
+    @property
+    def closed(self) -> bool:
+        """Whether all is over."""
+        return self._closed
+
     def broker_api_version(self) -> tuple[int, int] | None:
         """The release that the connected brokers are like; None while none is connected."""
         return release_of(self._links.range_of)
@@ -338,7 +343,8 @@ class ClientCore:
         reporter, changes = self._reporter, self._links.changes
         if reporter is None and changes != self._looked_for_telemetry:
             self._looked_for_telemetry = changes
-            if self._links.node_serving(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS) is not None:
+            api = ApiKey.GET_TELEMETRY_SUBSCRIPTIONS
+            if self._links.nodes_known and self._links.node_serving(api) is not None:
                 reporter = self._make_reporter(now_ms)
         if reporter is not None and self._closing_until is None:
             reporter.handle_tick(now_ms)

@@ -297,13 +297,22 @@ class Links:
                 return entry.link.range_of(api)
         return None
 
+    @property
+    def nodes_known(self) -> bool:
+        """Whether any node but the bootstrap is known."""
+        return bool(self._real())
+
     def node_serving(self, api: ApiKey) -> int | None:
         """A connected node that serves an API, by its connection with the fewest requests (it may
-        be one to a coordinator). None: there is none now.
+        be one to a coordinator, and while no node is known one to the bootstrap). None: there is
+        none now.
         """
         best: tuple[int, bool, int] | None = None
+        if self._config.link.highest.get(api, 0) < 0:
+            return None
+        known = self.nodes_known
         for key, entry in self._nodes.items():
-            if key < 0 or entry.link is None or self._config.link.highest.get(api, 0) < 0:
+            if (known and key < 0) or entry.link is None:
                 continue
             if entry.link.ready and entry.link.range_of(api) is not None:
                 rank = (entry.load, key != node_id_of(key), key)

@@ -41,6 +41,11 @@ class Sheet:
         """Whether it asks for any lock to be renewed."""
         return any(RENEW in marks for _, marks in self._stretches())
 
+    @property
+    def records(self) -> int:
+        """How many records it is about."""
+        return sum(len(marks) - marks.count(GAP) for _, marks in self._stretches())
+
     def batches(self) -> list[Batch]:
         """What goes over the wire, in the order of offsets."""
         found: list[Batch] = []

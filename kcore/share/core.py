@@ -19,6 +19,7 @@ from kcore.share.config import ShareConsumerConfig
 from kcore.share.context import ShareContext
 from kcore.share.exchange import Exchange
 from kcore.share.health import describe
+from kcore.share.measures import ShareMeasures
 from kcore.share.membership import Assigned, ShareMembership
 from kcore.share.stock import Stock
 from kcore.structs import AcknowledgeType, Rng, TopicPartition
@@ -35,18 +36,34 @@ IMPLICIT = (
 
 
 class ShareConsumerCore(ClientCore):
-    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back."""
+    """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
-    def __init__(self, config: ShareConsumerConfig, rng: Rng, now_ms: int) -> None:
+    wall_ms: Unix time, when it is `now_ms`; metrics that are pushed have no times without it.
+    """
+
+    def __init__(
+        self, config: ShareConsumerConfig, rng: Rng, now_ms: int, *, wall_ms: int | None = None
+    ) -> None:
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.pushes = config.enable_metrics_push
+        self.wall_offset_ms = None if wall_ms is None else wall_ms - now_ms
         self.config = config
-        emit = self._outbox.emit
+        self._teller = self._measures = measures = ShareMeasures(self, config, now_ms)
+        self._links.measures = measures.links
+        emit = self._emit = measures.noting(self._outbox.emit)
         ctx = ShareContext(config.group(), self._links, self._view, rng, emit, Timers())
-        self._stock = Stock()
+        self._stock = Stock(measures.consumed)
         self._member = ShareMembership(ctx, self._take_assigned)
+        measures.member_id = self._member.member_id
         self._exchange = Exchange(
-            ctx, self._member.member_id, self._stock, self._told, lambda e: emit(ErrorRaised(e))
+            ctx,
+            self._member.member_id,
+            self._stock,
+            self._told,
+            lambda e: emit(ErrorRaised(e)),
+            measures.sent,
         )
+        self._resting = True  # no poll is under way
         self._topics: frozenset[str] = frozenset()
         self._assigned: Assigned = frozenset()
         self._partitions: frozenset[TopicPartition] = frozenset()
@@ -103,6 +120,9 @@ class ShareConsumerCore(ClientCore):
         implicit. IllegalStateError: if not, and it has not acknowledged all of it.
         """
         self.finish_poll()
+        if self._resting:
+            self._resting = False
+            self._measures.polled(now_ms)
         self._stock.hand_over()
         self._member.handle_poll(now_ms)
         self._tell(now_ms + self.config.default_api_timeout_ms)
@@ -122,6 +142,7 @@ class ShareConsumerCore(ClientCore):
         A question that is on its way may still bring some.
         """
         self._exchange.wanted = False
+        self._resting = True
 
     @property
     def has_records(self) -> bool:
@@ -149,7 +170,7 @@ class ShareConsumerCore(ClientCore):
         else:
             found = self._stock.take(max_records)
         if found:
-            self._exchange.wanted = False
+            self.rest()
         return found
 
     def hand_over(self) -> None:
@@ -217,6 +238,8 @@ class ShareConsumerCore(ClientCore):
     def _told(self, sheet: Sheet, error: KafkaError | None) -> None:
         ranges = sheet.ranges()
         if ranges:
+            if error is not None:
+                self._measures.failed(sheet.records)
             self._outbox.emit(RecordsAcknowledged(sheet.place.tp, ranges, error))
         for commit in self._commits:
             commit.told(sheet, error)
@@ -236,6 +259,8 @@ class ShareConsumerCore(ClientCore):
         if self._closed:
             return
         until = now_ms + timeout_ms
+        if self._reporter is not None:
+            self._reporter.note(now_ms)  # as long as it is a member
         self._tell(until)
         self._exchange.close()
         self._member.leave("the consumer was closed", now_ms)
@@ -264,6 +289,7 @@ class ShareConsumerCore(ClientCore):
     # -- between inputs ----------------------------------------------------------------------------
 
     def _turn(self, now_ms: int) -> None:
+        self._measures.turn(now_ms)
         if self._view.version != self._seen_version:
             self._name_assigned()
         self._refresher.handle_tick(now_ms)
@@ -300,6 +326,6 @@ class ShareConsumerCore(ClientCore):
         if before != self._partitions:
             self._exchange.assign(self._partitions)
             added = tuple(sorted(self._partitions - before))
-            self._outbox.emit(
+            self._emit(
                 PartitionsAssigned(added, tuple(sorted(self._partitions)), self._member.epoch)
             )

@@ -43,6 +43,7 @@ class Exchange:
     """See the module's text. wanted: a poll wants records.
 
     on_error(error): something the application must know. on_told(sheet, error): the end of a sheet.
+    on_sent(records): acknowledgements of so many go out.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Exchange:
         stock: Stock,
         on_told: Callable[[Sheet, KafkaError | None], None],
         on_error: Callable[[KafkaError], None],
+        on_sent: Callable[[int], None],
     ) -> None:
         self._ctx = ctx
         self._member_id = member_id
         self._stock = stock
         self._on_told = on_told
         self._on_error = on_error
+        self._on_sent = on_sent
         self._answers = Answers(ctx, stock, self._end_sheet, on_error)
         self._nodes: dict[int, ShareNode] = {}
         self._assigned: frozenset[TopicPartition] = frozenset()
@@ -236,6 +239,7 @@ class Exchange:
         self._ctx.network.send(node.node_id, ApiKey.SHARE_FETCH, build, done, now_ms)
         # Behind it: see ClientCore.handle_interrupted.
         node.sent(sheets, left, fetching=True)
+        self._note_sent(sheets)
         if config.one_by_one:
             self._turn += 1
 
@@ -259,6 +263,11 @@ class Exchange:
 
         self._ctx.network.send(node.node_id, ApiKey.SHARE_ACKNOWLEDGE, build, done, now_ms)
         node.sent(sheets, left, fetching=False)
+        self._note_sent(sheets)
+
+    def _note_sent(self, sheets: list[Sheet]) -> None:
+        if sheets:
+            self._on_sent(sum(sheet.records for sheet in sheets))
 
     # Ends ------------------------------------------------------------------------------------
 

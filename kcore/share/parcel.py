@@ -37,7 +37,8 @@ class Parcel:
     but for those that were renewed.
 
     marks: what has become of each offset. size: bytes held. taken: all that was handed over and may
-    be needed again, in order. again: what is to be handed over once more, before all else.
+    be needed again, in order. again: what is to be handed over once more, before all else. fetched:
+    the bytes of it. handed_over: how many records, each once.
     """
 
     __slots__ = (
@@ -49,6 +50,8 @@ class Parcel:
         "_superseded",
         "again",
         "expires_at",
+        "fetched",
+        "handed_over",
         "marks",
         "place",
         "size",
@@ -72,7 +75,8 @@ class Parcel:
         self.marks = Marks(self._ranges)
         self._config = config
         self._data: bytes | bytearray | memoryview | None = data
-        self.size = len(data)
+        self.size = self.fetched = len(data)
+        self.handed_over = 0
         self._reader: RecordReader | None = None
         self._superseded = False
 
@@ -113,6 +117,7 @@ class Parcel:
             raise
         self._note_gaps(reader)
         if records:
+            self.handed_over += len(records)
             self.marks.change(WAITING, HELD, records[0].offset, records[-1].offset)
             if self._superseded:
                 records = [one for one in records if self.marks.at(one.offset) == HELD]

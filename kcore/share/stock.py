@@ -45,9 +45,12 @@ def checked(ranges: Iterable[Range]) -> list[Range]:
 
 
 class Stock:
-    """taken: counts the records handed over."""
+    """taken: counts the records handed over. on_consumed(records, bytes): of a parcel all is handed
+    over that will be.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, on_consumed: Callable[[int, int], None] | None = None) -> None:
+        self._on_consumed = on_consumed
         self._parcels: dict[TopicPartition, list[Parcel]] = {}
         self._waiting: deque[Parcel] = deque()
         self._last: list[tuple[Parcel, list[ConsumerRecord]]] = []  # of the handing over under way
@@ -82,6 +85,7 @@ class Stock:
             parcel.expire(now_ms)
             if not parcel.waiting:
                 self._waiting.remove(parcel)
+                self._count(parcel)
 
     def hand_over(self) -> None:
         """A call begins in which records are taken: see `take_back`."""
@@ -124,6 +128,12 @@ class Stock:
     def _settle(self, parcel: Parcel) -> None:
         if not parcel.waiting and self._waiting and self._waiting[0] is parcel:
             self._waiting.popleft()
+            self._count(parcel)
+
+    def _count(self, parcel: Parcel) -> None:
+        if parcel.handed_over and parcel.fetched and self._on_consumed is not None:
+            self._on_consumed(parcel.handed_over, parcel.fetched)
+            parcel.fetched = 0  # it may come again, but not count
 
     def take_back(self) -> None:
         """What was taken since `hand_over` did not arrive: it is handed over again."""
@@ -224,6 +234,7 @@ class Stock:
         for parcel in [one for one in self._waiting if not covered(one.place.tp.topic)]:
             parcel.release()
             self._waiting.remove(parcel)
+            self._count(parcel)
 
     def lose(self, node_id: int) -> None:
         """The session with a node is gone, and with it all locks: what waits is not ours any more.
@@ -232,6 +243,7 @@ class Stock:
         for parcel in [one for one in self._waiting if one.place.node_id == node_id]:
             parcel.lose()
             self._waiting.remove(parcel)
+            self._count(parcel)
 
     def holds_of(self, node_id: int) -> bool:
         """Whether anything acquired from this node may still be acknowledged."""

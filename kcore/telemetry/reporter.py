@@ -245,14 +245,14 @@ class Reporter:
 
     def _node_for(self, api: ApiKey, now_ms: int) -> int | None:
         """Whom to ask now. None: nobody; a link that changes, or `_look_at_ms`, brings us back. A
-        link is opened for it only if somebody waits for the id, or all links are gone of a client
-        that has pushed.
+        link is opened for it only if somebody waits for the id, or a client that pushes has none to
+        a node: all are gone, or it lives on the one to the bootstrap, as admin clients may.
         """
         brokers, node = self._brokers, self._serving(api)
         self._look_at_ms = 0
         if node is None:
             self._look_at_ms = NEVER
-            if self._waiting or (self._subscription is not None and not brokers.connected):
+            if self._waiting or self._subscription is not None:
                 node = brokers.least_loaded(now_ms)
                 self._look_at_ms = max(brokers.next_retry_at(), now_ms + _BACKOFF_MS)
         return node

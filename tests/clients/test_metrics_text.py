@@ -66,6 +66,27 @@ def test_prometheus_reads_what_is_measured(broker):
     )
 
 
+def test_of_share_consumers_and_admin_clients(broker):
+    def where():
+        return {"transport": broker.transport(), "bootstrap_servers": broker.bootstrap}
+
+    with (
+        kcore.ShareConsumer("orders", group_id="g", client_id="in", **where()) as sharer,
+        kcore.Admin(client_id="it", **where()) as admin,
+    ):
+        sharer.poll(20)
+        admin.list_topics()
+        admin.describe_cluster()
+        samples, kinds = parsed(kcore.metrics_text(sharer, admin))
+        assert admin.metrics()["admin-client-metrics"]["response-total"] >= 2
+        assert "admin-client-node-metrics.node-1" in admin.metrics()
+        with pytest.raises(kcore.errors.IllegalStateError, match="enable_metrics_push"):
+            admin.client_instance_id()
+    sent = "kafka_consumer_share_fetch_manager_acknowledgements_send_total"
+    assert (samples[sent], kinds[sent]) == ([({"client_id": "in"}, 0.0)], "counter")
+    assert samples["kafka_admin_client_connection_count"][0][1] >= 1
+
+
 def test_clients_that_share_a_client_id_have_a_number():
     where = {"bootstrap_servers": "127.0.0.1:1", "api_version": (4, 0), "client_id": "same"}
     with (

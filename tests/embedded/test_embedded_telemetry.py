@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import time
 
 import pytest
 from plugged_kafka import plugged_installation, telemetry_settings
-from pushed_metrics import OF_CONSUMERS, OF_PRODUCERS
+from pushed_metrics import OF_ADMINS, OF_CONSUMERS, OF_PRODUCERS, OF_SHARERS
 from telemetry_scenarios import everything
 
 import kcore
@@ -67,6 +68,60 @@ def test_what_clients_have_pushed_is_there():
         assert any(row.attributes == {"node_id": "node-1"} for row in rows)
         assert any(row.labels.get("group_id") == "g" for row in rows)
         assert not broker.faults
+
+
+def test_share_consumers_and_admin_clients_push_too():
+    with EmbeddedBroker(telemetry=True) as broker:
+        broker.create_topic("t")
+        broker.subscribe_metrics("all", interval_ms=QUICK_MS)
+        where = {"bootstrap_servers": broker.bootstrap}
+        with (
+            kcore.ShareConsumer("t", client_id="sharing", group_id="g", **where) as sharer,
+            kcore.Admin(client_id="seeing-to-it", enable_metrics_push=True, **where) as admin,
+        ):
+            ids = {
+                "sharing": sharer.client_instance_id(),
+                "seeing-to-it": admin.client_instance_id(),
+            }
+            end = time.monotonic() + 20
+            while not all(broker.pushed_metrics(client_id=one) for one in ids):
+                assert time.monotonic() < end
+                sharer.poll(20)
+                admin.list_topics()
+        for client, wanted in (("sharing", OF_SHARERS), ("seeing-to-it", OF_ADMINS)):
+            mine = broker.pushed_metrics(client_id=client)
+            assert {row.client_instance_id for row in mine} == {ids[client]}
+            assert {row.name for row in mine} >= wanted
+            assert mine[-1].terminating
+        assert not broker.faults
+
+
+def test_those_on_a_loop_push_too():
+    async def use(broker):
+        where = {"bootstrap_servers": broker.bootstrap}
+        async with (
+            kcore.AsyncShareConsumer("t", client_id="sharing", group_id="g", **where) as sharer,
+            kcore.AsyncAdmin(client_id="seeing-to-it", enable_metrics_push=True, **where) as admin,
+        ):
+            assert len(await sharer.client_instance_id()) == 22
+            assert len(await admin.client_instance_id()) == 22
+            end = time.monotonic() + 20
+            # Nobody calls the admin client: the loop drives it.
+            while not all(
+                broker.pushed_metrics(client_id=one) for one in ("sharing", "seeing-to-it")
+            ):
+                assert time.monotonic() < end
+                await sharer.getmany(timeout_ms=20)
+            return kcore.metrics_text(sharer, admin)
+
+    with EmbeddedBroker(telemetry=True) as broker:
+        broker.create_topic("t")
+        broker.subscribe_metrics("all", interval_ms=QUICK_MS)
+        text = asyncio.run(use(broker))
+        for client in ("sharing", "seeing-to-it"):
+            assert broker.pushed_metrics(client_id=client)[-1].terminating
+    assert 'kafka_consumer_share_poll_idle_ratio_avg{client_id="sharing"}' in text
+    assert 'kafka_admin_client_request_total{client_id="seeing-to-it"}' in text
 
 
 def test_whom_a_subscription_means():

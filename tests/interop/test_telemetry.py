@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from plugged_kafka import plugged_installation, telemetry_settings
-from pushed_metrics import OF_CONSUMERS, OF_PRODUCERS
+from pushed_metrics import OF_ADMINS, OF_CONSUMERS, OF_PRODUCERS, OF_SHARERS
 
 import kcore
 from kcore.cli.demo.java import KafkaInstallation
@@ -101,8 +101,16 @@ def plugged(installation, tmp_path_factory):
         yield Plugged(kafka, java, file)
 
 
+KINDS = {
+    "producer": OF_PRODUCERS,
+    "consumer": OF_CONSUMERS,
+    "sharer": OF_SHARERS,
+    "admin": OF_ADMINS,
+}
+
+
 def ours(plugged, topic, group, seconds):
-    """Our producer and consumer for a while: their ids, and how many records went through."""
+    """Our clients for a while: their ids, and how many records went through."""
     count = 0
     observed = []
     with (
@@ -114,6 +122,14 @@ def ours(plugged, topic, group, seconds):
             group_id=group, client_rack="r1", auto_offset_reset="earliest",
             auto_commit_interval_ms=200,
         ) as consumer,
+        kcore.ShareConsumer(
+            topic, bootstrap_servers=plugged.kafka.bootstrap, client_id="our-sharer",
+            group_id=f"{group}-share", client_rack="r1",
+        ) as sharer,
+        kcore.Admin(
+            bootstrap_servers=plugged.kafka.bootstrap, client_id="our-admin",
+            enable_metrics_push=True,
+        ) as admin,
     ):  # fmt: skip
         consumer.observe(observed.append)
         consumer.register_metric_for_subscription(
@@ -122,8 +138,12 @@ def ours(plugged, topic, group, seconds):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             producer.send(topic, b"value", b"key")
-            count += sum(map(len, consumer.poll(timeout_ms=100).values()))
-        ids = producer.client_instance_id(), consumer.client_instance_id()
+            count += sum(map(len, consumer.poll(timeout_ms=50).values()))
+            sharer.poll(timeout_ms=50)
+            sharer.commit()
+            admin.describe_topics([topic])
+        clients = (producer, consumer, sharer, admin)
+        ids = {kind: one.client_instance_id() for kind, one in zip(KINDS, clients, strict=True)}
     refused = [one for one in observed if isinstance(one, MetricsPushed) and one.error]
     assert not refused
     return ids, count
@@ -137,12 +157,11 @@ def test_ours_push_what_javas_push(plugged, names):
         plugged.java.command("PushMetrics", kafka.bootstrap, names.topic, "java-group", "10000"),
         check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
-    (producer_id, consumer_id), count = ours(plugged, names.topic, names.group, 5)
-    assert {push.id for push in plugged.pushes("java-consumer")} == {said[3]}
-    for kind, own_id, wanted in (
-        ("consumer", consumer_id, OF_CONSUMERS),
-        ("producer", producer_id, OF_PRODUCERS),
-    ):
+    ids, count = ours(plugged, names.topic, names.group, 5)
+    for kind, javas_id in zip(said[::2], said[1::2], strict=True):
+        assert {push.id for push in plugged.pushes(f"java-{kind}")} == {javas_id}
+    for kind, wanted in KINDS.items():
+        own_id = ids[kind]
         pushes = plugged.pushes(f"our-{kind}")
         assert len(pushes) >= 4
         assert {push.id for push in pushes} == {own_id}
@@ -158,8 +177,10 @@ def test_ours_push_what_javas_push(plugged, names):
         assert {name for name, _ in more} == own | (OURS_ALONE if kind == "producer" else set()), (
             more
         )
-    java, mine = plugged.pushes("java-consumer")[-1], plugged.pushes("our-consumer")[-1]
-    assert java.labels.keys() == mine.labels.keys()
+    for kind in KINDS:
+        java, mine = (plugged.pushes(f"{whose}-{kind}")[-1] for whose in ("java", "our"))
+        assert java.labels.keys() == mine.labels.keys()
+    mine = plugged.pushes("our-consumer")[-1]
     assert mine.labels["group_id"] == names.group
     assert mine.labels["client_rack"] == "r1"
     shop = ("org.apache.kafka.shop.orders.open", (("shop_id", "3"),))

@@ -31,6 +31,46 @@ OF_PRODUCERS = {
         *("record.queue.time.avg", "record.queue.time.max"),
     )
 }
+# KIP-714 wants nothing of these two in particular (KIP-932 came later); what Java's push, and ours.
+OF_SHARERS = {
+    *(
+        f"{PREFIX}consumer.{name}"
+        for name in ("connection.creation.total", "node.request.latency.avg", "request.total")
+    ),
+    *(
+        f"{PREFIX}consumer.share.{name}"
+        for name in (
+            *("last.poll.seconds.ago", "poll.idle.ratio.avg"),
+            *("time.between.poll.avg", "time.between.poll.max"),
+            *("coordinator.heartbeat.rate", "coordinator.heartbeat.total"),
+            *("coordinator.heartbeat.response.time.max", "coordinator.last.heartbeat.seconds.ago"),
+            *("coordinator.rebalance.rate.per.hour", "coordinator.rebalance.total"),
+            *("fetch.manager.acknowledgements.error.rate",),
+            *("fetch.manager.acknowledgements.error.total",),
+            *("fetch.manager.acknowledgements.send.rate",),
+            *("fetch.manager.acknowledgements.send.total",),
+            *("fetch.manager.bytes.consumed.rate", "fetch.manager.bytes.consumed.total"),
+            *("fetch.manager.fetch.latency.avg", "fetch.manager.fetch.latency.max"),
+            *("fetch.manager.fetch.rate", "fetch.manager.fetch.total"),
+            *("fetch.manager.fetch.size.avg", "fetch.manager.fetch.size.max"),
+            *("fetch.manager.fetch.throttle.time.avg", "fetch.manager.fetch.throttle.time.max"),
+            *("fetch.manager.records.consumed.rate", "fetch.manager.records.consumed.total"),
+            *("fetch.manager.records.per.request.avg", "fetch.manager.records.per.request.max"),
+        )
+    ),
+}
+OF_ADMINS = {
+    f"{PREFIX}admin.client.{name}"
+    for name in (
+        *("connection.count", "connection.close.rate", "connection.close.total"),
+        *("connection.creation.rate", "connection.creation.total"),
+        *("request.rate", "request.total", "request.size.avg", "request.size.max"),
+        *("response.rate", "response.total"),
+        *("incoming.byte.rate", "incoming.byte.total"),
+        *("outgoing.byte.rate", "outgoing.byte.total"),
+        *("node.request.latency.avg", "node.request.latency.max", "node.request.total"),
+    )
+}
 ID = bytes(range(16))
 ID_TEXT = "AAECAwQFBgcICQoLDA0ODw"
 

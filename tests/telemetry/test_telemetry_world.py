@@ -6,15 +6,20 @@ import pytest
 from pushed_metrics import (
     ID,
     ID_TEXT,
+    OF_ADMINS,
     OF_CONSUMERS,
     OF_PRODUCERS,
+    OF_SHARERS,
     PREFIX,
     pushed,
     subscription,
 )
 from scripted import CUT, SILENT, ScriptedCluster, World
+from scripted_admin import admin_world
 from scripted_producer import produce_world, send_all, values
+from scripted_share import ShareClient, ShareCluster
 
+from kcore.admin.topics import list_topics
 from kcore.errors import IllegalStateError, UnsupportedVersionError, UsageError
 from kcore.events import Closed, MetricsPushed
 from kcore.records import encode_batch
@@ -205,6 +210,71 @@ def test_metrics_of_an_application_are_bounded():
     own.add("g", "0", (), lambda: 1)
     with pytest.raises(UsageError):
         own.add("g", "one more", (), lambda: 0)
+
+
+# -- share consumers and admin clients -------------------------------------------------------------
+
+
+def test_a_share_consumer_pushes_what_javas_does():
+    cluster = ShareCluster({"t": 1})
+    cluster.fill(10)
+    world = World(with_telemetry(cluster))
+    client = ShareClient(world, {"client_rack": "r1"}).subscribe("t")
+    end = world.now + 30_000
+    while world.now < end:
+        client.polled(200)
+    found = told(pushes(cluster)[-1])
+    assert {name for name, _ in found} >= OF_SHARERS
+    assert found[f"{PREFIX}consumer.share.fetch.manager.records.consumed.total", ()] == 10
+    assert client.core.labels() == {
+        "client_rack": "r1",
+        "group_id": "g",
+        "group_member_id": client.core.member_id,
+    }
+    client.close()
+    assert client.of(Closed)
+    last = pushes(cluster)[-1]
+    assert last.terminating
+    assert told(last)[f"{PREFIX}consumer.share.coordinator.rebalance.total", ()] == 1
+
+
+def test_an_admin_client_pushes_if_it_is_told_to():
+    world, cluster, client = admin_world()
+    with_telemetry(cluster)
+    client.run(list_topics())
+    world.run(30_000)
+    assert cluster.count(GET) == 0
+    with pytest.raises(IllegalStateError, match="enable_metrics_push"):
+        client.core.client_instance_id(world.now, 5_000)
+    world, cluster, client = admin_world(enable_metrics_push=True)
+    with_telemetry(cluster)
+    operation = client.core.client_instance_id(world.now, 5_000)
+    assert client.result(operation, 5_000) == ID_TEXT
+    client.run(list_topics())
+    world.run(30_000)
+    found = told(pushes(cluster)[-1])
+    assert {name for name, _ in found} >= OF_ADMINS
+    assert found[f"{PREFIX}admin.client.request.total", ()] >= 2
+    assert client.core.labels() == {}
+
+
+@pytest.mark.parametrize("answer", [SILENT, CUT, m.PushTelemetryResponse()])
+def test_the_last_push_of_an_admin_client_is_in_time(answer):
+    world, cluster, client = admin_world(enable_metrics_push=True)
+    with_telemetry(cluster)
+    client.run(list_topics())
+    client.run(list_topics())  # of a node: the first was the bootstrap's to answer
+    world.run(3_000)
+    before = cluster.count(PUSH)
+    cluster.script[PUSH] = lambda _node, _request: answer
+    client.core.close(world.now, 2_000)
+    with pytest.raises(IllegalStateError, match="closed"):
+        client.begin(list_topics())
+    client.drain()
+    world.run(2_100)
+    assert client.of(Closed)
+    (last,) = pushes(cluster)[before:]
+    assert last.terminating
 
 
 # -- what a consumer measures ----------------------------------------------------------------------
