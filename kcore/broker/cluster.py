@@ -26,6 +26,7 @@ from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareStates
 from kcore.broker.telemetry.pushed import Pushes
 from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import partition_for
+from kcore.coordinator.consumer.options import ConsumerOptions
 from kcore.coordinator.share.keeper import NOT_STARTED, ShareOffset
 from kcore.coordinator.share.options import ShareOptions
 from kcore.coordinator.streams.options import StreamsOptions
@@ -336,11 +337,15 @@ class Cluster:
         """The journal of a partition."""
         return self.journals.setdefault(offsets_partition, Journal())
 
+    def consumer_options(self, group_id: str) -> ConsumerOptions:
+        """What is set for a consumer group, over what the nodes say."""
+        return self.settings.of(group_id).consumer
+
     # Share groups --------------------------------------------------------------------------------
 
     def share_options(self, group_id: str) -> ShareOptions:
         """What is set for a share group, over what the nodes say."""
-        return self.settings.share_options(group_id)
+        return self.settings.of(group_id).share
 
     def share_offset(self, group_id: str, topic_id: bytes, partition: int) -> ShareOffset:
         """How far a share group is in a partition (KIP-1226: lag)."""
@@ -379,7 +384,7 @@ class Cluster:
 
     def streams_options(self, group_id: str) -> StreamsOptions:
         """What is set for a streams group, over what the nodes say."""
-        return self.settings.streams_options(group_id)
+        return self.settings.of(group_id).streams
 
     def create_internal_topics(self, topics: Iterable[InternalTopic]) -> dict[str, str]:
         """Topics of an application, whose members are told why some cannot be made."""

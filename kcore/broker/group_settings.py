@@ -1,20 +1,22 @@
-"""Options of groups (resource type GROUP): what can be set for one share group or streams group.
+"""Options of groups (resource type GROUP): what can be set for one group, but for classic ones.
 
-    a group's own > the node's file (`group.share.*`, `group.streams.*`) > Kafka's default
+    a group's own > the node's file (`group.consumer.*` and the like) > Kafka's default
 
-Left out: those of consumer groups, and `share.assignment.interval.ms`, as assignments of share
-groups are made at once here. Source of the rules: Java's GroupConfig of Kafka 4.3.
+Left out: `share.assignment.interval.ms`, as assignments of share groups are made at once here.
+Source of the rules: Java's GroupConfig of Kafka 4.3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.options import Kind, Option, invalid, read_value, shown
 from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
+from kcore.coordinator.consumer.options import ConsumerOptions
 from kcore.coordinator.share.options import (
     BOUNDED,
     BY_DURATION,
@@ -28,14 +30,26 @@ from kcore.coordinator.share.options import (
 from kcore.coordinator.streams.options import DEFAULTED, StreamsOptions
 from kcore.wire.codes import ErrorCode
 
+_CONSUMER: Final = "consumer."
 _SHARE: Final = "share."
 _STREAMS: Final = "streams."
 _RESET: Final = "share.auto.offset.reset"
 _STANDBYS: Final = "streams.num.standby.replicas"
 
-_KAFKAS: Final = {_SHARE: ShareOptions(), _STREAMS: StreamsOptions()}
+_KAFKAS: Final = {
+    _CONSUMER: ConsumerOptions(), _SHARE: ShareOptions(), _STREAMS: StreamsOptions(),
+}  # fmt: skip
 # The fields that brokers have a default for.
-_WITH_SYNONYM: Final = {_SHARE: BOUNDED, _STREAMS: DEFAULTED}
+_WITH_SYNONYM: Final = {_CONSUMER: CONSUMER_BOUNDED, _SHARE: BOUNDED, _STREAMS: DEFAULTED}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """What a group has, whatever kind of group it is."""
+
+    consumer: ConsumerOptions
+    share: ShareOptions
+    streams: StreamsOptions
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -47,8 +61,15 @@ def _split(name: str) -> tuple[str, str]:
 def file_value(name: str, config: CoordinatorConfig) -> Any:
     """What nodes say of an option."""
     prefix, field = _split(name)
-    options = config.share_options if prefix == _SHARE else config.streams_options
-    return getattr(options, field)
+    return getattr(_of_nodes(config)[prefix], field)
+
+
+def _of_nodes(config: CoordinatorConfig) -> dict[str, Any]:
+    return {
+        _CONSUMER: config.consumer_options,
+        _SHARE: config.share_options,
+        _STREAMS: config.streams_options,
+    }
 
 
 def _option(
@@ -62,6 +83,9 @@ def _option(
 
 OPTIONS: Final[Mapping[str, Option]] = dict(
     (
+        _option("consumer.session.timeout.ms", Kind.INT, 1),
+        _option("consumer.heartbeat.interval.ms", Kind.INT, 1),
+        _option("consumer.assignment.interval.ms", Kind.INT, 0),
         _option("share.session.timeout.ms", Kind.INT, 1),
         _option("share.heartbeat.interval.ms", Kind.INT, 1),
         _option("share.record.lock.duration.ms", Kind.INT, 1_000),
@@ -81,14 +105,13 @@ OPTIONS: Final[Mapping[str, Option]] = dict(
 KINDS: Final = dict.fromkeys(OPTIONS, "")
 
 
-def share_options(own: Mapping[str, str], config: CoordinatorConfig) -> ShareOptions:
-    """What a share group has of which these are set; they have been checked."""
-    return replace(config.share_options, **_fields(_SHARE, own))
-
-
-def streams_options(own: Mapping[str, str], config: CoordinatorConfig) -> StreamsOptions:
-    """What a streams group has of which these are set; they have been checked."""
-    return replace(config.streams_options, **_fields(_STREAMS, own))
+def read(own: Mapping[str, str], config: CoordinatorConfig) -> GroupOptions:
+    """What a group has of which these are set; they have been checked."""
+    return GroupOptions(
+        replace(config.consumer_options, **_fields(_CONSUMER, own)),
+        replace(config.share_options, **_fields(_SHARE, own)),
+        replace(config.streams_options, **_fields(_STREAMS, own)),
+    )
 
 
 def _fields(prefix: str, own: Mapping[str, str]) -> dict[str, Any]:
@@ -106,11 +129,13 @@ def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
             raise _refused(f"Unknown group config name: {name[:1_000]}")
         value = _read(name, text)
         _check_bounds(name, value, config)
-    for prefix, options in (
-        (_SHARE, share_options(own, config)),
-        (_STREAMS, streams_options(own, config)),
+    options = read(own, config)
+    for prefix, of_kind in (
+        (_CONSUMER, options.consumer),
+        (_SHARE, options.share),
+        (_STREAMS, options.streams),
     ):
-        if options.session_timeout_ms <= options.heartbeat_interval_ms:
+        if of_kind.session_timeout_ms <= of_kind.heartbeat_interval_ms:
             raise _refused(
                 f"{prefix}session.timeout.ms must be greater than {prefix}heartbeat.interval.ms"
             )
@@ -120,7 +145,11 @@ def _check_bounds(name: str, value: Any, config: CoordinatorConfig) -> None:
     if name == _STANDBYS and value > config.group_streams_max_standby_replicas:
         raise _refused(f"{name} must be less than or equal to group.streams.max.standby.replicas")
     prefix, field = _split(name)
-    bounds = config.share_bounds if prefix == _SHARE else config.streams_bounds
+    bounds = {
+        _CONSUMER: config.consumer_bounds,
+        _SHARE: config.share_bounds,
+        _STREAMS: config.streams_bounds,
+    }[prefix]
     if field not in bounds:
         return
     lowest, highest = bounds[field]

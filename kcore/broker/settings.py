@@ -16,6 +16,7 @@ from typing import Final
 from kcore.broker import group_settings
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
+from kcore.broker.group_settings import GroupOptions
 from kcore.broker.options import (
     OPTIONS,
     SYNONYMS,
@@ -29,9 +30,10 @@ from kcore.broker.options import (
 )
 from kcore.broker.telemetry import subscriptions
 from kcore.coordinator import CoordinatorConfig
-from kcore.coordinator.share.options import BOUNDED, ShareOptions
+from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
+from kcore.coordinator.share.options import BOUNDED
 from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
-from kcore.coordinator.streams.options import DEFAULTED, StreamsOptions
+from kcore.coordinator.streams.options import DEFAULTED
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -110,6 +112,13 @@ _COORDINATOR: Final[Mapping[str, tuple[str, Kind]]] = {
     "group.initial.rebalance.delay.ms": ("group_initial_rebalance_delay_ms", Kind.INT),
     "group.share.max.size": ("group_share_max_size", Kind.INT),
     **{
+        f"group.consumer.{kind}{name.replace('_', '.')}": (
+            f"group_consumer_{kind.replace('.', '_')}{name}", Kind.INT,
+        )
+        for name in CONSUMER_BOUNDED
+        for kind in ("min.", "max.")
+    },
+    **{
         f"group.share.{kind}{name.replace('_', '.')}": (
             f"group_share_{kind.replace('.', '_')}{name}", Kind.INT,
         )
@@ -145,10 +154,9 @@ class Settings:
         self.groups: dict[str, dict[str, str]] = {}  # group id
         self.client_metrics: dict[str, dict[str, str]] = {}  # by the subscription's name
         self.client_metrics_version = 0  # goes up with each change of them
-        self._share_options = config.coordinator.share_options
-        self._streams_options = config.coordinator.streams_options
+        self._group_options = group_settings.read({}, config.coordinator)
         # Options of groups as read last, and of which settings.
-        self._read: dict[str, tuple[dict[str, str], ShareOptions, StreamsOptions]] = {}
+        self._read: dict[str, tuple[dict[str, str], GroupOptions]] = {}
 
     def log_config(self, own: Mapping[str, str]) -> LogConfig:
         """The options of a topic's logs."""
@@ -158,26 +166,16 @@ class Settings:
         apply(config, own)
         return config
 
-    def share_options(self, group_id: str) -> ShareOptions:
-        """What is set for a share group, over what the nodes say."""
+    def of(self, group_id: str) -> GroupOptions:
+        """What is set for a group, over what the nodes say."""
         own = self.groups.get(group_id)
-        return self._options_of(group_id, own)[1] if own else self._share_options
-
-    def streams_options(self, group_id: str) -> StreamsOptions:
-        """What is set for a streams group, over what the nodes say."""
-        own = self.groups.get(group_id)
-        return self._options_of(group_id, own)[2] if own else self._streams_options
-
-    def _options_of(
-        self, group_id: str, own: dict[str, str]
-    ) -> tuple[dict[str, str], ShareOptions, StreamsOptions]:
+        if not own:
+            return self._group_options
         known = self._read.get(group_id)
         if known is None or known[0] != own:
-            config = self._config.coordinator
-            share = group_settings.share_options(own, config)
-            streams = group_settings.streams_options(own, config)
-            known = self._read[group_id] = dict(own), share, streams
-        return known
+            options = group_settings.read(own, self._config.coordinator)
+            known = self._read[group_id] = dict(own), options
+        return known[1]
 
     # Describing ----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kcore.coordinator.consumer import options as consumer
 from kcore.coordinator.consumer.assignors import ASSIGNORS
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
 from kcore.coordinator.streams import options as streams
@@ -37,8 +38,8 @@ class CoordinatorConfig:
     """Options of one coordinator; times in ms unless named otherwise.
 
     group_consumer_*: of consumer groups (KIP-848). The first of the assignors is for groups whose
-    members name none. group_share_*: of share groups (KIP-932). group_streams_*: of streams groups
-    (KIP-1071).
+    members name none; the bounds are for what is set for one group. group_share_*: of share groups
+    (KIP-932). group_streams_*: of streams groups (KIP-1071).
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -56,6 +57,12 @@ class CoordinatorConfig:
     group_consumer_assignment_interval_ms: int = 1_000
     group_consumer_regex_refresh_interval_ms: int = 600_000
     group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_min_session_timeout_ms: int = 45_000
+    group_consumer_max_session_timeout_ms: int = 60_000
+    group_consumer_min_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_heartbeat_interval_ms: int = 15_000
+    group_consumer_min_assignment_interval_ms: int = 0
+    group_consumer_max_assignment_interval_ms: int = 15_000
     group_share_session_timeout_ms: int = 45_000
     group_share_heartbeat_interval_ms: int = 5_000
     group_share_max_size: int = 200
@@ -102,6 +109,11 @@ class CoordinatorConfig:
             "group_consumer_max_size": 1,
             "group_consumer_assignment_interval_ms": 0,
             "group_consumer_regex_refresh_interval_ms": 10_000,
+            **{
+                f"group_consumer_{bound}_{name}": 0 if name == "assignment_interval_ms" else 1
+                for bound in ("min", "max")
+                for name in consumer.BOUNDED
+            },
             "group_share_session_timeout_ms": self.group_share_heartbeat_interval_ms + 1,
             "group_share_max_size": 1,
             "group_streams_session_timeout_ms": self.group_streams_heartbeat_interval_ms + 1,
@@ -139,6 +151,26 @@ class CoordinatorConfig:
                 f"group_consumer_migration_policy={self.group_consumer_migration_policy!r} is none"
                 f" of {', '.join(MIGRATION_POLICIES)}"
             )
+
+    @property
+    def consumer_bounds(self) -> dict[str, tuple[int, int]]:
+        """Field of ConsumerOptions -> what it may be set to for a group; what the nodes say is
+        always within.
+        """
+        bounds = {}
+        for name in consumer.BOUNDED:
+            own = getattr(self, f"group_consumer_{name}")
+            lowest = getattr(self, f"group_consumer_min_{name}")
+            highest = getattr(self, f"group_consumer_max_{name}")
+            bounds[name] = min(lowest, own), max(highest, own)
+        return bounds
+
+    @property
+    def consumer_options(self) -> consumer.ConsumerOptions:
+        """What consumer groups have of which nothing is set."""
+        return consumer.ConsumerOptions(
+            **{name: getattr(self, f"group_consumer_{name}") for name in consumer.BOUNDED}
+        )
 
     @property
     def share_bounds(self) -> dict[str, tuple[int, int]]:

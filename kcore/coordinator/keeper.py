@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from kcore.coordinator.consumer.options import ConsumerOptions
 from kcore.coordinator.share.keeper import NOT_STARTED, ShareKeeper, ShareOffset
 from kcore.coordinator.share.options import ShareOptions
 from kcore.coordinator.streams.keeper import StreamsKeeper
@@ -20,12 +21,19 @@ if TYPE_CHECKING:
 class Keeper(ShareKeeper, StreamsKeeper, Protocol):
     """All of it."""
 
+    def consumer_options(self, group_id: str) -> ConsumerOptions:
+        """What is set for a consumer group, over what the brokers say."""
+
 
 class NoKeeper:
     """For owners that keep no records: groups are there, and what they have read is not."""
 
     def __init__(self, config: CoordinatorConfig) -> None:
         self._config = config
+
+    def consumer_options(self, _group_id: str) -> ConsumerOptions:
+        """The same for all."""
+        return self._config.consumer_options
 
     def share_options(self, _group_id: str) -> ShareOptions:
         """The same for all."""

@@ -369,3 +369,66 @@ def classic_member_takes_a_static_place(peer):
     peer.ask(syncing(group, generation, member, group_instance_id="i"), 3, note="sync")
     peer.ask(beating(group, generation, member, group_instance_id="i"), 4, note="heartbeat")
     peer.ask(beat(group, "m1", 2, instance_id="i"), note="the former one")
+
+
+def set_option(peer, group, name, value):
+    cls = m.IncrementalAlterConfigsRequest
+    options = [cls.AlterableConfig(name=f"consumer.{name}", value=value)]
+    entry = cls.AlterConfigsResource(resource_type=32, resource_name=group, configs=options)
+    answer = peer.ask(cls(resources=[entry], validate_only=False), 1, note=f"{name}={value}")
+    time.sleep(0 if answer.responses[0].error_code else 0.1)  # a Kafka's brokers hear of it
+
+
+def shown_options(peer, group, note):
+    cls = m.DescribeConfigsRequest
+    entry = cls.DescribeConfigsResource(resource_type=32, resource_name=group)
+    (found,) = peer.link().ask(cls(resources=[entry], include_synonyms=True), 4).results
+    shown = [peer.plain(one) for one in found.configs if one.name.startswith("consumer.")]
+    peer.said.append((note, sorted(shown, key=str)))
+
+
+@scenario
+def consumer_group_options(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
+    shown_options(peer, group, "nothing set")
+    for name, value in (
+        ("session.timeout.ms", "abc"),
+        ("session.timeout.ms", "0"),
+        ("session.timeout.ms", "999"),
+        ("session.timeout.ms", "60001"),
+        ("session.timeout.ms", "5000"),
+        ("session.timeout.ms", "6000"),
+        ("heartbeat.interval.ms", "99"),
+        ("heartbeat.interval.ms", "15001"),
+        ("heartbeat.interval.ms", "6000"),
+        ("heartbeat.interval.ms", "100"),
+        ("session.timeout.ms", "1000"),
+        ("assignment.interval.ms", "-1"),
+        ("assignment.interval.ms", "15001"),
+        ("assignment.interval.ms", "15000"),
+        ("assignor.offload.enable", "true"),
+        ("nope", "1"),
+    ):
+        set_option(peer, group, name, value)
+    shown_options(peer, group, "all set")
+    peer.ask(enter(group, "m1", [topic]), note="is told how often")
+    peer.ask(enter(group, "m2", [topic]), note="no target so soon")
+    set_option(peer, group, "assignment.interval.ms", "0")
+    peer.ask(beat(group, "m2", 2), note="a target now")
+
+
+@scenario
+def consumer_session_options(peer):
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
+    set_option(peer, group, "heartbeat.interval.ms", "500")
+    set_option(peer, group, "session.timeout.ms", "1000")
+    peer.ask(enter(group, "m1", [topic]), note="joins")
+    time.sleep(2)
+    peer.ask(beat(group, "m1", 2), note="its session is over")
+    describe(peer, group, "nobody")
+    set_option(peer, group, "session.timeout.ms", "60000")
+    peer.ask(enter(group, "m1", [topic]), note="again")
+    time.sleep(2)
+    peer.ask(beat(group, "m1", 4), note="it goes on")

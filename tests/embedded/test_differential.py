@@ -31,6 +31,9 @@ MEANT = {
 }
 
 
+SLOW = {"consumer_session_options"}
+
+
 @pytest.fixture(scope="module")
 def embedded():
     """Told the same as tests/support/real_kafka.py tells a Kafka."""
@@ -40,6 +43,8 @@ def embedded():
             group_initial_rebalance_delay_ms=0,
             group_min_session_timeout_ms=1_000,
             group_consumer_assignment_interval_ms=0,
+            group_consumer_min_session_timeout_ms=1_000,
+            group_consumer_min_heartbeat_interval_ms=100,
             offsets_topic_num_partitions=PARTITIONS,
         ),
     )
@@ -73,7 +78,14 @@ def told(scenario, address, tag):
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(one, marks=pytest.mark.slow) if one.__name__ in SLOW else one
+        for one in SCENARIOS
+    ],
+    ids=lambda scenario: scenario.__name__,
+)
 def test_the_same_is_said(scenario, serving, embedded):
     tag = f"d{next(_tags)}"
     theirs = told(scenario, serving.bootstrap, tag)

@@ -192,7 +192,8 @@ class Beat:
 
     def _may_assign(self) -> bool:
         """Whether the last target is old enough (KIP-1263)."""
-        interval_ms = self._context.config.group_consumer_assignment_interval_ms
+        options = self._context.keeper.consumer_options(self._group.group_id)
+        interval_ms = options.assignment_interval_ms
         made_ms = self._group.target_wall_ms
         return not made_ms or not interval_ms or self._wall_ms >= made_ms + interval_ms
 

@@ -53,7 +53,7 @@ class Fencing(Deadlines[ConsumerGroup]):
     def watch(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """A member gave a sign of life."""
         key = timer_key(SESSION, group_id, member.member_id)
-        self._await(key, now_ms + self._timeout_ms(member))
+        self._await(key, now_ms + self._timeout_ms(group_id, member))
 
     def watch_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """C16: a member has taken a step; if it is to give something up, its time runs anew."""
@@ -92,12 +92,12 @@ class Fencing(Deadlines[ConsumerGroup]):
                 self.cancel(kind, group_id, member_id)
 
     def _session_timeout_ms(self, group: ConsumerGroup, member_id: str) -> int:
-        return self._timeout_ms(group.members[member_id])
+        return self._timeout_ms(group.group_id, group.members[member_id])
 
-    def _timeout_ms(self, member: ConsumerMember) -> int:
+    def _timeout_ms(self, group_id: str, member: ConsumerMember) -> int:
         if member.classic is not None:
             return member.classic.session_timeout_ms
-        return self._context.config.group_consumer_session_timeout_ms
+        return self._context.keeper.consumer_options(group_id).session_timeout_ms
 
     def _fence(
         self,

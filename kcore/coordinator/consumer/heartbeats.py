@@ -161,10 +161,11 @@ class Heartbeats:
     ) -> ConsumerGroupHeartbeatResponse:
         """C15: the assignment is in it if it is another one, or if the member said everything."""
         member = beat.member
+        options = self._context.keeper.consumer_options(request.group_id)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._context.config.group_consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=options.heartbeat_interval_ms,
         )
         if is_full(request) or member.assigned != beat.old.assigned:
             response.assignment = _Assignment(

@@ -1,0 +1,18 @@
+"""What can be set for one consumer group (Java: GroupConfig), over what its brokers say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+# The options for which brokers have a default and bounds: all of them.
+BOUNDED: Final = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """Options of one consumer group; times in ms."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
