@@ -32,7 +32,7 @@ class Anyone(MetadataMethods):
 @pytest.fixture
 def anyone():
     with EmbeddedBroker() as broker:
-        client = Anyone(bootstrap_servers=broker.bootstrap)
+        client = Anyone(bootstrap_servers=[broker.bootstrap])
         client.bootstrap = broker.bootstrap
         yield client
         client.desk.close()
@@ -55,12 +55,15 @@ def test_a_cluster(anyone):
         assert (str(ours), repr(ours)) == (str(others), repr(others))
     assert repr(mine.topics["t"]) == repr(other.topics["t"])
     assert mine.controller_id == other.controller_id
+    assert (mine.orig_broker_id, mine.orig_broker_name) == (-1, f"{anyone.bootstrap}/bootstrap")
+    again = anyone.list_topics()
+    assert (again.orig_broker_id, again.orig_broker_name) == (1, f"{anyone.bootstrap}/1")
     assert anyone.list_topics("new").topics["new"].error is None  # made, as by theirs
     assert anyone.list_topics().topics.keys() == theirs.list_topics(timeout=10).topics.keys()
 
 
 def test_nobody_answers():
-    client = Anyone(bootstrap_servers="127.0.0.1:1")
+    client = Anyone(bootstrap_servers=["127.0.0.1:1"])
     with pytest.raises(KafkaException) as caught:
         client.list_topics(timeout=0.05)
     assert caught.value.args[0].name() == "_TIMED_OUT"

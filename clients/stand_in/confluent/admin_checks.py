@@ -22,6 +22,7 @@ from kcore.clients.stand_in.confluent.admin_values import (
 from kcore.clients.stand_in.confluent.constants import OFFSET_INVALID
 from kcore.clients.stand_in.confluent.structures import (
     ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
     ElectionType,
     IsolationLevel,
     TopicCollection,
@@ -338,6 +339,14 @@ def members(values: Any, kind: type[Any], what: str) -> list[Any]:
     if not all(isinstance(one, kind) for one in values):
         raise TypeError(f"All elements of {what} must be of type {kind.__name__}")
     return [*values]
+
+
+def group_types(values: Any) -> list[ConsumerGroupType]:
+    """Likewise, of groups."""
+    found = members(values, ConsumerGroupType, "types")
+    if ConsumerGroupType.UNKNOWN in found:
+        raise ValueError("UNKNOWN type is not allowed")
+    return found
 
 
 def has_twice(keys: Iterable[Any]) -> bool:

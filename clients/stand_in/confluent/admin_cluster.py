@@ -27,7 +27,8 @@ class MetadataMethods:
         """The cluster with all topics, or with one, which is made where brokers make topics that
         are asked for. timeout: s; below 0: an hour. KafkaException.
         """
-        found: ClusterMetadata = self._answer(ask_cluster(topic), timeout)
+        procedure = ask_cluster(topic, self._handle().servers)
+        found: ClusterMetadata = self._answer(procedure, timeout)
         return found
 
     def cluster_id(self, timeout: float = -1) -> str | None:

@@ -218,12 +218,9 @@ def _assignment(found: Any) -> MemberAssignment:
 
 
 def list_groups(name: str | None) -> Procedure[list[GroupMetadata]]:
-    """Groups of all kinds with their members, or one, as the old calls tell them."""
-    if name is None:
-        rows = yield from ask_groups(None, (), ())
-        names = [row["group_id"] for row in rows]
-    else:
-        names = [name]
+    """Groups of all kinds with their members, or one if it is there, as the old calls tell them."""
+    rows = yield from ask_groups(None, (), ())
+    names = [row["group_id"] for row in rows if name in (None, row["group_id"])]
     found, coordinators = yield [ask_classic(names), ask_coordinators(names, 0)]
     return [_old_group(one, found, coordinators) for one in names]
 
@@ -235,7 +232,11 @@ def _old_group(name: str, found: Outcome, coordinators: Outcome) -> GroupMetadat
         made.broker = BrokerMetadata()
         made.broker.id, made.broker.host, made.broker.port = coordinators.done[name]
     if name not in found.done:
-        made.error = told(found.failed[name])
+        error = found.failed[name]
+        if isinstance(error, GroupIdNotFoundError):  # of the consumer protocol, which this has not
+            made.state, made.protocol_type, made.protocol = "Dead", "", ""
+        else:
+            made.error = told(error)
         return made
     row = found.done[name]
     made.error = error_of(row.error_code)

@@ -15,10 +15,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from kcore.admin.core import Procedure
+from kcore.admin.core import CLOSED, Procedure
 from kcore.clients.async_admin import AsyncAdmin
 from kcore.clients.reporting import Reporter
-from kcore.errors import ForkedError
+from kcore.errors import ForkedError, IllegalStateError
 from kcore.events import Event
 
 Done = Callable[[Any, "BaseException | None"], None]
@@ -76,6 +76,7 @@ class _Asker(AsyncAdmin):
 
 class Desk:
     """See the module's text. options: an AsyncAdmin's; listen(event): called in the thread.
+    servers: its bootstrap_servers, a list. closed: nobody is asked any more.
 
     KafkaConfigurationError: options.
     """
@@ -84,6 +85,7 @@ class Desk:
         self, options: Mapping[str, Any], listen: Callable[[Event], None] | None = None
     ) -> None:
         self._options = dict(options)
+        self.servers: list[str] = options["bootstrap_servers"]
         self._listen = listen
         self._asker = _Asker(self._options, listen)
         self._lock = threading.Lock()
@@ -91,42 +93,32 @@ class Desk:
         self._thread: threading.Thread | None = None
         self._hands: ThreadPoolExecutor | None = None
         self._process = os.getpid()
-        self._closed = False
+        self.closed = False
 
     def __len__(self) -> int:
         return self._asker.calls
 
-    def ask(
-        self,
-        procedure: Procedure[Any],
-        timeout_s: float,
-        done: Done,
-    ) -> None:
+    def ask(self, procedure: Procedure[Any], timeout_s: float, done: Done) -> None:
         """Have it asked; `done(result, error)` is called in a thread where it may take its time.
 
-        ForkedError: the thread is the parent's.
+        ForkedError: the thread is the parent's. IllegalStateError: closed.
         """
+        answer = self._asked(procedure, timeout_s)
+        assert self._hands is not None
+        answer.add_done_callback(partial(_hand_over, self._hands, done))
+
+    def answer(self, procedure: Procedure[Any], timeout_s: float) -> Any:
+        """Ask, and wait for the answer; its error is raised. Errors: those of `ask`, too."""
+        return self._asked(procedure, timeout_s).result()
+
+    def _asked(self, procedure: Procedure[Any], timeout_s: float) -> Future[Any]:
         if self._process != os.getpid():
             raise ForkedError("this client was made before a fork: make another one in the child")
         with self._lock:
-            loop, hands = self._begun()
-            answer = asyncio.run_coroutine_threadsafe(
-                self._asker.ask(procedure, timeout_s * 1000), loop
-            )
-        answer.add_done_callback(partial(_hand_over, hands, done))
-
-    def answer(self, procedure: Procedure[Any], timeout_s: float) -> Any:
-        """Ask, and wait for the answer; its error is raised."""
-        future: Future[Any] = Future()
-
-        def done(result: Any, error: BaseException | None) -> None:
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-
-        self.ask(procedure, timeout_s, done)
-        return future.result()
+            if self.closed:
+                raise IllegalStateError(CLOSED)
+            asking = self._asker.ask(procedure, timeout_s * 1000)
+            return asyncio.run_coroutine_threadsafe(asking, self._begun())
 
     def use_password(self, username: str, password: str) -> None:
         """Log in with these from the next call on, if it is by a password; calls that are under
@@ -141,19 +133,19 @@ class Desk:
             if self._loop is not None:
                 asyncio.run_coroutine_threadsafe(last.retire(), self._loop)
 
-    def _begun(self) -> tuple[asyncio.AbstractEventLoop, ThreadPoolExecutor]:
-        if self._loop is None or self._hands is None:
+    def _begun(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._hands = ThreadPoolExecutor(1, "kcore-admin-answers")
             run = partial(_run, self._loop)
             self._thread = threading.Thread(target=run, name="kcore-admin", daemon=True)
             self._thread.start()
-        return self._loop, self._hands
+        return self._loop
 
     def close(self) -> None:
         """End all calls, connections and the threads. Twice is harmless."""
         with self._lock:
-            loop, thread, closed, self._closed = self._loop, self._thread, self._closed, True
+            loop, thread, closed, self.closed = self._loop, self._thread, self.closed, True
         if closed or loop is None or thread is None or self._process != os.getpid():
             return
         ending = asyncio.run_coroutine_threadsafe(self._end(), loop)

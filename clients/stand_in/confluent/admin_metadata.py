@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kcore.admin.core import Procedure
@@ -107,22 +108,24 @@ class GroupMetadata:
         return str(self.id)
 
 
-def ask_cluster(topic: str | None) -> Procedure[ClusterMetadata]:
+def ask_cluster(topic: str | None, servers: Sequence[str]) -> Procedure[ClusterMetadata]:
     """The cluster with all topics, or with one: which is made, where brokers make topics that are
-    asked for.
+    asked for. servers: of the bootstrap.
     """
     wanted = None if topic is None else [topic]
     (outcome,) = yield [ask_topics(wanted, create=topic is not None)]
-    return _cluster(outcome.all_done()[None], outcome.nodes[None])
+    return _cluster(outcome.all_done()[None], outcome.nodes[None], servers)
 
 
-def _cluster(body: Any, node_id: int) -> ClusterMetadata:
+def _cluster(body: Any, node_id: int, servers: Sequence[str]) -> ClusterMetadata:
     told = ClusterMetadata()
     told.cluster_id, told.controller_id = body.cluster_id, body.controller_id
     told.brokers = {broker.node_id: broker_of(broker) for broker in body.brokers}
     told.topics = {topic.name: _topic(topic) for topic in body.topics}
     if node_id in told.brokers:
         told.orig_broker_id, told.orig_broker_name = node_id, str(told.brokers[node_id])
+    elif -len(servers) <= node_id < 0:
+        told.orig_broker_name = f"{servers[-1 - node_id]}/bootstrap"
     return told
 
 

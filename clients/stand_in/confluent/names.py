@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kcore.clients.stand_in.confluent import (
+    admin_names,
     aio,
     constants,
     errors,
@@ -126,10 +127,11 @@ _TOP: Final[dict[str, Any]] = {
 }
 
 MODULES: Final[Table] = {
+    **admin_names.MODULES,
     "confluent_kafka": {"__version__": constants.VERSION, "__all__": sorted(_TOP), **_TOP},
     "confluent_kafka._model": _MODEL,
     "confluent_kafka.aio": {"__all__": sorted(_AIO), **_AIO},
-    "confluent_kafka.cimpl": {**_OF_C, **constants.FOR_ADMINS},
+    "confluent_kafka.cimpl": {**_OF_C, **constants.FOR_ADMINS, **admin_names.NEW},
     "confluent_kafka.deserializing_consumer": _DESERIALIZING_CONSUMER,
     "confluent_kafka.deserializing_share_consumer": _DESERIALIZING_SHARE_CONSUMER,
     "confluent_kafka.error": {

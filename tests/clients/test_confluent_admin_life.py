@@ -1,0 +1,155 @@
+"""How an AdminClient that stands in for confluent-kafka's lives, beside what it asks."""
+
+import gc
+import os
+import threading
+import time
+
+import pytest
+
+from kcore.clients.stand_in.confluent import admin_values as values
+from kcore.clients.stand_in.confluent.admin import AdminClient
+from kcore.clients.stand_in.confluent.errors import KafkaError, KafkaException
+from kcore.embedded import EmbeddedBroker
+
+NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
+CALL_S = 20
+
+
+@pytest.fixture
+def broker():
+    with EmbeddedBroker() as made:
+        yield made
+
+
+@pytest.fixture
+def admin(broker):
+    with AdminClient({"bootstrap.servers": broker.bootstrap}) as client:
+        yield client
+
+
+def code(future):
+    error = future.exception(CALL_S)
+    assert type(error) is KafkaException
+    return error.args[0].name()
+
+
+def threads():
+    return [one for one in threading.enumerate() if one.name.startswith("kcore-admin")]
+
+
+def test_calls_go_side_by_side(admin):
+    slow = admin.describe_configs([values.ConfigResource("topic", "no")], request_timeout=10)
+    quick = admin.describe_cluster()
+    assert quick.result(CALL_S).nodes
+    assert [code(future) for future in slow.values()] == ["UNKNOWN_TOPIC_OR_PART"]
+
+
+def test_a_callback_may_ask(admin):
+    seen = []
+    future = admin.describe_cluster()
+    future.add_done_callback(lambda _future: seen.append(admin.list_topics(timeout=CALL_S)))
+    future.result(CALL_S)
+    until = time.monotonic() + CALL_S
+    while not seen and time.monotonic() < until:
+        time.sleep(0.001)
+    assert seen[0].brokers.keys() == {1}
+
+
+def test_futures_run():
+    """What was asked cannot be taken back, and ends in time."""
+    with AdminClient(NOBODY) as admin:
+        futures = admin.create_topics([values.NewTopic("t", 1, 1)], request_timeout=0.05)
+        assert not futures["t"].cancel()
+        assert len(admin) <= 1
+        assert code(futures["t"]) == "_TIMED_OUT"
+        assert len(admin) == 0
+
+
+def test_closed_in_the_middle():
+    admin = AdminClient(NOBODY)
+    future = admin.describe_cluster()
+    with admin:
+        assert admin.poll(0) == 0
+    assert code(future) == "_DESTROY"
+    with pytest.raises(RuntimeError, match="AdminClient has been closed"):
+        admin.describe_cluster()
+    with pytest.raises(RuntimeError, match="Handle has been closed"):
+        admin.list_topics()
+    assert len(admin) == 0
+
+
+def test_dropped(broker):
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.describe_cluster().result(CALL_S)
+    assert threads()
+    del admin
+    gc.collect()
+    until = time.monotonic() + CALL_S
+    while threads() and time.monotonic() < until:
+        time.sleep(0.001)
+    assert threads() == []
+
+
+def test_in_a_child(admin):
+    assert admin.describe_cluster().result(CALL_S)
+    child = os.fork()
+    if not child:
+        try:
+            admin.describe_cluster()
+        except KafkaException as error:
+            os._exit(0 if error.args[0].name() == "_STATE" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert admin.describe_cluster().result(CALL_S)
+
+
+def test_brokers_are_told_how_long(admin):
+    """With no time at all they begin, and say so, which is no error."""
+    new = [values.NewTopic("t", 1, 1)]
+    assert admin.create_topics(new, operation_timeout=0)["t"].result(CALL_S) is None
+    assert admin.delete_topics(["t"], operation_timeout=0)["t"].result(CALL_S) is None
+
+
+def test_errors_are_told():
+    told = []
+    with AdminClient(NOBODY | {"error_cb": told.append}) as admin:
+        assert admin.poll(CALL_S) >= 1
+    assert {error.name() for error in told} <= {"_TRANSPORT", "_ALL_BROKERS_DOWN"}
+    assert all(type(error) is KafkaError for error in told)
+
+    def strike(error):
+        raise ValueError(error.name())
+
+    admin = AdminClient(NOBODY, error_cb=strike)
+    with admin, pytest.raises(ValueError, match="_"):
+        admin.poll(CALL_S)
+
+
+def test_passwords_change():
+    with EmbeddedBroker(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_enabled_mechanisms="PLAIN",
+        sasl_users={"alice": "right"},
+    ) as broker:
+        conf = {
+            "bootstrap.servers": broker.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": "wrong",
+        }
+        with AdminClient(conf) as admin:
+            assert code(admin.describe_cluster()) == "SASL_AUTHENTICATION_FAILED"
+            admin.set_sasl_credentials("alice", "right")
+            assert admin.describe_cluster().result(CALL_S).nodes
+
+
+@pytest.mark.parametrize(
+    ("conf", "kind"),
+    [({"no.such": 1}, KafkaException), ({"log_level": 99}, KafkaException), (None, TypeError)],
+)
+def test_configurations_that_cannot_be(conf, kind):
+    with pytest.raises(kind):
+        AdminClient(conf)
