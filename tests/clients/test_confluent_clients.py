@@ -15,7 +15,7 @@ from kcore.clients.stand_in.confluent.names import MODULES
 from kcore.embedded import EmbeddedBroker
 
 OURS = types.SimpleNamespace(**MODULES["confluent_kafka"])
-QUICK = ("deliveries", "looking", "transactions")
+QUICK = ("deliveries", "in_between", "looking", "transactions")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,21 @@ def test_a_program_sees_the_same(where, scenario):
     run = SCENARIOS[scenario]
     theirs = run(confluent_kafka, where, f"{scenario}-theirs")
     assert run(OURS, where, f"{scenario}-ours") == theirs
+
+
+def test_what_a_slow_program_has_ahead_of_it_is_read_anew(where):
+    with kcore.Producer(bootstrap_servers=where) as producer:
+        for number in range(40):
+            producer.send("slow", b"%d" % number, partition=0)
+    with OURS.Consumer({"bootstrap.servers": where, "group.id": "slow"}) as consumer:
+        consumer.assign([OURS.TopicPartition("slow", 0, 0)])
+        seen = []
+        for number in range(40):
+            if number % 5 == 4:
+                consumer._hand.until = 0.0  # as if it had taken its time
+            seen.append(consumer.poll(10).offset())
+        assert seen == [*range(40)]
+        assert consumer.commit(asynchronous=False)[0].offset == 40
 
 
 WRONG = [

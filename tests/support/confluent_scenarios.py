@@ -215,6 +215,33 @@ def its_own_way(ck, where, name):
     return facts
 
 
+def in_between(ck, where, name):
+    """Verbs between polls of single messages: what was given counts, and nothing else."""
+    produced(ck, where, name, 60)
+    consumer = ck.Consumer({
+        "bootstrap.servers": where, "group.id": name, "enable.auto.commit": False,
+    })  # fmt: skip
+    first = ck.TopicPartition(name, 0)
+    consumer.assign([ck.TopicPartition(name, 0, 0)])
+
+    def offsets(count):
+        return [consumer.poll(LIMIT_S).offset() for _ in range(count)]
+
+    facts = [offsets(12), places(consumer.commit(asynchronous=False))]
+    consumer.pause([first])
+    facts.append(consumer.poll(0.1))
+    consumer.resume([first])
+    facts += [offsets(5), [one.offset() for one in consumer.consume(3, LIMIT_S)], offsets(3)]
+    consumer.seek(ck.TopicPartition(name, 0, 5))
+    facts += [offsets(4), places(consumer.position([first]))]
+    consumer.assign([first])
+    facts += [offsets(2), places(consumer.committed([first], LIMIT_S))]
+    consumer.incremental_assign([ck.TopicPartition(name, 1, 0)])
+    facts.append(offsets(2))
+    consumer.close()
+    return facts
+
+
 def transactions(ck, where, name):
     """A producer that reads, writes and commits at once; and one that is fenced."""
     produced(ck, where, name, 2)
@@ -300,6 +327,7 @@ SCENARIOS = {
         a_member,
         by_hand,
         its_own_way,
+        in_between,
         transactions,
         looking,
         statistics,

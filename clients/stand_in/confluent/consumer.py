@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -17,6 +18,7 @@ from kcore.clients.stand_in.confluent.admin_desk import Desk
 from kcore.clients.stand_in.confluent.committing import Committing
 from kcore.clients.stand_in.confluent.errors import KafkaError, failure, named, raised, told, words
 from kcore.clients.stand_in.confluent.gate import Gate
+from kcore.clients.stand_in.confluent.hand import Hand
 from kcore.clients.stand_in.confluent.happenings import Happenings
 from kcore.clients.stand_in.confluent.message import Message, of_record
 from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
@@ -46,6 +48,7 @@ class Consumer(Committing, MetadataMethods):
     """
 
     _reader: Reader | None = None
+    _hand = Hand({})  # of one that was never made
     _desk: Desk | None = None
     _config: Configuration
 
@@ -68,6 +71,7 @@ class Consumer(Committing, MetadataMethods):
         self._ends: dict[Place, int] = {}
         self._missing: set[str] = set()
         self._stored = Stored(by_itself=conf.get("enable.auto.offset.store", True))
+        self._hand = Hand(self._stored.last)
         self._rebalances = Rebalances(self, reader, self._stored, self._keep)
         self._rebalances.changed = self._forget_ends
         self._reader = reader
@@ -107,6 +111,7 @@ class Consumer(Committing, MetadataMethods):
                 self._rebalances.unassign()
             patterns = [one for one in topics if one.startswith("^")]
             self._missing.clear()
+            self._drop_hand()
             try:
                 if reader.subscribed and (reader.by_pattern or patterns):
                     reader.unsubscribe()
@@ -125,6 +130,7 @@ class Consumer(Committing, MetadataMethods):
         with self._gate:
             if self._rebalances.by_hand:
                 return
+            self._drop_hand()
             self._need().unsubscribe()
             self._rebalances.forget()
 
@@ -152,6 +158,7 @@ class Consumer(Committing, MetadataMethods):
         self._need()
         with self._gate:
             self._need()
+            self._drop_hand()
             try:
                 verb(partitions)
             except OurError as error:
@@ -180,6 +187,7 @@ class Consumer(Committing, MetadataMethods):
             mine = self._rebalances.places()
             places = [place for place in wanted if place in mine]
             if places:
+                self._drop_hand()
                 getattr(reader, verb)(*places)
 
     def seek(self, partition: TopicPartition) -> None:
@@ -193,6 +201,7 @@ class Consumer(Committing, MetadataMethods):
                 raise failure("_UNKNOWN_PARTITION", why + words("_UNKNOWN_PARTITION"))
             if not reader.here(place):
                 raise failure("_STATE", why + words("_STATE"))
+            self._drop_hand()
             self._ends.pop(place, None)
             go_to(reader, place, offset)
 
@@ -202,6 +211,14 @@ class Consumer(Committing, MetadataMethods):
         """A message, an error or an event; None: none has come within `timeout` seconds (below 0:
         for ever). RuntimeError: the consumer is closed.
         """
+        hand = self._hand
+        place, records = hand.current
+        for record in records:
+            if monotonic() > hand.until:  # nobody has looked at anything else for a while
+                self._drop_hand(record)
+                break
+            hand.last[place] = record
+            return of_record(record)
         self._need()
         until = self._until(timeout)
         while True:
@@ -210,15 +227,30 @@ class Consumer(Committing, MetadataMethods):
                 wait = self._turn(reader, until)
                 if self._ready:
                     return self._ready.popleft()
-                found = self._read(reader, wait, 1)
-                if found:
-                    for place, records in found.items():
-                        record = records[0]
-                        self._stored.last[place] = record
-                        return of_record(record)
+                if not hand.turn():
+                    found = self._read(reader, wait, hand.size)
+                    if found:
+                        hand.fill(found)
+                        hand.turn()
+                place, records = hand.current
+                for record in records:
+                    hand.last[place] = record
+                    return of_record(record)
                 if until is not None and reader.now_ms() >= until and not self._is_ready(reader):
                     return None
             self._gate.give_way()
+
+    def _drop_hand(self, first: Any = None) -> None:
+        """What was taken ahead is read anew; with the gate open for us or not."""
+        left = self._hand.leave(first)
+        if not left:
+            return
+        with self._gate:
+            reader = self._need()
+            mine = reader.assignment()
+            for place, offset in left.items():
+                if place in mine:
+                    reader.seek(place, offset)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """As many messages, errors and events; fewer if no more have come within `timeout` seconds.
@@ -238,6 +270,10 @@ class Consumer(Committing, MetadataMethods):
                     while self._ready and len(messages) < num_messages:
                         messages.append(self._ready.popleft())
                     left = num_messages - len(messages)
+                    for place, records in self._hand.take(left):
+                        last[place] = records[-1]
+                        messages += map(of_record, records)
+                        left -= len(records)
                     found = self._read(reader, wait, left) if left else None
                     if found:
                         for place, records in found.items():
@@ -321,7 +357,7 @@ class Consumer(Committing, MetadataMethods):
     def _look_for_ends(self, reader: Reader) -> bool:
         """Have _PARTITION_EOF told, once at each end that is come to."""
         core, found = reader.core, False
-        if core.has_records:
+        if core.has_records or self._hand.has_more:
             return False
         for place in self._rebalances.places():
             at, end = core.position(place), reader.end_of(place)
@@ -374,6 +410,7 @@ class Consumer(Committing, MetadataMethods):
         with self._gate:
             if self._reader is None:
                 return
+            self._hand.leave()
             try:
                 if self._rebalances.by_hand:
                     self._keep(self._rebalances.places())

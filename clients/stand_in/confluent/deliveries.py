@@ -10,30 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 from kcore import errors as ours
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import KafkaError, named, told
-from kcore.clients.stand_in.confluent.message import Message
+from kcore.clients.stand_in.confluent.message import Message, of_fields
 from kcore.clients.stand_in.confluent.writer import PurgedError
-from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from kcore.produce.batch import Batch, Outcome
+    from kcore.produce.batch import Batch
 
 Callback = Callable[[Any, Message], object]
+_CREATE_TIME: Final = constants.TIMESTAMP_CREATE_TIME
 _APPEND_TIME: Final = constants.TIMESTAMP_LOG_APPEND_TIME
 
 
-class Sent(NamedTuple):
-    """A message that was taken. number: in its batch. at: when, s. size: bytes."""
-
-    number: int
-    topic: str
-    partition: int
-    key: bytes | None
-    value: bytes | None
-    headers: Any
-    timestamp_ms: int
-    callback: Callback | None
-    at: float
-    size: int
+# number in its batch, key, value, headers, timestamp (ms), callback, when (s), bytes
+Sent = tuple[int, Any, Any, Any, int, Any, float, int]
+# topic, partition, and what is Sent otherwise
+Unsent = tuple[str, int, Any, Any, Any, int, Any, float, int]
 
 
 class Parcel:
@@ -59,7 +50,7 @@ class Counter:
 
     def __init__(self) -> None:
         self._parcels: deque[Parcel] = deque()
-        self._failed: deque[tuple[Sent, KafkaError]] = deque()
+        self._failed: deque[tuple[Unsent, KafkaError]] = deque()
         self.bell = Event()
 
     def take(self, parcel: Parcel) -> None:
@@ -68,9 +59,9 @@ class Counter:
         self._parcels.append(parcel)
         self.bell.set()
 
-    def fail(self, sent: Sent, error: KafkaError) -> None:
+    def fail(self, unsent: Unsent, error: KafkaError) -> None:
         """A message that came into no batch has failed."""
-        self._failed.append((sent, error))
+        self._failed.append((unsent, error))
         self.bell.set()
 
     @property
@@ -78,57 +69,73 @@ class Counter:
         """Whether anything is to be told."""
         return bool(self._parcels or self._failed)
 
-    def serve(self, over: Callable[[Sent], object], *, errors_only: bool, now: float) -> int:
-        """Tell the program: how many were told. over: told of each before its callback."""
+    def serve(self, over: Callable[[int, int], object], *, errors_only: bool, now: float) -> int:
+        """Tell the program: how many were told. over(count, bytes): told before callbacks are."""
         served = 0
         failed = self._failed
         while failed:
-            sent, error = failed.popleft()
-            over(sent)
-            _tell(sent, error, None, now)
+            unsent, error = failed.popleft()
+            topic, partition, key, value, headers, time_ms, callback, at, size = unsent
+            over(1, size)
             served += 1
+            if callback is not None:
+                where = topic, partition, constants.OFFSET_INVALID
+                message = _message(where, key, value, headers, (_CREATE_TIME, time_ms), now - at)
+                message.set_error(error)
+                callback(error, message)
         parcels = self._parcels
         while parcels:
             parcel = parcels[0]
             batch, waiting = parcel.batch, parcel.sent
+            tp = batch.tp
+            topic, partition = tp.topic, tp.partition
             while waiting:
-                sent = waiting.popleft()
-                outcome = batch.outcome(sent.number)
-                over(sent)
+                number, key, value, headers, time_ms, callback, at, size = waiting.popleft()
+                over(1, size)
                 served += 1
-                if sent.callback is None:
+                if callback is None:
                     continue
-                if outcome is None or outcome.error is None:
-                    if not errors_only:
-                        _tell(sent, None, outcome, now)
-                else:
-                    _tell(sent, _why(outcome.error, batch), outcome, now)
+                outcome = batch.outcome(number)
+                assert outcome is not None
+                why = None if outcome.error is None else _why(outcome.error, batch)
+                if why is None and errors_only:
+                    continue
+                kind = _CREATE_TIME
+                if why is None and outcome.timestamp_ms >= 0:
+                    kind, time_ms = _APPEND_TIME, outcome.timestamp_ms
+                offset = constants.OFFSET_INVALID if why is not None else outcome.offset
+                where = topic, partition, offset
+                message = _message(where, key, value, headers, (kind, time_ms), now - at)
+                if why is not None:
+                    message.set_error(why)
+                callback(why, message)
             if parcels and parcels[0] is parcel:
                 parcels.popleft()
         return served
 
 
-def _tell(sent: Sent, error: KafkaError | None, outcome: Outcome | None, now: float) -> None:
-    if sent.callback is None:
-        return
-    kind, time_ms = constants.TIMESTAMP_CREATE_TIME, sent.timestamp_ms
-    offset = constants.OFFSET_INVALID
-    if outcome is not None and error is None:
-        offset = outcome.offset
-        if outcome.timestamp_ms >= 0:
-            kind, time_ms = _APPEND_TIME, outcome.timestamp_ms
-    message = Message(
-        sent.topic,
-        sent.partition,
-        offset,
-        sent.key,
-        sent.value,
-        sent.headers or None,
-        error,
-        (kind, time_ms),
-        now - sent.at,
-    )
-    sent.callback(error, message)
+def _message(
+    where: tuple[str, int, int],
+    key: Any,
+    value: Any,
+    headers: Any,
+    timestamp: tuple[int, int],
+    latency: float,
+) -> Message:
+    topic, partition, offset = where
+    return of_fields({
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+        "key": key,
+        "value": value,
+        "headers": headers or None,
+        "error": None,
+        "timestamp": timestamp,
+        "latency": latency,
+        "leader_epoch": -1,
+        "delivery_count": -1,
+    })  # fmt: skip
 
 
 def _why(error: BaseException, batch: Batch) -> KafkaError:

@@ -213,6 +213,13 @@ def _known(value: Any) -> Any:
 _new: Final = object.__new__
 
 
+def of_fields(own: dict[str, Any]) -> Message:
+    """A message with these fields, all of them."""
+    made = _new(Message)
+    made._record, made._own = None, own  # noqa: SLF001 - the quick way to make one
+    return made
+
+
 def of_record(record: Any) -> Message:
     """The message that a record is."""
     made = _new(Message)

@@ -9,13 +9,19 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping
-from threading import Lock, Thread
+from threading import Lock, RLock, Thread
 from types import TracebackType
 from typing import Any, Final, Self
 
 from kcore.clients.stand_in.confluent.admin_cluster import MetadataMethods
 from kcore.clients.stand_in.confluent.admin_desk import Desk
-from kcore.clients.stand_in.confluent.deliveries import Callback, Counter, Parcel, Sent, timed_out
+from kcore.clients.stand_in.confluent.deliveries import (
+    Callback,
+    Counter,
+    Parcel,
+    Unsent,
+    timed_out,
+)
 from kcore.clients.stand_in.confluent.errors import (
     KafkaException,
     code_of,
@@ -43,7 +49,7 @@ _LOOK_S: Final = 0.05  # again for topics that are not known yet
 class _Kept(NamedTuple):
     """A message that no batch has taken yet. until: when it has failed, s."""
 
-    sent: Sent
+    unsent: Unsent
     until: float
 
 
@@ -71,14 +77,16 @@ class Producer(Transactions, MetadataMethods):
         self._message_max: int = conf.get("message.max.bytes", 1_000_000)
         self._timeout_s = (conf.get("message.timeout.ms", 300_000) or MAX_INT32) / 1000
         self._counter = Counter()
-        self._parcels: dict[tuple[str, int], Parcel] = {}
+        self._parcels: dict[Any, Parcel] = {}
         self._counts: dict[str, int] = {}  # partitions of topics
         self._kept: deque[_Kept] = deque()
         self._feeding = False
-        self._lock = Lock()  # for what is counted
-        self._taking = Lock()  # for the order of messages, and what they are put into
-        self._outstanding = 0
-        self._outstanding_bytes = 0
+        self._taking = Lock()  # for the order of messages, what they are put into, and these two
+        self._taken = 0
+        self._taken_bytes = 0
+        self._telling = RLock()  # for what is told, and these two
+        self._ended = 0
+        self._ended_bytes = 0
         options = of_producer(conf)
         options["partitioner_ignore_keys"] = name == "random"
         self._writer = Writer(happenings, options)
@@ -116,72 +124,59 @@ class Producer(Transactions, MetadataMethods):
             key = _bytes("key", key)
         given = _headers(headers) if headers else []
         at = time.time()
-        sent = Sent(
-            0,
-            topic,
-            partition,
-            key,
-            value,
-            given,
-            timestamp or int(at * 1000),
-            callback or on_delivery or self._on_delivery,
-            at,
-            (0 if value is None else len(value)) + (0 if key is None else len(key)),
-        )
-        if sent.size > self._message_max:
+        size = (0 if value is None else len(value)) + (0 if key is None else len(key))
+        if size > self._message_max:
             raise failure("MSG_SIZE_TOO_LARGE", "Broker: Message size too large")
         if type(topic) is not str:
             raise TypeError(f"topic must be a string, not {topic!r:.200}")
-        with self._lock:
+        told = callback or on_delivery or self._on_delivery
+        unsent = (topic, partition, key, value, given, timestamp or int(at * 1000), told, at, size)
+        with self._taking:
             if (
-                self._outstanding >= self._count_max
-                or self._outstanding_bytes + sent.size > self._bytes_max
+                self._taken - self._ended >= self._count_max
+                or self._taken_bytes - self._ended_bytes + size > self._bytes_max
             ):
                 raise BufferError("Local: Queue full")
-            self._outstanding += 1
-            self._outstanding_bytes += sent.size
-        try:
-            with self._taking:
-                if self._kept and any(one.sent.topic == topic for one in self._kept):
-                    taken = False
-                else:
-                    taken = self._put(writer, sent)
-                if not taken:
-                    self._keep(sent, at)
-        except BaseException as error:
-            self._over(sent)
-            if isinstance(error, OurError):
+            try:
+                if (self._kept and self._is_kept(topic)) or not self._put(writer, unsent):
+                    self._keep(unsent)
+            except OurError as error:
                 raise _not_taken(error) from error
-            raise
+            self._taken += 1
+            self._taken_bytes += size
 
-    def _put(self, writer: Writer, sent: Sent) -> bool:
+    def _put(self, writer: Writer, unsent: Unsent) -> bool:
         """Into a batch; False: its topic is not known yet. OurError."""
-        topic, key = sent.topic, sent.key
-        number: int | None = sent.partition
-        if number == DRAWN:
+        topic, partition, key, value, headers, timestamp_ms, told, at, size = unsent
+        number: int | None = partition
+        if partition == DRAWN:
             count = self._counts.get(topic) or self._count(writer, topic)
             if not count:
                 return False
             number = self._choose(key, count)
             if number == DRAWN:
                 number = None
-        taken = writer.take(topic, key, sent.value, sent.headers, number, sent.timestamp_ms)
+        taken = writer.take(topic, key, value, headers, number, timestamp_ms)
         if taken is None:
             return False
         batch, place = taken
-        partition = batch.tp.partition
-        parcel = self._parcels.get((topic, partition))
+        parcels = self._parcels
+        where = batch.tp
+        parcel = parcels.get(where)
         if parcel is None or parcel.batch is not batch:
-            parcel = self._parcels[topic, partition] = Parcel(batch, self._counter)
+            parcel = parcels[where] = Parcel(batch, self._counter)
             with writer.lock:
                 if not batch.done:
                     batch.waiters.append(parcel)
                 else:
                     parcel.given = True
-        parcel.sent.append(sent._replace(number=place, partition=partition))
+        parcel.sent.append((place, key, value, headers, timestamp_ms, told, at, size))
         if parcel.given:
             self._counter.take(parcel)
         return True
+
+    def _is_kept(self, topic: str) -> bool:
+        return any(one.unsent[0] == topic for one in self._kept)
 
     def _count(self, writer: Writer, topic: str) -> int:
         found = writer.count_of(topic)
@@ -189,8 +184,8 @@ class Producer(Transactions, MetadataMethods):
             self._counts[topic] = found
         return found
 
-    def _keep(self, sent: Sent, at: float) -> None:
-        self._kept.append(_Kept(sent, at + self._timeout_s))
+    def _keep(self, unsent: Unsent) -> None:
+        self._kept.append(_Kept(unsent, unsent[7] + self._timeout_s))
         if not self._feeding:
             self._feeding = True
             Thread(target=self._feed, name="kcore-kept-messages", daemon=True).start()
@@ -213,27 +208,27 @@ class Producer(Transactions, MetadataMethods):
         now = time.time()
         for _ in range(len(self._kept)):
             one = self._kept.popleft()
-            sent = one.sent
+            unsent = one.unsent
+            topic = unsent[0]
             try:
-                if sent.topic not in waiting and self._put(writer, sent):
+                if topic not in waiting and self._put(writer, unsent):
                     continue
             except OurError as error:
-                self._counter.fail(sent, _not_taken(error).args[0])
+                self._counter.fail(unsent, _not_taken(error).args[0])
                 continue
             if now >= one.until:
-                self._counter.fail(sent, timed_out(sent.topic))
+                self._counter.fail(unsent, timed_out(topic))
                 continue
-            waiting.add(sent.topic)
+            waiting.add(topic)
             self._kept.append(one)
 
-    def _over(self, sent: Sent) -> None:
-        with self._lock:
-            self._outstanding -= 1
-            self._outstanding_bytes -= sent.size
+    def _over(self, count: int, size: int) -> None:
+        self._ended += count
+        self._ended_bytes += size
 
     def statistics(self) -> str:
         """What stats_cb is given."""
-        writer, queued = self._need(), (self._outstanding, self._outstanding_bytes)
+        writer, queued = self._need(), (len(self), self._taken_bytes - self._ended_bytes)
         return statistics_of(writer, self._config, queued, writer.began_at)
 
     def see(self, event: Event) -> None:
@@ -281,7 +276,7 @@ class Producer(Transactions, MetadataMethods):
     # Delivery ----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return self._outstanding if self._writer is not None else 0
+        return self._taken - self._ended if self._writer is not None else 0
 
     def __bool__(self) -> bool:
         return True
@@ -309,11 +304,11 @@ class Producer(Transactions, MetadataMethods):
         self._need().hurry()
         while True:
             self._serve()
-            if not self._outstanding:
+            if self._taken == self._ended:
                 return 0
             left = _SLICE_S if until is None else until - time.monotonic()
             if left <= 0:
-                return self._outstanding
+                return self._taken - self._ended
             kept = bool(self._kept)
             self._wait(left)
             if kept:
@@ -324,8 +319,8 @@ class Producer(Transactions, MetadataMethods):
         counter, happenings = self._counter, self._happenings
         served = happenings.serve(writer.now_ms())
         if counter.has_any:
-            now = time.time()
-            served += counter.serve(self._over, errors_only=self._errors_only, now=now)
+            with self._telling:
+                served += counter.serve(self._over, errors_only=self._errors_only, now=time.time())
         return served
 
     def _wait(self, left_s: float) -> None:
@@ -352,7 +347,7 @@ class Producer(Transactions, MetadataMethods):
         with self._taking:
             if in_queue:
                 while self._kept:
-                    self._counter.fail(self._kept.popleft().sent, named("_PURGE_QUEUE"))
+                    self._counter.fail(self._kept.popleft().unsent, named("_PURGE_QUEUE"))
         if in_queue and in_flight:
             writer.give_up()
 
