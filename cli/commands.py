@@ -296,6 +296,27 @@ def groups(*, delete: bool, execute: bool, **given: Any) -> None:
 
 
 @kcore.command()
+@click.argument("kind", type=click.Choice(["topic", "broker", "group", "client_metrics"]))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@BOOTSTRAP
+@click.option("-a", "--all", "every", is_flag=True, help="What nobody has set, too.")
+@click.option(
+    "--set", multiple=True, metavar="NAME=VALUE", callback=reading.pairs, help="Repeatable."
+)
+@click.option("--unset", multiple=True, metavar="NAME", help="As by default again, repeatable.")
+@_settings("Admin")
+def configs(*, every: bool, **given: Any) -> None:
+    """Print what is set for each NAME (without: all), or set it. Of all brokers: `default`."""
+    from kcore.cli import configs as verb  # noqa: PLC0415
+
+    options = verb.ConfigsOptions(every=every, **given)
+    changes = options.set or options.unset
+    if changes and (every or not options.names):
+        raise click.UsageError("--set and --unset take the NAME that they are for, and no --all")
+    sys.exit(endings.run(lambda: (verb.alter if changes else verb.show)(options)))
+
+
+@kcore.command()
 @click.argument("groups", nargs=-1, metavar="GROUP...", required=True)
 @BOOTSTRAP
 @click.option(

@@ -79,6 +79,19 @@ def users(
     return found
 
 
+def pairs(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    """Names and values."""
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (name and sign):
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
 def racks(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> tuple[str, ...]:

@@ -154,7 +154,7 @@ def test_ours_push_what_javas_push(plugged, names):
     kafka.create_topic(names.topic, 2)
     plugged.subscribe("everything", "*")
     said = subprocess.run(
-        plugged.java.command("PushMetrics", kafka.bootstrap, names.topic, "java-group", "10000"),
+        plugged.java.command("PushMetrics", kafka.bootstrap, names.topic, "java-group", "6000"),
         check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
     ids, count = ours(plugged, names.topic, names.group, 5)

@@ -11,14 +11,15 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Java's producer, consumer, share consumer and admin client, alive for some intervals of telemetry:
- * `BOOTSTRAP TOPIC GROUP MILLISECONDS`; the share consumer is of the group `GROUP-share`. They say the ids
+ * Java's producer, consumer, share consumer and admin client, alive for some intervals of telemetry
+ * from when both consumers have read something: `BOOTSTRAP TOPIC GROUP MILLISECONDS`; the share consumer is of the group `GROUP-share`. They say the ids
  * that brokers gave them, and are closed, which pushes once more.
  */
 public final class PushMetrics {
     public static void main(String[] args) throws Exception {
         String bootstrap = args[0], topic = args[1], group = args[2];
-        long end = System.currentTimeMillis() + Long.parseLong(args[3]);
+        long deadline = System.currentTimeMillis() + 60_000, end = deadline;
+        boolean read = false, acquired = false;
         KafkaProducer<String, String> producer = new KafkaProducer<>(
             Map.of("bootstrap.servers", bootstrap, "client.id", "java-producer"),
             new StringSerializer(), new StringSerializer());
@@ -36,10 +37,14 @@ public final class PushMetrics {
         sharer.subscribe(List.of(topic));
         while (System.currentTimeMillis() < end) {
             producer.send(new ProducerRecord<>(topic, "key", "value"));
-            ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(50));
-            records = sharer.poll(Duration.ofMillis(50));
+            ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(100));
+            ConsumerRecords<String, String> shared = sharer.poll(Duration.ofMillis(50));
             sharer.commitSync();
             admin.describeTopics(List.of(topic)).allTopicNames().get();
+            read |= !records.isEmpty();
+            acquired |= !shared.isEmpty();
+            if (read && acquired && end == deadline)
+                end = System.currentTimeMillis() + Long.parseLong(args[3]);
         }
         System.out.println("producer " + producer.clientInstanceId(Duration.ofSeconds(5)));
         System.out.println("consumer " + consumer.clientInstanceId(Duration.ofSeconds(5)));

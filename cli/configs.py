@@ -1,0 +1,99 @@
+"""`kcore configs`: what is set for topics, brokers, groups and client metrics; set anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kcore.cli.endings import DONE
+from kcore.cli.groups import open_admin
+from kcore.cli.tables import Page, table
+
+if TYPE_CHECKING:
+    from kcore import Admin
+
+_NOTHING = "-"
+_DEFAULT = "default"  # of all brokers: Kafka gives that no name
+_HIDDEN = "(not told)"
+_OF_ALL_BROKERS = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+_SET = "DYNAMIC"  # so begin the sources of what was set while brokers run
+
+
+@dataclass(frozen=True)
+class ConfigsOptions:
+    """What was asked for. names: none: all of that kind. set, unset: what is to be altered of them.
+    every: what nobody has set, too. settings: of Admin.
+    """
+
+    bootstrap: str
+    kind: str
+    names: tuple[str, ...] = ()
+    set: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    every: bool = False
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def show(options: ConfigsOptions) -> int:
+    """Print a table of the entries, by what they are of."""
+    from kcore.admin import ConfigFilterType, ConfigResource  # noqa: PLC0415 (as in open_admin)
+
+    page = Page()
+    with open_admin("configs", options.bootstrap, options.settings) as admin:
+        names = _names(admin, options)
+        told = admin.describe_configs(
+            [ConfigResource(options.kind, name) for name in names],
+            config_filter=ConfigFilterType.ALL,
+        )
+    found = table(options.kind, "name", "value", "by")
+    for name in names:
+        for entry, row in sorted(told[options.kind][name].items()):
+            source = row["config_source"]
+            if options.every or _is_set(options.kind, source):
+                by = source.lower().replace("_", " ")
+                found.add_row(name or _DEFAULT, entry, _value(row), by)
+    page.show(found)
+    return DONE
+
+
+def alter(options: ConfigsOptions) -> int:
+    """Set and unset entries of all that are named; what was not named stays."""
+    from kcore.admin import AlterConfigOp, ConfigResource  # noqa: PLC0415 (as in open_admin)
+
+    changes: dict[str, tuple[object, str | None]] = {
+        **{name: (AlterConfigOp.SET, value) for name, value in options.set.items()},
+        **dict.fromkeys(options.unset, (AlterConfigOp.DELETE, None)),
+    }
+    with open_admin("configs", options.bootstrap, options.settings) as admin:
+        admin.alter_configs(
+            [ConfigResource(options.kind, name, changes) for name in _named(options)],
+            raise_on_unknown=False,  # brokers say what they do not know, of groups not made yet too
+            raise_errors=True,
+        )
+    return DONE
+
+
+def _named(options: ConfigsOptions) -> list[str]:
+    of_brokers = options.kind == "broker"
+    names = ("" if of_brokers and name == _DEFAULT else name for name in options.names)
+    return list(dict.fromkeys(names))
+
+
+def _names(admin: Admin, options: ConfigsOptions) -> list[str]:
+    if options.names:
+        return _named(options)
+    found = admin.list_config_resources([options.kind]).get(options.kind, [])
+    return sorted(found, key=lambda name: (len(name), name) if options.kind == "broker" else name)
+
+
+def _is_set(kind: str, source: str) -> bool:
+    """Whether somebody has set it for this, and not for all brokers, whose topics have it, too."""
+    return source.startswith(_SET) and (kind == "broker" or source != _OF_ALL_BROKERS)
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    value = row["value"]
+    if value is None:
+        return _HIDDEN if row["is_sensitive"] else _NOTHING
+    return str(value)
