@@ -213,6 +213,38 @@ def renewals(seen):
     seen.fetch(one, max_wait_ms=1_000)
 
 
+def quota(client, value):
+    R = m.AlterClientQuotasRequest
+    change = R.OpData(key="consumer_byte_rate", value=value or 0.0, remove=value is None)
+    entity = [R.EntityData(entity_type="client-id", entity_name="test")]
+    (answer,) = client.ask(R(entries=[R.EntryData(entity=entity, ops=[change])]), 1).entries
+    assert not answer.error_code, answer
+    time.sleep(0.5)  # a Kafka's brokers hear of it
+
+
+def quotas(seen):
+    """What is acquired and not given, as the member is above his quota, stays locked."""
+    one, two = seen.member(1), seen.member(2)
+    seen.world.ready(one)
+    for text in "abcde":
+        seen.world.put(text * 3_000)
+    admin = seen.world.client()
+    quota(admin, 1_000.0)
+    try:
+        seen.fetch(one, T, max_wait_ms=2_000)  # as much as can be had without waiting
+        answer = seen.fetch(one, max_wait_ms=1_000)
+        seen.note(4_500 < answer.throttle_time_ms < 5_510)
+    finally:
+        quota(admin, None)
+    seen.world.put("f")
+    seen.fetch(two, T, max_wait_ms=2_000)
+    one.send(said={T: [(0, 2, ACCEPT), (3, 4, RELEASE)]}, max_wait_ms=100)
+    if hasattr(seen.world, "run"):
+        seen.world.run(6_000)
+    assert one.client.answer()
+    seen.fetch(two, max_wait_ms=1_000)
+
+
 def transactions(seen):
     """Those that are aborted are not read, where a group reads what is committed only."""
     one = seen.member(1)
@@ -411,7 +443,7 @@ _numbers = itertools.count(1)
         deleted_records,
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in (offsets, transactions, closed_connections)
+            for one in (offsets, transactions, closed_connections, quotas)
         ),
     ],
 )

@@ -51,6 +51,32 @@ def test_a_fetch_waits_for_so_many_bytes(world):
     assert member.taken(member.client.answer()) == {T: [(0, 1, 1)]}
 
 
+def test_who_is_above_a_quota_is_given_nothing_and_what_he_was_to_get_stays_locked(world):
+    for text in "abcde":
+        world.put(text * 3_000)
+    entity = (("client-id", "test"),)
+    world.cluster.with_quotas().set(entity, {"consumer_byte_rate": 1_000.0})
+    first, second = Member(world, "m1"), Member(world, "m2")
+    assert first.take(T) == {T: [(0, 2, 1)]}  # ten seconds' worth
+    answer = first.fetch()
+    assert (answer.responses, answer.acquisition_lock_timeout_ms) == ([], LOCK)
+    assert 5_000 < answer.throttle_time_ms < 5_600
+    assert second.take(T) == {}
+    first.send(said={T: [(0, 2, ACCEPT)]})
+    assert first.client.answer() is None  # it is not heard for so long
+    world.run(12_000)
+    assert first.taken(first.client.answer()) == {}
+    assert first.take(said={T: [(3, 4, RELEASE)]}) == {T: [(3, 4, 2)]}
+
+
+def test_a_share_fetch_is_one_request_to_a_quota(world):
+    entity = (("client-id", "test"),)
+    world.cluster.with_quotas().set(entity, {"request_percentage": 0.025})
+    member = Member(world)
+    waits = [member.fetch(T).throttle_time_ms for _ in range(3)]
+    assert waits == [0, 0, 1_000]  # 0.01 % of ten seconds each
+
+
 def test_a_fetch_waits_for_what_others_give_back(world):
     world.put("a", "b")
     first, second = Member(world, "m1"), Member(world, "m2")

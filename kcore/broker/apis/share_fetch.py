@@ -107,6 +107,8 @@ class _Fetch:
         self._request = request
         self._shares = call.node.shares
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
+        if call.node.throttle is not None:
+            self._max_bytes = call.node.throttle.fetch_bytes_max(call, self._max_bytes)
         self._group, self._member = session.key
         # Whom a fetch begins with changes, so that all get their turn.
         parts = list(session.parts)
@@ -146,12 +148,19 @@ class _Fetch:
         return not self._there
 
     def response(self, *, acquire: bool = False) -> ShareFetchResponse:
-        """What there is now, and what became of the acknowledgements."""
-        response = ShareFetchResponse(
-            acquisition_lock_timeout_ms=self._call.node.cluster.share_options(
-                self._group
-            ).record_lock_duration_ms
-        )
+        """What there is now, and what became of the acknowledgements. Who is above a quota is told
+        nothing of that, as by a Kafka: what was acquired for him stays locked until its time is
+        over.
+        """
+        lock_ms = self._call.node.cluster.share_options(self._group).record_lock_duration_ms
+        response = self._found(lock_ms, acquire=acquire)
+        throttle = self._call.node.throttle
+        if throttle is not None and (ms := throttle.fetched_ms(self._call, response)):
+            return ShareFetchResponse(acquisition_lock_timeout_ms=lock_ms, throttle_time_ms=ms)
+        return response
+
+    def _found(self, lock_ms: int, *, acquire: bool) -> ShareFetchResponse:
+        response = ShareFetchResponse(acquisition_lock_timeout_ms=lock_ms)
         hints = Hints(self._call.node.cluster)
         results: dict[Part, Result] = {}
         for part, (code, why) in self._said.items():

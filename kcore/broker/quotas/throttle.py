@@ -31,8 +31,10 @@ _RATES_MAX: Final = 10_000
 # Of a thread's time, in percent of a second: what a request is taken to need. No clock is read
 # while one is served.
 _REQUEST_PERCENT: Final = 0.1
-# Those before a client is known are nobody's.
-_EXEMPT: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+# Those before a client is known are nobody's; fetches have been counted when they were answered.
+_EXEMPT: Final = frozenset(
+    {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.FETCH, ApiKey.SHARE_FETCH}
+)
 _CORRELATION_BYTES: Final = 4
 _WAITING: Final = frozenset({Turn.MUTED, Turn.LEAVING})
 # Connections that are gone, of those that are kept because they wait.
@@ -65,7 +67,7 @@ class Throttle:
         if not self._quotas.entries:
             return
         ms = int(getattr(message, "throttle_time_ms", 0))
-        if call.key is not ApiKey.FETCH and call.key not in _EXEMPT:  # that has been counted
+        if call.key not in _EXEMPT:
             ms = max(ms, self._requests_ms(call))
         if call.key is ApiKey.PRODUCE:
             ms = max(ms, self._excess_ms(PRODUCER, call, call.link.served_bytes))
