@@ -29,7 +29,7 @@ from kcore.clients.async_transactions import AsyncTransactions
 from kcore.clients.loop_courier import LoopCourier
 from kcore.clients.looping import begin_at_names
 from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
-from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options
+from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options, tie
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
 from kcore.clients.producer_batches import (
     ProducerBatch,
@@ -52,7 +52,6 @@ from kcore.locks import WorkLock
 from kcore.produce.feeding import RowsDelivery
 from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
-from kcore.settings.security import needs_tokens
 from kcore.structs import ProducerRecord
 from kcore.transports import monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
@@ -107,8 +106,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
         tls, proxy = open_tls(settings), open_proxy(settings)
         courier = LoopCourier(core, transport, tls, sasl, proxy, settings.client_id)
-        if needs_tokens(settings):
-            sasl.driver = courier
+        tie(sasl, courier)
         return courier
 
     # Life ---------------------------------------------------------------------------------------

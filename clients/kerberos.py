@@ -1,9 +1,6 @@
 """Kerberos for SASL/GSSAPI: makes the calls that a core asks for, by the library `gssapi`.
 
-A call may wait for a KDC, or for the files of a ticket cache, so each is made in a thread of its
-own, whatever drives the client: heartbeats go on meanwhile, and the core gives up in time. The
-thread that is waited for by nobody any more ends when the Kerberos library does; there is a bound
-to how many may be under way.
+A call may wait for a KDC, or for the files of a ticket cache, so each is made aside (`aside.py`).
 
 Tickets come from the cache (kinit, KRB5CCNAME), which is looked into anew by each exchange, or from
 a keytab. Those of a keytab are kept in memory, one cache for all clients of the process, and the
@@ -18,7 +15,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore.actions import CallGssapi, FetchToken, GssapiCall
-from kcore.transports.background import native_lock, run_in_thread
+from kcore.clients.aside import Aside
+from kcore.transports.background import native_lock
 from kcore.transports.inputs import Called
 from kcore.transports.kerberos import checked_keytab, load
 from kcore.transports.sasl import Found, Take, failed
@@ -72,9 +70,7 @@ class Kerberos:
     def __init__(self, settings: ClientConfig) -> None:
         self._gssapi = load()
         self._settings = settings
-        self._lock = native_lock()  # around what is told, and the end
-        self._under_way = 0
-        self._closed = False
+        self._aside = Aside(CALLS_MAX, "the Kerberos library", _NO_KDC)
         self._store: dict[str, str] = {}
         if settings.sasl_kerberos_keytab is not None:
             keytab = checked_keytab(settings.sasl_kerberos_keytab)
@@ -85,32 +81,11 @@ class Kerberos:
     def ask(self, action: FetchToken | CallGssapi, take: Take, wake: Callable[[], None]) -> None:
         """Begin a call."""
         assert isinstance(action, CallGssapi)
-        with self._lock:
-            if self._under_way >= CALLS_MAX:
-                why = f"{self._under_way} calls of the Kerberos library have not come back"
-                take(failed(action, f"{why}: {_NO_KDC}"))
-                return
-            self._under_way += 1
-
-        def work() -> None:
-            found = self._call(action)
-            with self._lock:
-                self._under_way -= 1
-                if not self._closed:
-                    take(found)
-                    wake()
-
-        try:
-            run_in_thread(work)
-        except RuntimeError as error:
-            with self._lock:
-                self._under_way -= 1
-            take(failed(action, f"there is no thread to ask Kerberos in: {error}"))
+        self._aside.ask(action, lambda: self._call(action), take, wake)
 
     def close(self) -> None:
         """Nobody waits any more."""
-        with self._lock:
-            self._closed = True
+        self._aside.close()
 
     def _call(self, action: CallGssapi) -> Found:
         try:

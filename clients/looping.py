@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.iteration import next_size
-from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options
+from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options, tie
 from kcore.clients.turns import READS_PER_TURN, TURN_MS, LoopTurns, Place
 from kcore.errors import KafkaError
 from kcore.settings.addresses import CANONICAL_NAMES
-from kcore.settings.security import needs_tokens
 from kcore.transports import Pump, Step, monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.loops import here
@@ -113,8 +112,7 @@ def open_driver(
         reads_per_step=READS_PER_TURN,
     )
     driver = kind(pump, transport)
-    if needs_tokens(settings):
-        sasl.driver = driver
+    tie(sasl, driver)
     return driver
 
 

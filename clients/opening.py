@@ -93,9 +93,9 @@ def begin_at_names(core: Any, settings: ClientConfig, transport: str) -> None:
 def open_sasl(settings: ClientConfig) -> SaslSource | None:
     """What SASL needs beside the core, if anything. KafkaConfigurationError."""
     if needs_tokens(settings):
-        from kcore.clients.tokens import Tokens, provider_of  # noqa: PLC0415 - loads urllib
+        from kcore.clients.tokens import Tokens, tokens_of  # noqa: PLC0415 - loads urllib
 
-        return Tokens(provider_of(settings))
+        return tokens_of(settings, Tokens)  # type: ignore[no-any-return]
     if needs_kerberos(settings):
         from kcore.clients.kerberos import Kerberos  # noqa: PLC0415 - loads gssapi
 
@@ -104,12 +104,18 @@ def open_sasl(settings: ClientConfig) -> SaslSource | None:
 
 
 def open_loop_sasl(settings: ClientConfig) -> Any:
-    """`open_sasl` for an event loop. What gives tokens wants its `driver` set."""
+    """`open_sasl` for an event loop. `tie` is to follow."""
     if needs_tokens(settings):
-        from kcore.clients.tokens import LoopTokens, provider_of  # noqa: PLC0415 - loads urllib
+        from kcore.clients.tokens import LoopTokens, tokens_of  # noqa: PLC0415 - loads urllib
 
-        return LoopTokens(provider_of(settings))
+        return tokens_of(settings, LoopTokens)
     return open_sasl(settings)
+
+
+def tie(sasl: Any, driver: Any) -> None:
+    """Tell what asks in the loop of a driver which one that is."""
+    if getattr(sasl, "in_loop", False):
+        sasl.driver = driver
 
 
 def nobody_answered(

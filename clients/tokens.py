@@ -1,5 +1,5 @@
-"""Tokens for SASL/OAUTHBEARER: from a provider of the user's, from an identity provider, or from a
-file; asked for by whoever drives, or by a task of the event loop.
+"""Tokens for SASL/OAUTHBEARER: from a provider of the user's or from a file, asked for by whoever
+drives, or by a task of the event loop; or from an identity provider, by a thread of its own.
 
 A provider is an object with `token()` and, if it likes, `extensions()`, as kafka-python and
 aiokafka have them. It is asked once for each authentication of a connection, and keeps what it has
@@ -9,16 +9,18 @@ itself.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kcore.actions import CallGssapi, FetchToken
+from kcore.clients.aside import Aside
 from kcore.clients.log import Log
 from kcore.errors import KafkaConfigurationError
 from kcore.settings.tokens import Source, source_of
 from kcore.transports.inputs import Token
-from kcore.transports.sasl import Take, failed
+from kcore.transports.sasl import Found, Take, failed
 
 if TYPE_CHECKING:
     from kcore.clients.grants import Question
@@ -51,6 +53,24 @@ def provider_of(settings: ClientConfig) -> Any:
     return Endpoint(url, _question(settings, source), extensions)
 
 
+def tokens_of(settings: ClientConfig, ask_here: Callable[[Any], Any]) -> Any:
+    """What asks for tokens by these options; ask_here: for providers that wait for nothing but
+    themselves. KafkaConfigurationError.
+    """
+    provider = provider_of(settings)
+    if source_of(settings) in {Source.PROVIDER, Source.FILE} or _waits_by_greenlets():
+        return ask_here(provider)
+    return AsideTokens(provider)
+
+
+def _waits_by_greenlets() -> bool:
+    """Whether gevent has taken the sockets' place: then whoever waits lets others go on, and in a
+    thread of its own it would make a loop that nobody closes.
+    """
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is not None and bool(monkey.is_module_patched("socket"))
+
+
 def _question(settings: ClientConfig, source: Source) -> Question:
     from kcore.clients import grants  # noqa: PLC0415 - as above
 
@@ -80,6 +100,22 @@ def _warn_of_plain_text(url: str) -> None:
         )
 
 
+class AsideTokens:
+    """Asks an identity provider, which may take its time."""
+
+    def __init__(self, provider: Any) -> None:
+        self._provider = provider
+        self._aside = Aside(ASKED_MAX, "the identity provider", "check that it can be reached")
+
+    def ask(self, action: FetchToken | CallGssapi, take: Take, wake: Wake) -> None:
+        """Begin to ask."""
+        self._aside.ask(action, lambda: _asked(self._provider, action), take, wake)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._aside.close()
+
+
 class Tokens:
     """Asks a provider in the thread that drives, which waits for it.
 
@@ -98,12 +134,7 @@ class Tokens:
 
     def ask(self, action: FetchToken | CallGssapi, take: Take, _wake: Wake) -> None:
         """Ask now."""
-        try:
-            found = self._provider.token()
-        except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
-            take(failed(action, _told(error)))
-            return
-        take(_judged(self._provider, found, action.link))
+        take(_asked(self._provider, action))
 
     def close(self) -> None:
         """Nothing is under way."""
@@ -113,6 +144,8 @@ class LoopTokens:
     """Asks a provider in a task of the driver's loop; where `token` is no coroutine, in one of the
     loop's threads.
     """
+
+    in_loop = True
 
     def __init__(self, provider: Any) -> None:
         self._provider = provider
@@ -154,6 +187,15 @@ class LoopTokens:
         """Give up what is under way."""
         for task in self._tasks.values():
             task.cancel()
+
+
+def _asked(provider: Any, action: FetchToken | CallGssapi) -> Found:
+    """What it gives now."""
+    try:
+        found = provider.token()
+    except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
+        return failed(action, _told(error))
+    return _judged(provider, found, action.link)
 
 
 def _told(error: Exception) -> str:

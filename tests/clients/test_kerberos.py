@@ -319,7 +319,7 @@ def test_who_has_closed_is_told_nothing(library, monkeypatch):
     source.close()
     library.go.set()
     assert ended.acquire(timeout=20)
-    while source._under_way:
+    while source._aside.under_way:
         time.sleep(0.001)
     assert told == []
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socketserver
+import sys
 import threading
 import time
 import types
@@ -18,8 +19,10 @@ from kcore.clients import oidc
 from kcore.clients import tokens as clients_tokens
 from kcore.clients.grants import by_secret
 from kcore.clients.oidc import Endpoint
-from kcore.clients.tokens import LoopTokens, Tokens, provider_of
+from kcore.clients.tokens import AsideTokens, LoopTokens, Tokens, provider_of, tokens_of
+from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
+from kcore.transports import NAMES
 from kcore.transports.loops import here, ways_of
 
 SECRET = "very-secret"
@@ -204,6 +207,89 @@ def test_nobody_there():
     with pytest.raises(SaslAuthenticationFailedError, match="refused"):
         by_me("http://127.0.0.1:1/").token()
     assert SECRET not in repr(by_me("http://127.0.0.1:1/"))
+
+
+# Silent endpoints ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(endpoint):
+    """Options of clients whose endpoint says nothing before `go`; a broker that takes its token."""
+    go, answered = threading.Event(), []
+
+    def answer(_who, _form):
+        go.wait(10)
+        answered.append(go.is_set())
+        return 200, {"access_token": "good", "expires_in": 100}, {}
+
+    endpoint.answer = answer
+
+    def judge(token):
+        assert token == "good"
+        return "me", None
+
+    with EmbeddedBroker(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_enabled_mechanisms="OAUTHBEARER",
+        sasl_oauth_token_validator=judge,
+    ) as broker:
+        broker.create_topic("t", 1)
+        names = ("client_id", "client_secret")
+        options = {f"sasl_oauthbearer_client_credentials_{each}": SECRET for each in names}
+        options |= {
+            "bootstrap_servers": broker.bootstrap,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "OAUTHBEARER",
+            "sasl_oauthbearer_token_endpoint_url": endpoint.url,
+            "auto_offset_reset": "earliest",
+        }
+        try:
+            yield options, go, broker, answered
+        finally:
+            go.set()
+
+
+@pytest.mark.parametrize("transport", NAMES)
+def test_a_poll_is_over_before_a_silent_endpoint_is(slow, transport):
+    options, go, broker, answered = slow
+    with Consumer(api_version=(4, 0), transport=transport, **options) as consumer:
+        consumer.assign([("t", 0)])
+        for _ in range(2):
+            assert consumer.poll(timeout_ms=50) == {}
+        assert answered == []  # nobody has waited for that
+        go.set()
+        broker.produce("t", [(None, b"v")])
+        while not consumer.poll(timeout_ms=100):
+            pass
+
+
+@EACH_LOOP
+def test_a_loop_goes_on_while_an_endpoint_is_silent(slow):
+    options, go, broker, answered = slow
+    broker.produce("t", [(None, b"v")])
+
+    async def main():
+        async with anyloop.timeout(20):
+            reader = AsyncConsumer("t", **options)
+            starting = anyloop.create_task(reader.start())
+            for _ in range(5):
+                await anyloop.sleep(0.02)
+            assert not starting.done()
+            assert answered == []
+            go.set()
+            await starting
+            assert (await reader.getone()).value == b"v"
+            await reader.stop()
+
+    anyloop.run(main())
+
+
+def test_where_gevent_has_patched_sockets_a_greenlet_waits(monkeypatch):
+    patched = types.SimpleNamespace(is_module_patched=lambda name: name == "socket")
+    options = given("http://127.0.0.1:1/token")
+    assert isinstance(tokens_of(options, Tokens), AsideTokens)
+    monkeypatch.setitem(sys.modules, "gevent.monkey", patched)
+    assert isinstance(tokens_of(options, Tokens), Tokens)
 
 
 # Providers ----------------------------------------------------------------------------------------

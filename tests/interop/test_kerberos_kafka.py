@@ -316,7 +316,7 @@ def test_a_poll_is_over_before_a_silent_kdc_is(silent, transport, monkeypatch):
         for _ in range(3):
             assert consumer.poll(300) == {}
         (source,) = made
-        assert source._under_way == 1
+        assert source._aside.under_way == 1
 
 
 @EACH_LOOP
