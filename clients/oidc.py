@@ -48,7 +48,9 @@ class Endpoint:
         self._extensions = dict(extensions or {})
         self._lock = threading.Lock()
         self._token = ""
-        self._refresh_at = self._ends_at = self._quiet_until = float("-inf")
+        self._lasts_s = 0.0
+        self._asked_at = float("-inf"), float("-inf")  # by both clocks
+        self._quiet_until = float("-inf")
         self._fault = ""  # why there was none, last
         # No redirection: what goes along with the question is a password.
         self._opener = urllib.request.build_opener(_Stay())
@@ -63,19 +65,26 @@ class Endpoint:
     def token(self) -> str:
         """One that is good still; it may take ten seconds to get another."""
         with self._lock:
-            now = time.monotonic()
-            if now >= self._refresh_at and now >= self._quiet_until:
+            due = self._age_s() >= self._lasts_s * _REFRESH_AT
+            if due and time.monotonic() >= self._quiet_until:
                 try:
                     self._fetch()
                 except SaslAuthenticationFailedError as error:
                     self._fault = str(error.args[0])
                     self._quiet_until = time.monotonic() + _QUIET_S
-            if self._fault and time.monotonic() >= self._ends_at:
+            if self._fault and self._age_s() >= self._lasts_s:
                 raise SaslAuthenticationFailedError(self._fault)
             return self._token
 
+    def _age_s(self) -> float:
+        """How old the token is, by whichever clock says more: one stands still while the machine
+        sleeps, the other may be set back.
+        """
+        monotonic_s, wall_s = self._asked_at
+        return max(time.monotonic() - monotonic_s, time.time() - wall_s)
+
     def _fetch(self) -> None:
-        asked_at = time.monotonic()
+        asked_at = time.monotonic(), time.time()
         answer = self._ask()
         token = answer.get("access_token") or answer.get("id_token")  # Java takes either, too
         if not isinstance(token, str) or not token:
@@ -88,8 +97,7 @@ class Endpoint:
         if not isfinite(lasts):  # what JSON has no word for, Python reads
             raise self._failed("its expires_in is no number")
         self._token, self._fault = token, ""
-        self._refresh_at = asked_at + lasts * _REFRESH_AT
-        self._ends_at = asked_at + lasts
+        self._asked_at, self._lasts_s = asked_at, lasts
 
     def _ask(self) -> dict[str, Any]:
         headers, fields = self._question()

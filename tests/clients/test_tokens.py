@@ -57,6 +57,20 @@ def test_a_token_is_kept_for_four_fifths_of_its_time(endpoint, clock):
     assert tokens.token() == "two"
 
 
+def test_a_machine_that_has_slept_asks_anew(endpoint, clock, monkeypatch):
+    wall = time.time()
+    monkeypatch.setattr(oidc.time, "time", lambda: wall)
+    tokens = by_me(endpoint.url)
+    assert tokens.token() == "one"
+    wall -= 1_000  # set back: the other clock counts
+    clock.s += 79
+    assert tokens.token() == "one"
+    endpoint.answer = (200, {"access_token": "two", "expires_in": 100}, {})
+    wall += 1_081  # it has slept, and only this clock knows
+    assert tokens.token() == "two"
+    assert len(endpoint.asked) == 2
+
+
 def test_the_old_one_is_used_to_its_end_if_there_is_no_other(endpoint, clock):
     tokens = by_me(endpoint.url)
     tokens.token()
