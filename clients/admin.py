@@ -265,17 +265,20 @@ class Admin(
         config_filter: Any = "modified",
         timeout_ms: float | None = None,
         raise_errors: bool = True,
+        include_documentation: bool = False,
     ) -> dict[str, dict[str, dict[str, Any]]]:
         """{type: {name: {entry: row}}}. config_filter: "modified", "dynamic", "default", "static"
         or "all". configs of a resource: the entries to tell; None: all.
 
         raise_errors: False: of what is not there, {}, as of what has nothing set.
+        include_documentation: what each is for, as its "documentation".
         """
         procedure = requests.describe_configs(
             config_resources,
             include_synonyms=include_synonyms,
             config_filter=config_filter,
             raise_errors=raise_errors,
+            documentation=include_documentation,
         )
         found: dict[str, dict[str, dict[str, Any]]] = self._run(procedure, timeout_ms)
         return found

@@ -95,13 +95,16 @@ class ClusterMethods:
     # Features -----------------------------------------------------------------------------------
 
     def describe_features(
-        self, send_request_to_controller: bool = False, timeout_ms: float | None = None
+        self,
+        send_request_to_controller: bool = False,
+        timeout_ms: float | None = None,
+        broker_id: int | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """{feature: {"supported": (min, max), "finalized": (min, max), "finalized_epoch"}}: what a
-        broker supports, or the controller (the broker that stands for it, under KRaft), and what
-        the cluster uses.
+        """{feature: {"supported": (min, max), "finalized": (min, max), "finalized_epoch"}}: what
+        this broker supports, or (None) any, or the controller (the broker that stands for it, under
+        KRaft), and what the cluster uses.
         """
-        procedure = requests.describe_features(of_controller=send_request_to_controller)
+        procedure = requests.describe_features(broker_id, of_controller=send_request_to_controller)
         found: dict[str, dict[str, Any]] = self._run(procedure, timeout_ms)
         return found
 

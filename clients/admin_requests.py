@@ -261,9 +261,16 @@ def elect_leaders(
     return partitions.elect_leaders(ElectionType.of(kind), wanted, raise_errors=raise_errors)
 
 
-def describe_features(*, of_controller: bool) -> Procedure[dict[str, dict[str, Any]]]:
-    """Nothing to check."""
-    return features.describe_features(of_controller=of_controller)
+def describe_features(
+    broker_id: object, *, of_controller: bool
+) -> Procedure[dict[str, dict[str, Any]]]:
+    """A broker by its number, or None."""
+    if broker_id is None:
+        return features.describe_features(of_controller=of_controller)
+    if of_controller:
+        raise IllegalArgumentError("broker_id or send_request_to_controller, not both")
+    of_broker = args.count(broker_id, "broker_id", 0)
+    return features.describe_features(of_controller=False, of_broker=of_broker)
 
 
 def update_features(
@@ -373,7 +380,12 @@ def _entries(resource: ConfigResource) -> list[str]:
 
 
 def describe_configs(
-    values: object, *, include_synonyms: bool, config_filter: object, raise_errors: bool
+    values: object,
+    *,
+    include_synonyms: bool,
+    config_filter: object,
+    raise_errors: bool,
+    documentation: bool,
 ) -> Procedure[dict[str, dict[str, dict[str, Any]]]]:
     """ConfigResource objects."""
     wanted = {
@@ -382,7 +394,11 @@ def describe_configs(
     }
     shown = ConfigFilterType.of(config_filter)
     return configs.describe_configs(
-        wanted, synonyms=include_synonyms, shown=shown, raise_errors=raise_errors
+        wanted,
+        synonyms=include_synonyms,
+        shown=shown,
+        raise_errors=raise_errors,
+        documentation=documentation,
     )
 
 

@@ -285,6 +285,7 @@ class AsyncAdmin(
         config_filter: Any = "modified",
         timeout_ms: float | None = None,
         raise_errors: bool = True,
+        include_documentation: bool = False,
     ) -> dict[str, dict[str, dict[str, Any]]]:
         """See `Admin.describe_configs`."""
         procedure = requests.describe_configs(
@@ -292,6 +293,7 @@ class AsyncAdmin(
             include_synonyms=include_synonyms,
             config_filter=config_filter,
             raise_errors=raise_errors,
+            documentation=include_documentation,
         )
         found: dict[str, dict[str, dict[str, Any]]] = await self._run(procedure, timeout_ms)
         return found

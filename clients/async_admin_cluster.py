@@ -87,10 +87,13 @@ class AsyncClusterMethods:
     # Features -----------------------------------------------------------------------------------
 
     async def describe_features(
-        self, send_request_to_controller: bool = False, timeout_ms: float | None = None
+        self,
+        send_request_to_controller: bool = False,
+        timeout_ms: float | None = None,
+        broker_id: int | None = None,
     ) -> dict[str, dict[str, Any]]:
         """See `Admin.describe_features`."""
-        procedure = requests.describe_features(of_controller=send_request_to_controller)
+        procedure = requests.describe_features(broker_id, of_controller=send_request_to_controller)
         found: dict[str, dict[str, Any]] = await self._run(procedure, timeout_ms)
         return found
 

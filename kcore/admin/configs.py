@@ -27,6 +27,8 @@ _DEFAULTS: Final = (
     ConfigSourceType.DEFAULT_CONFIG,
 )
 
+_DOCUMENTED_SINCE: Final = 3  # DescribeConfigs with what an entry is for (KIP-569)
+
 _Resource = tuple[ConfigResourceType, str]
 Change = tuple[AlterConfigOp, str | None]
 
@@ -72,9 +74,15 @@ def describe_configs(
     synonyms: bool,
     shown: ConfigFilterType,
     raise_errors: bool,
+    documentation: bool = False,
 ) -> Procedure[dict[str, dict[str, dict[str, Any]]]]:
-    """kafka-python's {type: {name: {entry: its row}}}; {} of what is not told. None: all."""
-    outcome = yield from _describe(resources, synonyms=synonyms, shown=shown)
+    """kafka-python's {type: {name: {entry: its row}}}; {} of what is not told. None: all.
+
+    documentation: what Kafka says of an entry (2.6); before, None.
+    """
+    outcome = yield from _describe(
+        resources, synonyms=synonyms, shown=shown, documentation=documentation
+    )
     outcome.check(raise_errors=raise_errors)
     told: dict[str, dict[str, dict[str, Any]]] = {}
     for kind, name in resources:
@@ -87,8 +95,9 @@ def _describe(
     *,
     synonyms: bool,
     shown: ConfigFilterType,
+    documentation: bool = False,
 ) -> Procedure[Outcome]:
-    def build(keys: list[_Resource], _version: int, _limit_ms: int) -> DescribeConfigsRequest:
+    def build(keys: list[_Resource], version: int, _limit_ms: int) -> DescribeConfigsRequest:
         cls = DescribeConfigsRequest
         rows = []
         for kind, name in keys:
@@ -100,7 +109,9 @@ def _describe(
                     configuration_keys=None if entries is None else list(entries),
                 )
             )
-        return cls(resources=rows, include_synonyms=synonyms)
+        request = cls(resources=rows, include_synonyms=synonyms)
+        request.include_documentation = documentation and version >= _DOCUMENTED_SINCE
+        return request
 
     def read(body: Any, _version: int, _keys: list[_Resource]) -> Iterable[Reply]:
         for row in body.results:

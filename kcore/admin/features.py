@@ -26,30 +26,33 @@ class FeatureUpdate(NamedTuple):
     upgrade_type: UpdateFeatureType
 
 
-def describe_features(*, of_controller: bool) -> Procedure[dict[str, dict[str, Any]]]:
+def describe_features(
+    *, of_controller: bool, of_broker: int | None = None
+) -> Procedure[dict[str, dict[str, Any]]]:
     """kafka-python's {feature: {"supported": (min, max), "finalized": (min, max),
     "finalized_epoch": number}}; of one that is not finalized the first alone.
     """
 
-    def build(_keys: list[None], version: int, _limit_ms: int) -> ApiVersionsRequest:
+    def build(_keys: list[int | None], version: int, _limit_ms: int) -> ApiVersionsRequest:
         if version < _FEATURES_SINCE:
             raise UnsupportedVersionError("describing features: this broker (before 2.4) has none")
         return ApiVersionsRequest(client_software_name="kcore", client_software_version=__version__)
 
-    def read(body: Any, _version: int, _keys: list[None]) -> Iterable[Reply]:
-        yield Reply(None, body.error_code, body)
+    def read(body: Any, _version: int, keys: list[int | None]) -> Iterable[Reply]:
+        yield Reply(keys[0], body.error_code, body)
 
+    route = Route.CONTROLLER if of_controller else Route.ANY
     ask = Ask(
         ApiKey.API_VERSIONS,
-        (None,),
+        (of_broker,),
         "describing the features",
         build,
         read,
-        route=Route.CONTROLLER if of_controller else Route.ANY,
-        name=lambda _key: "of the cluster",
+        route=route if of_broker is None else Route.BROKER,
+        name=lambda key: "of the cluster" if key is None else f"of broker {key}",
     )
     (outcome,) = yield [ask]
-    body = outcome.all_done()[None]
+    body = outcome.all_done()[of_broker]
     told: dict[str, dict[str, Any]] = {}
     for one in body.supported_features:
         told.setdefault(one.name, {})["supported"] = (one.min_version, one.max_version)

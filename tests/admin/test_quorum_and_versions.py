@@ -9,8 +9,15 @@ import pytest
 from scripted_admin import admin_world
 
 from kcore import errors
-from kcore.admin import RaftVoterEndpoint, TopicPartitionReplica
+from kcore.admin import (
+    ConfigFilterType,
+    ConfigResourceType,
+    RaftVoterEndpoint,
+    TopicPartitionReplica,
+)
+from kcore.admin.configs import describe_configs
 from kcore.admin.directories import describe_replica_log_dirs
+from kcore.admin.features import describe_features
 from kcore.admin.quorum import describe_metadata_quorum
 from kcore.admin.versions import api_versions
 from kcore.clients import admin_quorum_requests as requests
@@ -125,6 +132,32 @@ def test_what_brokers_speak_is_told_with_what_is_not_known_here():
     assert found.broker_version == (4, 2)
     assert cluster.asked[-1][:2] == (2, ApiKey.API_VERSIONS)
     assert client.run(api_versions(None)).api_versions == found.api_versions
+
+
+@pytest.mark.parametrize("broker", [1, 3])
+def test_features_of_a_broker(broker):
+    _, cluster, client = admin_world()
+    client.run(describe_features(of_controller=False, of_broker=broker))
+    assert cluster.asked[-1][:2] == (broker, ApiKey.API_VERSIONS)
+    with pytest.raises(errors.BrokerNotAvailableError, match="brokers 1, 2, 3"):
+        client.run(describe_features(of_controller=False, of_broker=9))
+
+
+@pytest.mark.parametrize(("version", "asked"), [(2, False), (4, True)])
+def test_documentation_is_asked_of_who_has_some(version, asked):
+    _, cluster, client = admin_world()
+    lowest = API_TABLE[ApiKey.DESCRIBE_CONFIGS].min_version
+    cluster.apis[ApiKey.DESCRIBE_CONFIGS] = (lowest, version)
+    client.run(
+        describe_configs(
+            {(ConfigResourceType.TOPIC, "t"): None},
+            synonyms=False,
+            shown=ConfigFilterType.ALL,
+            raise_errors=True,
+            documentation=True,
+        )
+    )
+    assert sent(cluster, ApiKey.DESCRIBE_CONFIGS).include_documentation == asked
 
 
 # Directories --------------------------------------------------------------------------------------

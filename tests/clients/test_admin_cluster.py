@@ -38,6 +38,8 @@ BAD = [
     ("get_broker_version_data", (-1,), ValueError),
     ("get_broker_version_data", ("1",), TypeError),
     ("unregister_broker", (-1,), ValueError),
+    ("describe_features", (True, None, 1), ValueError),
+    ("describe_features", (False, None, "1"), TypeError),
     ("remove_raft_voter", (1, "x"), ValueError),
     ("add_raft_voter", (1, "A" * 22, []), ValueError),
     ("list_config_resources", ("topic",), TypeError),

@@ -12,7 +12,7 @@ from dynamic_quorum import BROKER, DynamicQuorum
 from leftovers import KAFKA_PYTHON
 
 from kcore import errors
-from kcore.admin import RaftVoterEndpoint
+from kcore.admin import ConfigResource, RaftVoterEndpoint
 from kcore.wire.apis import ApiKey
 
 pytestmark = KAFKA_PYTHON
@@ -87,6 +87,17 @@ def test_what_brokers_speak(still_ours, theirs):
     assert found.api_versions[ApiKey.ADD_RAFT_VOTER] == (0, 1)
     with pytest.raises(errors.BrokerNotAvailableError, match="the cluster has brokers 1"):
         still_ours.get_broker_version_data(9)
+
+
+def test_what_an_entry_is_for(still_ours):
+    asked = [ConfigResource("broker", "1", ["num.io.threads"])]
+    for wanted in (False, True):
+        told = still_ours.describe_configs(asked, include_documentation=wanted, config_filter="all")
+        documentation = told["broker"]["1"]["num.io.threads"]["documentation"]
+        assert bool(documentation) == wanted
+    assert "threads" in documentation
+    features = still_ours.describe_features(broker_id=1)
+    assert features == still_ours.describe_features()
 
 
 @pytest.mark.slow
