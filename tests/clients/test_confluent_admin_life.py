@@ -1,6 +1,7 @@
 """How an AdminClient that stands in for confluent-kafka's lives, beside what it asks."""
 
 import gc
+import logging
 import os
 import threading
 import time
@@ -89,6 +90,35 @@ def test_dropped(broker):
     while threads() and time.monotonic() < until:
         time.sleep(0.001)
     assert threads() == []
+
+
+class Owner:
+    """Its client's callback is its own."""
+
+    def __init__(self):
+        self.admin = AdminClient(NOBODY | {"error_cb": self.hear})
+
+    def hear(self, error):
+        raise AssertionError(error)
+
+
+def test_dropped_with_its_owner():
+    Owner()
+    assert threads()
+    gc.collect()
+    until = time.monotonic() + CALL_S
+    while threads() and time.monotonic() < until:
+        time.sleep(0.001)
+    assert threads() == []
+
+
+def test_a_logger():
+    logger = logging.getLogger("test_a_logger")
+    lines = []
+    logger.addFilter(lambda record: lines.append(record.getMessage()))
+    with AdminClient(NOBODY, logger=logger) as admin:
+        assert admin.poll(CALL_S) >= 1
+    assert lines[0].startswith("FAIL [rdkafka] ")
 
 
 def test_in_a_child(admin):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import queue
+import threading
+import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -28,7 +30,8 @@ from kcore.clients.stand_in.confluent.admin_values import (
     ResourceType,
     UserScramCredentialAlteration,
 )
-from kcore.clients.stand_in.confluent.errors import CODES, KafkaError, failure, raised, told
+from kcore.clients.stand_in.confluent.errors import KafkaError, failure, raised
+from kcore.clients.stand_in.confluent.happenings import Happenings
 from kcore.clients.stand_in.confluent.options import Configuration, of_admin
 from kcore.clients.stand_in.confluent.structures import (
     ConsumerGroupState,
@@ -41,7 +44,8 @@ from kcore.clients.stand_in.confluent.structures import (
 )
 from kcore.errors import KafkaConfigurationError
 from kcore.errors import KafkaError as OurError
-from kcore.events import ClusterUnreachable, Event, LinkClosed
+from kcore.events import Event
+from kcore.transports import monotonic_ms
 
 Futures = dict[Any, "Future[Any]"]
 
@@ -63,15 +67,14 @@ class AdminClient(MetadataMethods):
     def __init__(self, conf: Mapping[str, Any], **kwargs: Any) -> None:
         given = Configuration((conf,), kwargs)
         self._timeout_s = given.get("socket.timeout.ms", 60_000) / 1000
-        self._events: queue.SimpleQueue[KafkaError] = queue.SimpleQueue()
-        self._error_cb: Callable[[KafkaError], Any] | None = given.calls.get("error_cb")
-        listen = None if self._error_cb is None else _Errors(self._events)
+        self._heard = _Heard(given)
+        listen = partial(_pass_on, weakref.ref(self._heard))
         try:
             self._desk = Desk(of_admin(given), listen)
         except KafkaConfigurationError as error:
             raise raised(error) from error
         weakref.finalize(self, self._desk.close)
-        if listen is not None:  # theirs connects before it is asked anything
+        if self._heard.tells_errors:  # theirs connects before it is asked anything
             self._desk.ask(_reach(), self._timeout_s, lambda _result, _error: None)
 
     # Life ---------------------------------------------------------------------------------------
@@ -93,20 +96,20 @@ class AdminClient(MetadataMethods):
         return 0 if self._desk is None else len(self._desk)
 
     def poll(self, timeout: float) -> int:
-        """Call `error_cb` for what has come up, or comes up within the time (s); how often."""
+        """Call error_cb and the logger for what has come up, or comes up within the time (s; below
+        0: until then); how often.
+        """
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
             raise TypeError(f"timeout must be a real number, not {type(timeout).__name__}")
         self._open()
-        served = 0
-        limit: float | None = None if timeout < 0 else timeout
+        heard, until = self._heard, time.monotonic() + timeout
         while True:
-            try:
-                error = self._events.get(timeout=limit) if limit != 0 else self._events.get(False)
-            except queue.Empty:
+            heard.news.clear()
+            served = heard.serve(monotonic_ms())
+            left = None if timeout < 0 else max(until - time.monotonic(), 0)
+            if served or (not left and left is not None):
                 return served
-            served, limit = served + 1, 0
-            assert self._error_cb is not None
-            self._error_cb(error)
+            heard.news.wait(left)
 
     def _open(self) -> Desk:
         if self._desk is None:
@@ -510,14 +513,21 @@ def _reach() -> Procedure[None]:
     yield [ask_metadata()]
 
 
-class _Errors:
-    """Makes KafkaErrors of what happens to connections. It holds no client."""
+class _Heard(Happenings):
+    """What `poll` waits for. news: something is to be called."""
 
-    def __init__(self, events: queue.SimpleQueue[KafkaError]) -> None:
-        self._events = events
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(str(conf.get("client.id", "rdkafka")), conf)
+        self.news = threading.Event()
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, LinkClosed) and not event.opened and event.error is not None:
-            self._events.put(told(event.error))
-        elif isinstance(event, ClusterUnreachable):
-            self._events.put(KafkaError(CODES["_ALL_BROKERS_DOWN"], str(event.error)))
+    def tell(self, error: KafkaError) -> None:
+        """See Happenings."""
+        super().tell(error)
+        self.news.set()
+
+
+def _pass_on(heard: weakref.ref[_Heard], event: Event, now_ms: int) -> None:
+    """The thread holds neither the callbacks nor what they belong to."""
+    found = heard()
+    if found is not None:
+        found.report(event, now_ms)

@@ -21,6 +21,7 @@ from kcore.clients.reporting import Reporter
 from kcore.errors import ForkedError, IllegalStateError
 from kcore.events import Event
 
+Listen = Callable[[Event, int], None]
 Done = Callable[[Any, "BaseException | None"], None]
 
 # What closing grants calls that are under way to tell that it came to nothing.
@@ -28,22 +29,21 @@ _CLOSE_S = 5.0
 
 
 class _Listener(Reporter):
-    """Tells somebody of every event as well."""
+    """Tells somebody of every event, who then says what there is to say."""
 
-    def __init__(self, name: str, listen: Callable[[Event], None]) -> None:
+    def __init__(self, name: str, listen: Listen) -> None:
         super().__init__(name)
         self._listen = listen
 
     def report(self, event: Event, now_ms: int) -> None:
         """See Reporter."""
-        self._listen(event)
-        super().report(event, now_ms)
+        self._listen(event, now_ms)
 
 
 class _Asker(AsyncAdmin):
     """Asks nobody anything before it is asked something. calls: under way."""
 
-    def __init__(self, options: Mapping[str, Any], listen: Callable[[Event], None] | None) -> None:
+    def __init__(self, options: Mapping[str, Any], listen: Listen | None) -> None:
         super().__init__(**options)
         self._bound = asyncio.Lock()
         self._retired = False
@@ -75,15 +75,14 @@ class _Asker(AsyncAdmin):
 
 
 class Desk:
-    """See the module's text. options: an AsyncAdmin's; listen(event): called in the thread.
-    servers: its bootstrap_servers, a list. closed: nobody is asked any more.
+    """See the module's text. options: an AsyncAdmin's; listen(event, now_ms): called in the thread,
+    in the place of the log's reporter. servers: its bootstrap_servers, a list. closed: nobody is
+    asked any more.
 
     KafkaConfigurationError: options.
     """
 
-    def __init__(
-        self, options: Mapping[str, Any], listen: Callable[[Event], None] | None = None
-    ) -> None:
+    def __init__(self, options: Mapping[str, Any], listen: Listen | None = None) -> None:
         self._options = dict(options)
         self.servers: list[str] = options["bootstrap_servers"]
         self._listen = listen
