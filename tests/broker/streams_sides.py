@@ -7,7 +7,7 @@ from broker_world import World
 from share_sides import NOT_READY, PATIENCE_S, Link, configure
 
 from kcore.broker import BrokerConfig
-from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator import CoordinatorConfig, partition_for
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode as E
 
@@ -19,6 +19,8 @@ QUICK = CoordinatorConfig(
     group_streams_min_session_timeout_ms=1_000,
     group_streams_min_heartbeat_interval_ms=100,
 )
+
+JOURNAL_PARTITIONS = 4  # of __consumer_offsets at the Kafka of the tests
 
 Beat = m.StreamsGroupHeartbeatRequest
 Topology = Beat.Topology
@@ -162,13 +164,32 @@ class RealSide(Side):
     def made(self, *topics):
         for name in topics:
             self._settled(lambda name=name: self._is_there(name))
-        time.sleep(0.3)  # the coordinator is told a moment later
+        self._settled(lambda: self._are_known(topics))
 
     def identity(self, name):
         self.client.ask(m.FindCoordinatorRequest(coordinator_keys=[name], key_type=1), 4)
         request = m.InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
         self._settled(lambda: not self.client.ask(request, 4).error_code)
         return self.client.ask(request, 4)
+
+    def _are_known(self, topics):
+        """Whether the group's coordinator has heard of topics, too, which it does behind their
+        leaders: as a member of another group sees that it keeps.
+        """
+        where = partition_for(self.group, JOURNAL_PARTITIONS)
+        names = (f"before-{number}-{self.group}" for number in itertools.count())
+        other = next(name for name in names if partition_for(name, JOURNAL_PARTITIONS) == where)
+        Consumer = m.ConsumerGroupHeartbeatRequest
+        answer = self.client.ask(
+            Consumer(
+                group_id=other, member_id="m", rebalance_timeout_ms=1_000, topic_partitions=[],
+                subscribed_topic_names=[self.name(topic) for topic in topics],
+            ),
+            1,
+        )  # fmt: skip
+        assigned = answer.assignment.topic_partitions if answer.assignment else []
+        self.client.ask(Consumer(group_id=other, member_id="m", member_epoch=-1), 1)
+        return len(assigned) == len(topics)
 
     def _is_there(self, name):
         entry = m.MetadataRequest.MetadataRequestTopic(name=self.name(name))
