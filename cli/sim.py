@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from kcore.cli.endings import DONE, REFUSED, RefusalError, output
 from kcore.cli.sim_page import page_of
-from kcore.sim import Outcome, Plan, faults_of, overruled, plan_of, simulate
-from kcore.sim.plan import CONSUMER_SINCE, exact, shared
+from kcore.sim import Fault, Outcome, Plan, faults_of, overruled, plan_of, simulate
+from kcore.sim.plan import CONSUMER_SINCE, UPGRADE, exact, shared, upgrading
 
 TAIL_LINES: Final = 40
 
@@ -60,7 +60,11 @@ class SimOptions:
                 given["release"] = max(drawn.release, CONSUMER_SINCE)
         if self.faults is not None:
             given["faults"] = faults_of(self.faults, drawn, random.Random, seed)
-        return overruled(drawn, **given)
+        plan = overruled(drawn, **given)
+        often_ms = plan.faults.get(Fault.UPGRADE)
+        if often_ms is None or plan.assignors == UPGRADE[:1]:
+            return plan
+        return upgrading(plan, often_ms)
 
     def command(self, seed: int) -> str:
         """What gives the run of one seed again."""

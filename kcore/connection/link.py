@@ -318,9 +318,7 @@ class Link:
         self._end(LinkInput.CLOSED, error)
 
     def handle_deadline(self, now_ms: int) -> None:
-        """Fire what is due: the set-up, requests in flight (ends the link), requests waiting, the
-        throttle.
-        """
+        """What is due: the set-up, requests in flight (ends the link) or waiting, the throttle."""
         if self.state is LinkState.ENDED:
             return
         where = f"{self.host}:{self.port}"
@@ -331,10 +329,8 @@ class Link:
         late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
         if late is not None:
             # Answers come in order, so a link with one overdue answer can give no later one either.
-            self._end(
-                LinkInput.EXPIRED,
-                RequestTimedOutError(f"{where} did not answer {late.api.name} in time"),
-            )
+            text = f"{where} did not answer {late.api.name} in time"
+            self._end(LinkInput.EXPIRED, RequestTimedOutError(text))
             return
         self._expire_waiting(now_ms)
         self._flush(now_ms)
@@ -382,11 +378,16 @@ class Link:
             throttle_ms = getattr(body, "throttle_time_ms", 0)
             if self.measures is not None:
                 self.measures.answered(self.node, call, len(frame), throttle_ms, now_ms)
-            if throttle_ms > 0:  # the broker answered first and expects us to hold back (KIP-219)
-                self._muted_until = now_ms + min(throttle_ms, limits.MAX_THROTTLE_MS)
+            if throttle_ms > 0:
+                self._hold_back(throttle_ms, now_ms)
             if self._waiting:
                 self._flush(now_ms)
         return news
+
+    def _hold_back(self, throttle_ms: int, now_ms: int) -> None:
+        """The broker expects us to wait (KIP-219); no later answer takes anything of that back."""
+        until = now_ms + min(throttle_ms, limits.MAX_THROTTLE_MS)
+        self._muted_until = max(self._muted_until, until)
 
     def _ask_again(self, call: Call, standing: Standing, frame: memoryview, now_ms: int) -> bool:
         """Follow an answer that tells nothing by the same question, if any; False if it has to be
@@ -545,6 +546,7 @@ class Link:
         self.features = {one.name: one.max_version_level for one in body.finalized_features}
         self.features_epoch = body.finalized_features_epoch
         self._first_id = self._correlation_id + 1
+        self._hold_back(body.throttle_time_ms, now_ms)
         if self._authentication is not None:
             self._authenticate(self._authentication, NEVER, now_ms)
             return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.group import Group
 from kcore.sim.violations import Rule, ViolationError
-from kcore.structs import TopicPartition
+from kcore.structs import GroupMembershipOperation, TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import (
     ConsumerGroupHeartbeatResponse,
@@ -80,6 +80,10 @@ class Attendance:
         takes_ms = plan.heartbeat_interval_ms + _POLLS_TO_JOIN * plan.poll_every_ms[1]
         self._hurried = takes_ms + _TRIPS * plan.latency_ms[1] > plan.max_poll_interval_ms
         self._leave_ms = _LEAVE_MS + _TRIPS * plan.latency_ms[1]
+        shortest_ms = min(plan.session_timeout_ms, plan.max_poll_interval_ms)
+        self._remain_ms = shortest_ms - plan.heartbeat_interval_ms - self._leave_ms
+        # By the id of who has closed to remain: who, and until when that has to hold.
+        self._remaining: dict[str, tuple[Process, int]] = {}
         self._ids: dict[Process, set[str]] = {}  # those that it was given, or has used
         self._polled_ms: dict[Process, int] = {}  # or joined
         self._left: dict[Process, int] = {}  # closed, and not looked for any more: when
@@ -170,6 +174,7 @@ class Attendance:
             able = not member.closing and not member.paused and self._says_goodbye(member)
             if able and away_ms > self._max_poll_ms + self._leave_ms:
                 self._judge_out(member, f"has not polled for {away_ms} ms")
+        self._judge_remaining()
         for member, left_ms in list(self._left.items()):
             if now_ms - left_ms > self._leave_ms:
                 self._judge_out(member, f"has closed {now_ms - left_ms} ms ago")
@@ -177,9 +182,34 @@ class Attendance:
 
     def _says_goodbye(self, member: Process) -> bool:
         """Static members of the classic protocol do not (KIP-345): their sessions end."""
-        return self._steady(member) and (
-            member.habits.by_epochs or member.habits.instance_id is None
-        )
+        if member.operation is not GroupMembershipOperation.DEFAULT:
+            leaves = member.operation is GroupMembershipOperation.LEAVE_GROUP
+        else:
+            leaves = member.habits.by_epochs or member.habits.instance_id is None
+        return leaves and self._steady(member)
+
+    def remains(self, member: Process) -> None:
+        """It closes, and is to be a member until its session is over, or it has not joined a
+        rebalance in time; whose name another process has may be put out by that.
+        """
+        ids, group = self._ids[member], self._group_of(member.group_id)
+        if group is None or not self._steady(member) or member.habits.instance_id is not None:
+            return
+        if self._peace.at(member.name, self._now()):
+            for member_id in ids:
+                if _counts(group, member_id):
+                    self._remaining[member_id] = (member, self._now() + self._remain_ms)
+
+    def _judge_remaining(self) -> None:
+        for member_id, (member, until_ms) in list(self._remaining.items()):
+            group = self._group_of(member.group_id)
+            peace = group is not None and self._peace.at(member.name, self._now())
+            if self._now() >= until_ms or not peace or not self._steady(member):
+                del self._remaining[member_id]
+            elif group is not None and member_id not in group.members:
+                raise ViolationError(
+                    Rule.REMAINS, f"{member.name} has closed to remain in {member.group_id}"
+                )
 
     def _turn(self, group_id: str) -> None:
         """A group may have become another kind of group."""

@@ -37,6 +37,10 @@ class Chance:
         """A stream of its own, seeded from this one."""
         return Chance(self._source, self.getrandbits(_SEED_BITS))
 
+    def beside(self, seed: int) -> Chance:
+        """A stream of this seed; nothing is drawn from this one."""
+        return Chance(self._source, seed)
+
     def happens(self, share: float) -> bool:
         """True that often; nothing is drawn for never and always."""
         if share <= 0:

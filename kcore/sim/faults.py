@@ -7,12 +7,14 @@ the world heals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from kcore.broker.mishaps import Kind, Mishap
+from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.sim.chance import Chance
 from kcore.sim.nodes import JOURNALS, NodePeer
-from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault, Plan
+from kcore.sim.plan import LATE_ANSWER_MAX_MS, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.trace import What
 from kcore.sim.world import World
@@ -121,6 +123,12 @@ _EXACT_LATE: Final = (
     ApiKey.TXN_OFFSET_COMMIT,
     ApiKey.END_TXN,
 )
+# How much a member may do in a second, where it may not do what it likes.
+_RATES: Final = (
+    ("consumer_byte_rate", 200.0),
+    ("producer_byte_rate", 200.0),
+    ("request_percentage", 0.1),
+)
 _MEMBERS_MAX: Final = 12  # of a small run, however many come
 _PARTITIONS_MAX: Final = 24
 _TOPICS_MAX: Final = 5
@@ -149,6 +157,8 @@ def heal(world: World) -> None:
             world.brokers.start(peer)
         peer.resume()
     world.brokers.heal()
+    for slot in world.slots if Fault.THROTTLE in world.plan.faults else ():
+        world.brokers.unlimit(slot.name)
     world.network.heal()
     world.fill()
     for member in list(world.living()):
@@ -360,6 +370,16 @@ def _slow(world: World, chance: Chance) -> None:
         member.slow_until_ms = until_ms
 
 
+def _throttle(world: World, chance: Chance) -> None:
+    member = _member(world, chance)
+    if member is not None:
+        rate, value = chance.one_of(_RATES)
+        until_ms = world.now_ms + chance.between(500, 8_000)
+        _say(world, Fault.THROTTLE, member.name, until_ms=until_ms, rate=f"{rate}={value}")
+        world.brokers.limit(member.name, **{rate: value})
+        world.at(until_ms, world.brokers.unlimit, member.name)
+
+
 def _crash(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
@@ -406,6 +426,41 @@ def _come_back(world: World, member: Process) -> None:
     others = [one for one in world.living() if one.name == member.name and one is not member]
     if not others and world.now_ms < world.plan.duration_ms:
         world.start_member(member.habits)
+
+
+def _upgrade(world: World, chance: Chance) -> None:
+    """One of those that are furthest behind is started anew; who has the last assignors needs that
+    nobody is in the group any more who has only the first.
+    """
+    stages = [UPGRADE.index(slot.assignors) for slot in world.slots]
+    stage = min(stages)
+    behind = [UPGRADE.index(member.habits.assignors) < stage for member in world.living()]
+    if stage + 1 == len(UPGRADE) or any(behind):
+        return
+    number = chance.one_of([at for at, one in enumerate(stages) if one == stage])
+    slot = replace(world.slots[number], assignors=UPGRADE[stage + 1])
+    group = world.judge.group_of(slot.group_id)
+    if isinstance(group, Group) and not group.supports(CONSUMER_PROTOCOL, slot.assignors):
+        return
+    world.slots[number] = slot
+    _say(world, Fault.UPGRADE, slot.name, assignors=", ".join(slot.assignors))
+    for member in world.living():
+        if member.name == slot.name:
+            if chance.happens(0.5):
+                member.close()
+            else:
+                member.crash(told=True)
+    world.at(world.now_ms + chance.between(0, 4_000), _upgraded, world, slot.name)
+
+
+def _upgraded(world: World, name: str) -> None:
+    """Its new process, when the old one is gone."""
+    if world.ending:
+        return
+    if any(member.name == name for member in world.living()):
+        world.at(world.now_ms + 500, _upgraded, world, name)
+        return
+    world.start_member(next(slot for slot in world.slots if slot.name == name))
 
 
 def _resubscribe(world: World, chance: Chance) -> None:
@@ -481,4 +536,6 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.TOPIC: _topic,
     Fault.TRIM: _trim,
     Fault.LOST_ANSWER: _lost_answer,
+    Fault.THROTTLE: _throttle,
+    Fault.UPGRADE: _upgrade,
 }

@@ -50,6 +50,7 @@ class Habits:
     by_remote_pattern: bool = False  # that brokers match
     explicit: bool = False  # of a share group: acknowledges record by record
     one_by_one: bool = False  # of a share group: is given no more than it asks for (KIP-1206)
+    rack: str = ""
     role: Role | None = None  # where producers are simulated
     transactional_id: str | None = None
     committed: bool = True  # a reader: reads what is committed

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kcore.sim.plan import LATE_ANSWER_MAX_MS, Plan
+from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault, Plan
 from kcore.sim.violations import Rule, ViolationError
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey
@@ -83,6 +83,7 @@ class Ledger:
         self.counted: Callable[[str], None] = _nobody
         self.requests = 0
         self.answers = 0
+        self._throttles = Fault.THROTTLE in plan.faults
         self.open: Counter[ApiKey] = Counter()  # what others judge, and is not answered yet
 
     def asked(self, wire: Wire, data: bytes, now_ms: int) -> None:
@@ -94,6 +95,12 @@ class Ledger:
         message = None
         if api in _WATCHED:
             message = frames.decode_request(memoryview(data)[4:]).message
+        if wire.mute_ms < now_ms < wire.speaks_ms and not wire.client.deaf:
+            raise ViolationError(
+                Rule.THROTTLED,
+                f"{wire.client.name} was told at {wire.mute_ms} to wait until {wire.speaks_ms}, and"
+                f" sends {api.name} to {wire.node.name}",
+            )
         asked = Asked(correlation_id, api, version, now_ms, message)
         wire.asked.append(asked)
         self.requests += 1
@@ -128,10 +135,15 @@ class Ledger:
         self._trace.passed(wire.node.name, f"answers {asked.api.name.lower()}", data)
         self._judge_time(wire, asked, now_ms)
         wire.turn_ms = now_ms
+        wire.throttle_ms = 0
+        if asked.message is None and (not self._throttles or asked.api is ApiKey.API_VERSIONS):
+            return asked.api  # to a version that a node does not know it answers in another one
+        response = API_TABLE[asked.api].response
+        answer = frames.decode_response(response, asked.version, memoryview(data)[4:])
+        wire.throttle_ms = getattr(answer, "throttle_time_ms", 0)
+        wire.excused = wire.excused or wire.throttle_ms > 0
         if asked.message is not None:
             self.open[asked.api] -= 1
-            response = API_TABLE[asked.api].response
-            answer = frames.decode_response(response, asked.version, memoryview(data)[4:])
             for watcher in self.answered_watchers:
                 watcher(wire, asked, answer)
         return asked.api

@@ -29,10 +29,16 @@ from kcore.sim.habits import Commit, Habits
 from kcore.sim.processes import CLOSE_MS, Process
 from kcore.sim.stage import Stage
 from kcore.sim.trace import What
-from kcore.structs import OffsetAndMetadata
+from kcore.structs import GroupMembershipOperation, OffsetAndMetadata
 
 if TYPE_CHECKING:
     from kcore.sim.judge import Judge
+
+# What a close may say of the membership (KIP-1092).
+_OPERATIONS: Final = (
+    GroupMembershipOperation.LEAVE_GROUP,
+    GroupMembershipOperation.REMAIN_IN_GROUP,
+)
 
 # How long a listener may take with one step of a rebalance.
 _LISTENER_MS: Final = 400
@@ -59,6 +65,7 @@ class Member(Process):
         options: dict[str, object] = {
             "bootstrap_servers": list(habits.bootstrap),
             "client_id": habits.name,
+            "client_rack": habits.rack,
             "group_id": habits.group_id,
             "group_instance_id": habits.instance_id,
             "auto_offset_reset": "earliest",
@@ -242,5 +249,9 @@ class Member(Process):
             self.closing = True
             self.judge.polled(self)  # it is done with everything,
             self.judge.handled(self)  # whatever it is told of still
-            self.core.close(self.local_ms, CLOSE_MS)
+            if self.chance.happens(self.stage.plan.close_share):
+                self.operation = self.chance.one_of(_OPERATIONS)
+                if self.operation is GroupMembershipOperation.REMAIN_IN_GROUP:
+                    self.judge.attendance.remains(self)
+            self.core.close(self.local_ms, CLOSE_MS, operation=self.operation)
             self.drain()

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # How soon a node that does not read is asked again whether it does.
 _READ_AGAIN_MS: Final = 50
 
+# How much of a time passes by the client's clock at least, which may be fast.
+_OF_ITS_CLOCK: Final = 0.97
+
 # The most pieces that one thing sent arrives in.
 _PIECES_MAX: Final = 4
 
@@ -32,6 +35,7 @@ class ClientSide(Protocol):
     """What opens wires: a member, a producer."""
 
     name: str
+    deaf: bool  # it stands still, or has: what arrives it may read late
 
     def wire_opened(self, link: int) -> None:
         """Connected."""
@@ -78,10 +82,13 @@ class Wire:
         "excused",
         "hole",
         "link",
+        "mute_ms",
         "node",
         "node_open",
         "number",
         "quiet_until_ms",
+        "speaks_ms",
+        "throttle_ms",
         "turn_ms",
         "up",
         "up_ms",
@@ -101,6 +108,8 @@ class Wire:
         self.up_ms = self.down_ms = 0  # when the last of it arrives
         self.asked: deque[Asked] = deque()  # requests without an answer yet
         self.turn_ms = 0  # when the last answer was given
+        self.throttle_ms = 0  # how long the last answer tells the client to wait
+        self.mute_ms = self.speaks_ms = 0  # when that has arrived, and when it may be over
         self.excused = False  # a fault has slowed it: its answers may be late
 
 
@@ -173,6 +182,9 @@ class Network:
             self.reset(wire)
         elif wire.client_open:
             wire.down_ms = self._send(wire, wire.down, data, wire.down_ms, self._arrive_down)
+            if wire.throttle_ms and wire.down_ms >= wire.quiet_until_ms:
+                wire.mute_ms = wire.down_ms
+                wire.speaks_ms = self._now() + int(wire.throttle_ms * _OF_ITS_CLOCK)
         return wire.down_ms if self._split_share else self._now()
 
     def node_closes(self, number: int) -> None:

@@ -153,12 +153,16 @@ class Brokers:
             release=plan.release,
             auto_create_topics=False,
             coordinator=coordinator,
+            replica_selector_class="RackAwareReplicaSelector" if plan.racks else None,
             transactions=TransactionConfig(
                 transaction_state_log_num_partitions=JOURNALS,
                 transaction_version=plan.transaction_version,
             ),
         )
-        addresses = [Address(n, f"node{n}", 9092) for n in range(1, plan.brokers + 1)]
+        racks = plan.racks or (None,)
+        addresses = [
+            Address(n, f"node{n}", 9092, racks[n % len(racks)]) for n in range(1, plan.brokers + 1)
+        ]
         # The clocks of coordinators; what nodes do together has a time of its own.
         clocks = {
             address.node_id: Clock(
@@ -297,6 +301,16 @@ class Brokers:
         """A node gets what others write so much later."""
         self.cluster.replication.set_lag(peer.node_id, lag_ms, peer.local_ms)
         self.drain()
+
+    def limit(self, client_id: str, **rates: float | None) -> None:
+        """What a client may do in a second, at each node; None: as much as it likes."""
+        self.cluster.with_quotas().set((("client-id", client_id),), rates)
+
+    def unlimit(self, client_id: str) -> None:
+        """It may do what it likes."""
+        self.limit(
+            client_id, consumer_byte_rate=None, producer_byte_rate=None, request_percentage=None
+        )
 
     def heal(self) -> None:
         """All nodes reach each other at once."""

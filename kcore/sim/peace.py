@@ -22,6 +22,7 @@ _OF_ONE: Final = {
     Fault.ZOMBIE,
     Fault.SLOW,
     Fault.RESTART,
+    Fault.THROTTLE,
 }
 
 # They touch all members, through the nodes. Whoever hears of another leader makes sure of its

@@ -29,6 +29,7 @@ class Peer:
         self.clock = clock
         self.ended = False
         self.paused = False  # its process stands still
+        self.deaf = False  # it has, so that it may not have read what has arrived
         self._backlog: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._wake_ms = NEVER
 

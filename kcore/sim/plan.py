@@ -43,6 +43,8 @@ class Fault(Enum):
     GROW = "grow"  # a topic gets partitions
     TOPIC = "topic"  # a topic is made that members wait for
     TRIM = "trim"  # the oldest records of a partition are deleted
+    UPGRADE = "upgrade"  # a member is started anew with the next assignors of a rolling upgrade
+    THROTTLE = "throttle"  # a member may read, or ask, only so much a second for a while
     LOST_ANSWER = "lost-answer"  # what is asked is done, and the answer never comes
 
 
@@ -54,7 +56,13 @@ _OF_SEVERAL_NODES: Final = {
 }
 
 # Kinds that came later have draws of their own, so that seeds stay what they were.
-_LATER: Final = {Fault.LOST_ANSWER}
+LATER: Final = (Fault.LOST_ANSWER, Fault.THROTTLE)
+_LATER: Final = {*LATER, Fault.UPGRADE}
+# From eager to cooperative (KIP-429): who has one list understands who has the next.
+UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
+# A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.
+_LOADING: Final = {Fault.NODE_CRASH, Fault.COORDINATOR_MOVE}
+_LATER_STREAM: Final = 0x1A7E
 
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
@@ -76,11 +84,17 @@ _ASSIGNMENT_INTERVAL_MS: Final = 1_000
 _SLACK_MS: Final = 12_000
 
 # What share groups do not know: static members, rebalances, partitions that are paused.
-NOT_OF_SHARES: Final = {Fault.RESTART, Fault.REJOIN, Fault.HOLD}
+NOT_OF_SHARES: Final = {Fault.RESTART, Fault.REJOIN, Fault.HOLD, Fault.UPGRADE}
 _SHARE_STREAM: Final = 0x5A4E
 
 # Where records are counted: they are not deleted, nor read by some only.
-NOT_OF_EXACT: Final = {Fault.RESUBSCRIBE, Fault.HOLD, Fault.TOPIC, Fault.TRIM}
+NOT_OF_EXACT: Final = {
+    Fault.RESUBSCRIBE,
+    Fault.HOLD,
+    Fault.TOPIC,
+    Fault.TRIM,
+    Fault.UPGRADE,
+}
 _EXACT_STREAM: Final = 0xE05
 # Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).
 _EXACT_RELEASES: Final = ((4, 3), (4, 3), (4, 3), (3, 3))
@@ -143,6 +157,8 @@ class Plan:
     poll_every_ms: tuple[int, int] = (100, 900)
     rebalance_delay_ms: int = 0
     release: tuple[int, int] = (4, 3)
+    racks: tuple[str, ...] = ()  # of nodes in turn, and of members; who can reads in its own
+    close_share: float = 0.0  # of closes that say whether they leave the group (KIP-1092)
     share: bool = False  # share groups (KIP-932), and what is theirs alone:
     lock_ms: int = 5_000  # how long a record is locked for who was given it
     delivery_limit: int = 5
@@ -193,6 +209,11 @@ class Plan:
 
 def draw(chance: Chance, seed: int) -> Plan:
     """The plan of a seed: small and busy, a second or less of work."""
+    return _draw_later(draw_first(chance, seed), chance.beside(seed ^ _LATER_STREAM))
+
+
+def draw_first(chance: Chance, seed: int) -> Plan:
+    """What has been drawn from the beginning: seeds that found something go on to say the same."""
     brokers = chance.one_of((1, 1, 2, 3, 3))
     lists: list[tuple[str, ...]] = [("range",), ("roundrobin",), ("sticky",)]
     lists += [("cooperative-sticky",)] * 2 + [("range", "sticky"), ("sticky", "range")]
@@ -237,6 +258,22 @@ def draw(chance: Chance, seed: int) -> Plan:
     )
 
 
+def _draw_later(plan: Plan, chance: Chance) -> Plan:
+    """What came later has a stream of its own."""
+    kinds = [kind for kind in LATER if chance.happens(0.15)] if plan.faults else []
+    if chance.happens(0.1):
+        plan = upgrading(plan, chance.one_of(_MEANS_MS))
+    racks: tuple[str, ...] = ()
+    if plan.brokers > 1 and chance.happens(0.3):
+        racks = chance.one_of((("a", "b"), ("a", "b", "c")))
+    return replace(
+        plan,
+        faults=plan.faults | {kind: chance.one_of(_MEANS_MS) for kind in kinds},
+        racks=racks,
+        close_share=chance.one_of((0.0, 0.0, 0.5)),
+    )
+
+
 def shared(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
     """The same with share groups. What is theirs alone has a stream of its own."""
     chance = Chance(source, plan.seed ^ _SHARE_STREAM)
@@ -251,6 +288,7 @@ def shared(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
         release=(4, 3),
         consumer_share=0.0,
         static_share=0.0,
+        close_share=0.0,
         await_share=0.0,
         pattern_share=0.0,
         groups=chance.one_of((1, 1, 1, 2)),
@@ -268,8 +306,9 @@ def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
     chance = Chance(source, plan.seed ^ _EXACT_STREAM)
     release = chance.one_of(_EXACT_RELEASES)
     faults = {kind: ms for kind, ms in plan.faults.items() if kind not in NOT_OF_EXACT}
-    if chance.happens(0.5):
-        faults[Fault.LOST_ANSWER] = chance.one_of(_MEANS_MS)
+    for kind in LATER:
+        if plan.faults and chance.happens(0.4):
+            faults[kind] = chance.one_of(_MEANS_MS)
     return replace(
         plan,
         exact=True,
@@ -280,6 +319,7 @@ def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
         faults=faults,
         append_until_ms=0,  # by nobody else
         partition_fetch_bytes=max(plan.partition_fetch_bytes, 2_000),
+        close_share=0.0,
         consumer_share=chance.one_of((0.0, 1.0)) if release >= CONSUMER_SINCE else 0.0,
         static_share=chance.one_of((0.0, 0.0, 0.5)),
         await_share=0.0,
@@ -290,6 +330,18 @@ def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
         transactional_share=chance.one_of((0.5, 1.0)),
         abort_share=chance.one_of((0.0, 0.2, 0.5)),
         delivery_slack_ms=chance.one_of((200, 5_000, 60_000)),
+    )
+
+
+def upgrading(plan: Plan, mean_ms: int) -> Plan:
+    """The same with classic members that go from eager to cooperative, one by one."""
+    faults = {kind: ms for kind, ms in plan.faults.items() if kind not in _LOADING}
+    return replace(
+        plan,
+        faults=faults | {Fault.UPGRADE: mean_ms},
+        assignors=UPGRADE[:1],
+        consumer_share=0.0,
+        static_share=0.0,
     )
 
 
@@ -340,7 +392,9 @@ def unknown_to(plan: Plan) -> set[Fault]:
     """Kinds that mean nothing in such a run."""
     if plan.exact:
         return NOT_OF_EXACT
-    return NOT_OF_SHARES if plan.share else set()
+    if plan.share:
+        return NOT_OF_SHARES
+    return set() if plan.assignors == UPGRADE[:1] else {Fault.UPGRADE}
 
 
 def faults_of(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kcore.sim.peers import Peer
 from kcore.sim.trace import What
+from kcore.structs import GroupMembershipOperation
 
 if TYPE_CHECKING:
     from kcore.errors import KafkaError
@@ -39,6 +40,7 @@ class Process(Peer):
         self.topics = habits.topics
         self.chance = chance
         self.closing = False
+        self.operation = GroupMembershipOperation.DEFAULT  # of its close
         self.slow_until_ms = 0  # it works on something until then
         self.poll_every_ms = habits.poll_every_ms
         self.max_records = habits.max_records
@@ -119,7 +121,7 @@ class Process(Peer):
 
     def pause_process(self) -> None:
         """Stand still."""
-        self.paused = True
+        self.paused = self.deaf = True
         self.say(What.MEMBER_PAUSED)
 
     def resume_process(self) -> None:

@@ -68,8 +68,9 @@ def _claims(answer: JoinGroupResponse) -> _Have | None:
         member_id: {tp for tp in assignor.claim(member).partitions if tp.topic in topics}
         for member_id, member in members.items()
     }
+    racks = any(member.rack for member in members.values())  # those decide, too
     disputed = len(set().union(*claims.values())) < sum(map(len, claims.values()))
-    return None if others or disputed else claims
+    return None if others or racks or disputed else claims
 
 
 def _judge(leader: str, claims: _Have, plan: Mapping[str, set[TopicPartition]]) -> None:

@@ -18,6 +18,8 @@ class Rule(Enum):
     COMMIT_FORWARD = "committed offsets never go back within a generation"
     DELIVERED = "every record is delivered at least once"
     PROGRESS = "assigned, unpaused and lagging implies a record or a typed error in time"
+    THROTTLED = "who is told to wait sends nothing on that connection meanwhile"
+    REMAINS = "who closes to remain is in its group until its session is over"
     SETTLES = "when the faults are over, everything settles in time"
     BOUNDED = "memory and work stay within their bounds"
     NO_FAULT = "nothing raises what it does not say it raises"

@@ -29,6 +29,8 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.STALL: ("connections", "one connection is slow for a while"),
     Fault.ZOMBIE: ("members", "a member's process stands still, and comes back"),
     Fault.SLOW: ("members", "a member does not poll for longer than it may"),
+    Fault.UPGRADE: ("members", "a member is started anew with the next assignors of an upgrade"),
+    Fault.THROTTLE: ("members", "a member may read, or ask, only so much a second for a while"),
     Fault.CRASH: ("members", "a member is gone without a word"),
     Fault.LEAVE: ("members", "a member closes"),
     Fault.JOIN: ("members", "a member comes"),
@@ -106,8 +108,12 @@ def verdicts(outcome: Outcome) -> list[tuple[Rule, Verdict]]:
 def _unjudged(plan: Plan) -> set[Rule]:
     """Rules of other kinds of runs."""
     if plan.exact:
-        return _OF_SHARES | _OF_CONSUMERS | _OF_MEMBERS
-    return _OF_PRODUCERS | (_OF_CONSUMERS if plan.share else _OF_SHARES)
+        others = _OF_SHARES | _OF_CONSUMERS | _OF_MEMBERS
+    else:
+        others = _OF_PRODUCERS | (_OF_CONSUMERS if plan.share else _OF_SHARES)
+    if Fault.THROTTLE not in plan.faults:
+        others |= {Rule.THROTTLED}
+    return others if plan.close_share else others | {Rule.REMAINS}
 
 
 def plan_in_words(plan: Plan) -> list[str]:
@@ -161,6 +167,10 @@ def _reading(plan: Plan) -> str:
         rest.append(f"{share(plan.auto_commit_share)} commit automatically")
     if plan.pattern_share:
         rest.append(f"{share(plan.pattern_share)} subscribe by pattern")
+    if plan.racks:
+        rest.append(f"racks are {', '.join(plan.racks)}")
+    if plan.close_share:
+        rest.append(f"{share(plan.close_share)} of closes say whether they leave the group")
     if plan.await_share:
         rest.append(f"{share(plan.await_share)} acknowledge each step of a rebalance")
     habits = f" {', '.join(rest)}.".capitalize() if rest else ""

@@ -7,6 +7,7 @@ were scheduled, so that a run is its seed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from kcore.sim.ledger import Ledger
 from kcore.sim.members import Member
 from kcore.sim.network import Network, NodeSide
 from kcore.sim.nodes import Brokers
-from kcore.sim.plan import CLOCKS_BEGIN_MS, Plan
+from kcore.sim.plan import CLOCKS_BEGIN_MS, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.producers import Producer
 from kcore.sim.referee import Referee
@@ -203,6 +204,7 @@ class World:
             by_remote_pattern=by_epochs and by_pattern and chance.happens(0.5),
             explicit=plan.share and chance.happens(plan.explicit_share),
             one_by_one=plan.share and chance.happens(plan.one_by_one_share),
+            rack=(*plan.racks, "")[number % (len(plan.racks) + 1)],
             role=role,
             transactional_id=f"x{number + 1}" if transactional else None,
             committed=role is not Role.READER or chance.happens(0.7),
@@ -224,6 +226,10 @@ class World:
     def add_slot(self) -> Habits:
         """A place more."""
         slot = self._draw_slot(len(self._slots))
+        if Fault.UPGRADE in self.plan.faults:  # as those that are furthest behind
+            slot = replace(
+                slot, assignors=min((s.assignors for s in self._slots), key=UPGRADE.index)
+            )
         self._slots.append(slot)
         return slot
 

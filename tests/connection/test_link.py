@@ -64,14 +64,15 @@ class Peer:
         data = frames.encode_response(message, version, request.correlation_id)
         self.link.handle_data(data, now)
 
-    def greet(self, now=0):
+    def greet(self, now=0, throttle=0):
         self.link.handle_connected(now)
         (request,) = self.requests()
         keys = [
             ApiVersionsResponse.ApiVersion(api_key=k, min_version=lo, max_version=hi)
             for k, (lo, hi) in self.ranges.items()
         ]
-        self.answer(request, ApiVersionsResponse(api_keys=keys), now)
+        greeting = ApiVersionsResponse(api_keys=keys, throttle_time_ms=throttle)
+        self.answer(request, greeting, now)
         return request
 
     def send(self, api=ApiKey.METADATA, build=None, now=0, timeout=30_000, cap=None):
@@ -300,6 +301,30 @@ def test_a_throttled_link_holds_back_but_never_for_good(throttle, until):
     assert peer.requests() == []
     peer.link.handle_deadline(until)
     assert len(peer.requests()) == 1
+
+
+def test_a_greeting_that_is_throttled_holds_back_what_follows():
+    """The simulation's rule THROTTLED has found it: ApiVersions has the field, too (KIP-219)."""
+    peer = Peer()
+    peer.greet(1_000, throttle=300)
+    peer.send(now=1_000, timeout=10**6)
+    assert peer.requests() == []
+    assert peer.link.deadline() == 1_300
+    peer.link.handle_deadline(1_300)
+    assert len(peer.requests()) == 1
+
+
+def test_what_holds_back_is_not_shortened_by_a_later_answer():
+    """Java: ClusterConnectionStates.throttle."""
+    peer = Peer()
+    peer.greet()
+    for _ in range(2):
+        peer.send(now=1_000)
+    long, short = peer.requests()
+    peer.answer(long, MetadataResponse(throttle_time_ms=900), now=1_000)
+    peer.answer(short, MetadataResponse(throttle_time_ms=100), now=1_100)
+    peer.send(now=1_100, timeout=10**6)
+    assert peer.link.deadline() == 1_900
 
 
 @pytest.mark.parametrize("span", [(9, 2), (500, 600), None], ids=["inverted", "disjoint", "absent"])

@@ -36,7 +36,10 @@ class ExactJudge(Referee):
     ) -> None:
         super().__init__(plan, trace, group_of, now)
         self._now = now
-        self._patience_ms = plan.transaction_timeout_ms // 2
+        # When a transaction began is a time of day: a coordinator on another node may take it for
+        # older, or younger, by as much as their clocks differ.
+        skews = [time.skew_ms for time in plan.node_times] or [0]
+        self._patience_ms = plan.transaction_timeout_ms // 2 - (max(skews) - min(skews))
         self.copies = Copies(partition_of, partitions)
         self.positions: dict[Process, dict[TopicPartition, int]] = {}  # of readers
         # Who has asked for a transactional id, when last, and when it had it first.

@@ -7,7 +7,7 @@ was aborted it goes back to where it began.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.core import ConsumerCore
@@ -37,8 +37,11 @@ if TYPE_CHECKING:
     from kcore.sim.exact.judge import ExactJudge
 
 # What comes out is in topics of these names, of as many partitions at most.
-OUT = "-out"
-OUT_PARTITIONS = 2
+OUT: Final = "-out"
+OUT_PARTITIONS: Final = 2
+
+# Of a transaction, which has little time.
+_TAKEN_MAX: Final = 50
 
 
 class _Arm(Peer):
@@ -84,6 +87,7 @@ class Mover(Process):
         options: dict[str, object] = {
             "bootstrap_servers": list(habits.bootstrap),
             "client_id": habits.name,
+            "client_rack": habits.rack,
             "group_id": habits.group_id,
             "group_instance_id": habits.instance_id,
             "auto_offset_reset": "earliest",
@@ -147,7 +151,7 @@ class Mover(Process):
         if self.ended:
             return
         try:
-            taken = core.take_records(self.max_records, self.local_ms)
+            taken = core.take_records(min(self.max_records, _TAKEN_MAX), self.local_ms)
         except KafkaError as error:
             self.complain(error)
             return
@@ -252,7 +256,7 @@ class Mover(Process):
     def pause_process(self) -> None:
         """Both cores stand still."""
         super().pause_process()
-        self.arm.paused = True
+        self.arm.paused = self.arm.deaf = True
 
     def resume_process(self) -> None:
         """Both go on."""

@@ -59,11 +59,13 @@ class Producing:
 
     def _config(self) -> ProducerConfig:
         process, plan = self._process, self._process.stage.plan
+        # Batches of a record each, one after the other, have to be done in a transaction's time.
+        sizes = (120, 16_384) if plan.latency_ms[1] < 20 else (16_384,)
         options: dict[str, object] = {
             "bootstrap_servers": list(process.habits.bootstrap),
             "client_id": process.name,
             "linger_ms": self._chance.one_of((0, 0, 5, 200)),
-            "batch_size": self._chance.one_of((120, 16_384)),
+            "batch_size": self._chance.one_of(sizes),
             "compression_type": self._chance.one_of(plan.codecs),
             "max_in_flight_requests_per_connection": self._chance.one_of((1, 2, 5)),
             "request_timeout_ms": plan.request_timeout_ms,
@@ -81,6 +83,11 @@ class Producing:
     def busy(self) -> bool:
         """Whether a verb is not over, or records are not."""
         return bool(self._verbs or self.held or (self._batches and self.transactional_id is None))
+
+    @property
+    def unfinished(self) -> int:
+        """How many batches are not over."""
+        return len(self._batches)
 
     @property
     def idle(self) -> bool:

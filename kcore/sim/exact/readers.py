@@ -46,6 +46,7 @@ class Reader(Process):
             {
                 "bootstrap_servers": list(habits.bootstrap),
                 "client_id": habits.name,
+                "client_rack": habits.rack,
                 "auto_offset_reset": "earliest",
                 "enable_auto_commit": False,
                 "isolation_level": "read_committed" if habits.committed else "read_uncommitted",

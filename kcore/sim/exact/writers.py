@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcore.events import Closed, ErrorRaised, Event
 from kcore.sim.chance import Chance
@@ -15,6 +15,9 @@ from kcore.sim.trace import What
 if TYPE_CHECKING:
     from kcore.sim.exact.judge import ExactJudge
     from kcore.sim.nodes import Brokers
+
+# Who has so many batches under way waits.
+_UNFINISHED_MAX: Final = 20
 
 
 class Writer(Process):
@@ -49,7 +52,8 @@ class Writer(Process):
     def poll(self) -> None:
         """Write; end the transaction that is open, or begin one."""
         producing, plan = self.producing, self.stage.plan
-        if not producing.advance() or self.settled:
+        done = self._goal is not None and producing.finished >= self._goal
+        if not producing.advance() or done or producing.unfinished > _UNFINISHED_MAX:
             return
         if producing.deal is None:
             producing.begin()

@@ -76,6 +76,7 @@ class ShareMember(Process):
             {
                 "bootstrap_servers": list(habits.bootstrap),
                 "client_id": habits.name,
+                "client_rack": habits.rack,
                 "group_id": habits.group_id,
                 "max_poll_records": habits.max_records + (_MORE if habits.one_by_one else 0),
                 "max_poll_interval_ms": plan.max_poll_interval_ms,
