@@ -6,8 +6,7 @@ A link is the core's own number for one connection attempt and what follows; it 
 
 from __future__ import annotations
 
-from enum import Enum
-
+from kcore.enums import Enum
 from kcore.values import Value, field
 
 _assign = object.__setattr__

@@ -11,9 +11,9 @@ comes behind the proxy's last byte is left in the socket, where it belongs to th
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
+from kcore.enums import Enum
 from kcore.errors import UsageError
 from kcore.settings.proxies import Proxy
 from kcore.transports.sockets import ProxyFaultError

@@ -21,11 +21,11 @@ refused, the error says so: a topic that "already exists" may be the one that wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore.admin.hints import HINTS
 from kcore.connection.calls import Answer, Message, Reach, node_id_of
+from kcore.enums import Enum
 from kcore.errors import (
     AuthenticationFailedError,
     BrokerResponseError,

@@ -15,9 +15,7 @@ from typing import Final
 from kcore.assignors import blobs
 from kcore.assignors.base import Assignor, MemberSubscription, Plan, RebalanceProtocol
 from kcore.assignors.claims import Claim, Claims
-from kcore.assignors.equal import EqualShares
 from kcore.assignors.racks import Nearness, Racks
-from kcore.assignors.unequal import UnequalShares
 from kcore.errors import ProtocolError
 from kcore.structs import TopicPartition
 
@@ -119,10 +117,14 @@ def _share(
             member_id: [tp for tp in mine if tp.topic in topics]
             for member_id, mine in claims.by_member(members).items()
         }
+        from kcore.assignors.equal import EqualShares  # noqa: PLC0415 - leaders of groups alone
+
         equal = EqualShares(owned, len(every), near)
         equal.run(every)
         plan = equal.plan
     elif members:
+        from kcore.assignors.unequal import UnequalShares  # noqa: PLC0415 - as above
+
         unequal = UnequalShares(members, partitions, near)
         unequal.run(claims)
         plan = unequal.plan

@@ -11,11 +11,11 @@ is named, which means that of the ticket.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 from kcore.actions import GssapiCall
 from kcore.connection.sasl import Credentials, Outside
+from kcore.enums import Enum
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng
 

@@ -13,7 +13,6 @@ Sources: RFC 4616, RFC 5802, RFC 7677, RFC 7628 (OAUTHBEARER; KIP-255, KIP-342).
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
@@ -178,6 +177,8 @@ def _parse_first(message: str) -> tuple[str, bytes, int]:
 
 
 def _from_base64(text: str) -> bytes:
+    import binascii  # noqa: PLC0415 - few log in
+
     try:
         return binascii.a2b_base64(text.encode(), strict_mode=True)
     except binascii.Error:
@@ -185,6 +186,8 @@ def _from_base64(text: str) -> bytes:
 
 
 def _to_base64(data: bytes) -> str:
+    import binascii  # noqa: PLC0415 - few log in
+
     return binascii.b2a_base64(data, newline=False).decode()
 
 

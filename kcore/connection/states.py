@@ -7,7 +7,7 @@ second `connected`), never an error of ours.
 
 from __future__ import annotations
 
-from enum import Enum
+from kcore.enums import Enum
 
 
 class LinkState(Enum):

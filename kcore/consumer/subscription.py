@@ -5,9 +5,9 @@ other (rule X1).
 from __future__ import annotations
 
 import re
-from enum import Enum
 
 from kcore.connection.calls import ClusterView
+from kcore.enums import Enum
 from kcore.errors import IllegalStateError
 
 

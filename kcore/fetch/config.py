@@ -6,7 +6,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar, Final
 
-from kcore.durations import parse_ms
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 from kcore.values import Value
 
@@ -69,6 +68,8 @@ class ResetStrategy(Value):
         if isinstance(said, ResetStrategy):
             return said
         if said[: len(BY_DURATION)].lower() == BY_DURATION:
+            from kcore.durations import parse_ms  # noqa: PLC0415 - few name one
+
             duration_ms = parse_ms(said[len(BY_DURATION) :])
             return cls(BY_DURATION + said[len(BY_DURATION) :].upper(), duration_ms)
         for strategy in (cls.EARLIEST, cls.LATEST, cls.NONE):

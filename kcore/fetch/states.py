@@ -12,8 +12,9 @@ application has sought elsewhere changes nothing. Source: Java's `SubscriptionSt
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
+
+from kcore.enums import Enum
 
 
 class PartitionState(Enum):

@@ -8,11 +8,11 @@ left out and reported, never sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from enum import Enum
 from itertools import groupby
 from typing import Any, Final
 
 from kcore.connection.calls import Answer, Message
+from kcore.enums import Enum
 from kcore.errors import (
     FencedInstanceIdError,
     IllegalArgumentError,

@@ -11,8 +11,7 @@ here.
 
 from __future__ import annotations
 
-from enum import Enum
-
+from kcore.enums import Enum
 from kcore.group.states import STEP_TABLE, Step, StepInput
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Protocol
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import ClusterView, Network
+from kcore.enums import Enum
 from kcore.events import Event
 from kcore.group.config import GroupConfig
 from kcore.group.host import GroupHost

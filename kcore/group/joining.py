@@ -10,11 +10,11 @@ membership is done here, when to try again is decided by whoever takes `Ended`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 from kcore.assignors import MemberSubscription, RebalanceProtocol, blobs
 from kcore.connection.calls import Answer, Message
+from kcore.enums import Enum
 from kcore.errors import DisconnectedError, KafkaError, Unexpected, UnsupportedVersionError
 from kcore.events import ErrorRaised, GroupJoined
 from kcore.group.classic_membership import ClassicMembership

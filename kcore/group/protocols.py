@@ -1,4 +1,7 @@
-"""The two group protocols as sets of parts; `GroupMember` has what they have in common."""
+"""The two group protocols as sets of parts; `GroupMember` has what they have in common.
+
+What only one of them needs is loaded with the first member that speaks it.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kcore.group.autocommit import AutoCommit
-from kcore.group.classic_membership import ClassicMembership
-from kcore.group.consumer_heartbeat import ConsumerHeartbeats
-from kcore.group.consumer_membership import ConsumerMembership
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import CONSUMER_OFFSET_COMMIT, OFFSET_COMMIT, Effects
-from kcore.group.heartbeat import Heartbeats
-from kcore.group.joining import Joining
-from kcore.group.leader import Leader
 from kcore.group.leaving import Leave, Leaving
 from kcore.group.membership import Membership
-from kcore.group.rebalance import Rebalance
-from kcore.group.reconciliation import Reconciliation
 from kcore.group.states import Step
 from kcore.group.steps import Steps
 from kcore.tuples import NamedTuple
@@ -68,6 +63,12 @@ class Parts(NamedTuple):
 
 def classic_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts:
     """JoinGroup, SyncGroup, Heartbeat, LeaveGroup; members assign."""
+    from kcore.group.classic_membership import ClassicMembership  # noqa: PLC0415
+    from kcore.group.heartbeat import Heartbeats  # noqa: PLC0415
+    from kcore.group.joining import Joining  # noqa: PLC0415
+    from kcore.group.leader import Leader  # noqa: PLC0415
+    from kcore.group.rebalance import Rebalance  # noqa: PLC0415
+
     membership = ClassicMembership(ctx, hooks.dropped)
     heartbeats = Heartbeats(ctx, membership, coordinator, hooks.stalled, hooks.fenced)
     leaving = Leaving(ctx, membership, coordinator)
@@ -87,6 +88,10 @@ def classic_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts
 
 def consumer_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Parts:
     """ConsumerGroupHeartbeat; the coordinator assigns (KIP-848)."""
+    from kcore.group.consumer_heartbeat import ConsumerHeartbeats  # noqa: PLC0415
+    from kcore.group.consumer_membership import ConsumerMembership  # noqa: PLC0415
+    from kcore.group.reconciliation import Reconciliation  # noqa: PLC0415
+
     membership = ConsumerMembership(ctx, hooks.dropped)
     heartbeats = ConsumerHeartbeats(ctx, membership, coordinator, hooks.stalled, hooks.fenced)
 

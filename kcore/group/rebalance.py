@@ -13,9 +13,8 @@ ticks drive it, whoever calls them.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from kcore.assignors import RebalanceProtocol, blobs
+from kcore.enums import Enum
 from kcore.errors import KafkaError
 from kcore.events import (
     ErrorRaised,

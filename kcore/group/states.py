@@ -11,7 +11,7 @@ here.
 
 from __future__ import annotations
 
-from enum import Enum
+from kcore.enums import Enum
 
 
 class MemberState(Enum):

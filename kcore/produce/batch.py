@@ -11,9 +11,9 @@ for the broker is split: `outcome` follows the record into its part.
 from __future__ import annotations
 
 from bisect import bisect_right
-from enum import Enum
 from typing import Any, Final
 
+from kcore.enums import Enum
 from kcore.errors import KafkaError
 from kcore.produce.config import ProduceConfig
 from kcore.produce.intake import Filling

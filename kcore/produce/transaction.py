@@ -21,12 +21,12 @@ Source: Java's TransactionManager.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from functools import partial
 from typing import Any, Final
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, Reach
+from kcore.enums import Enum
 from kcore.errors import (
     CommitFailedError,
     ConcurrentTransactionsError,

@@ -7,10 +7,10 @@ table is RETRY if it can be retried, and FATAL else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import Final
 
 from kcore import errors
+from kcore.enums import Enum
 from kcore.errors import KafkaError
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as Code

@@ -7,8 +7,9 @@ TransactionManager (KIP-98, KIP-360, KIP-588, KIP-890).
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
+
+from kcore.enums import Enum
 
 
 class TxnState(Enum):

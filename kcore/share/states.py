@@ -7,7 +7,7 @@ which is a bug here.
 
 from __future__ import annotations
 
-from enum import Enum
+from kcore.enums import Enum
 
 
 class ShareState(Enum):

@@ -5,8 +5,9 @@ An input that is missing for a state means nothing there. Source: Java's ClientT
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
+
+from kcore.enums import Enum
 
 
 class TelemetryState(Enum):

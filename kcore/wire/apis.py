@@ -8,9 +8,9 @@ highest is the highest stable one of Kafka 4.3. Sources: the message definitions
 
 from __future__ import annotations
 
-from enum import IntEnum
 from functools import cache
 
+from kcore.enums import IntEnum
 from kcore.errors import UnsupportedVersionError
 from kcore.tuples import NamedTuple
 from kcore.wire import messages

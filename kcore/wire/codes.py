@@ -6,7 +6,7 @@ exception for each; this module is only numbers.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from kcore.enums import IntEnum
 
 
 class ErrorCode(IntEnum):
