@@ -188,10 +188,12 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
             if looked:
                 await driver.breathe()
             until = driver.now_ms() + wait_ms
+            asked = False  # what comes after that is only to be taken
             while True:
                 self._need_reader()
                 now = driver.now_ms()
-                taken = self._look(limit, now)
+                taken = self._look(limit, now, asked=asked)
+                asked = True
                 if taken:
                     return taken
                 if now < until:
@@ -206,13 +208,14 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
             self._reading = False
             core.rest()
 
-    def _look(self, limit: int | None, now_ms: int) -> Records:
-        """One look, with all that a poll does for the group."""
+    def _look(self, limit: int | None, now_ms: int, *, asked: bool) -> Records:
+        """One look, with all that a poll does for the group, unless what was asked for has come."""
         engine = self._engine
         with engine.guard:
             try:
                 engine.raise_pending()
-                engine.core.poll(now_ms)
+                if not (asked and engine.core.has_records):
+                    engine.core.poll(now_ms)
                 engine.collect()
                 engine.run_callbacks()
                 self._need_reader()  # a callback may have stopped it

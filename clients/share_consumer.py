@@ -69,6 +69,7 @@ class ShareConsumer(ShareVerbs, Polling):
         self._inside = self._engine.core
         self._arrived = 0
         self._loop = ShareLoop()
+        self._asked = False  # in this poll: what comes after that is only to be taken
         release_in_child(self)
         try:
             if names:
@@ -184,6 +185,7 @@ class ShareConsumer(ShareVerbs, Polling):
 
     def _begin_poll(self) -> None:
         self._leave_loop()
+        self._asked = False
         if not self._engine.core.subscription():
             raise IllegalStateError(NOTHING_SUBSCRIBED)
 
@@ -192,7 +194,9 @@ class ShareConsumer(ShareVerbs, Polling):
 
     def _live(self, now_ms: int) -> bool:
         engine = self._engine
-        engine.core.poll(now_ms)
+        if not (self._asked and engine.core.has_records):
+            engine.core.poll(now_ms)
+            self._asked = True
         engine.collect()
         if engine.calls:
             engine.run_callbacks()
