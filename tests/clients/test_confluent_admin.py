@@ -4,7 +4,6 @@ import confluent_admin
 import pytest
 from confluent_admin import CLASSES, Story
 
-import kcore
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.embedded import EmbeddedBroker
 
@@ -28,21 +27,8 @@ def test_the_same_story(part):
 def test_a_group_with_members(protocol):
     """Told of one group at the same time."""
     with EmbeddedBroker() as broker:
-        stories = [Story(one, broker.bootstrap, "t", "g") for one in CLASSES.values()]
         broker.create_topic("t", 2)
-        with kcore.Consumer(
-            "t",
-            bootstrap_servers=broker.bootstrap,
-            group_id="g",
-            group_protocol=protocol,
-            client_id="c",
-            group_instance_id="i",
-        ) as consumer:
-            while not consumer.assignment():
-                consumer.poll(timeout_ms=50)
-            for story in stories:
-                confluent_admin.members(story)
-        theirs, ours = (story.told for story in stories)
+        theirs, ours = confluent_admin.attended(broker.bootstrap, "t", "g", protocol)
         assert ours == theirs
         (_, description), *_ = ours[0][1]
         assert description[1]["members"][0][1]["assignment"][1]["topic_partitions"]

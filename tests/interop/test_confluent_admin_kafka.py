@@ -41,3 +41,10 @@ def test_the_same_story(guarded, part):
         told[whose] = story.told
     for ours, theirs in zip(told["ours"], told["theirs"], strict=True):
         assert ours == theirs
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_members(guarded, names, protocol):
+    guarded.create_topic(names.topic, 2)
+    theirs, ours = confluent_admin.attended(guarded.bootstrap, names.topic, names.group, protocol)
+    assert ours == theirs

@@ -17,6 +17,7 @@ from typing import Any
 import confluent_kafka
 import confluent_kafka.admin
 
+import kcore
 from kcore.clients.stand_in.confluent.names import MODULES
 
 CLASSES = {
@@ -294,6 +295,24 @@ def members(story: Story) -> None:
             story.note(what, call)
 
 
+def attended(bootstrap: str, topic: str, group: str, protocol: str) -> list[list[tuple[str, Any]]]:
+    """What both tell of a group while a consumer reads the topic in it: theirs, ours."""
+    stories = [Story(classes, bootstrap, topic, group) for classes in CLASSES.values()]
+    with kcore.Consumer(
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        group_protocol=protocol,
+        client_id="c",
+        group_instance_id="i",
+    ) as consumer:
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=50)
+        for story in stories:
+            members(story)
+    return [story.told for story in stories]
+
+
 def _attended(story: Story) -> Calls:
     ck, admin, topic, group = story.ck, story.admin, story.topic, story.group
     kinds = ck.ConsumerGroupType
@@ -301,7 +320,12 @@ def _attended(story: Story) -> Calls:
         "describe",
         lambda: admin.describe_consumer_groups([group], include_authorized_operations=True),
     )
-    yield "list", lambda: admin.list_consumer_groups(types={kinds.CLASSIC, kinds.CONSUMER})
+
+    def own() -> Any:
+        found = admin.list_consumer_groups(types={kinds.CLASSIC, kinds.CONSUMER}).result(_CALL_S)
+        return [one for one in found.valid if one.group_id == group], found.errors
+
+    yield "list", own
     yield "list others", lambda: admin.list_consumer_groups(types={kinds.UNKNOWN})
     yield (
         "list what is unknown",
