@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from kcore import transports
 from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
 from kcore.settings.addresses import CANONICAL_NAMES, format_server
-from kcore.settings.security import needs_kerberos, needs_tokens, uses_tls
 
 if TYPE_CHECKING:
     import ssl
@@ -43,6 +42,8 @@ def open_transport(
 
 def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
     """What connections are encrypted with, or None. KafkaConfigurationError: unusable files."""
+    from kcore.settings.security import uses_tls  # noqa: PLC0415 - there since options were read
+
     if not uses_tls(settings.security_protocol):
         return None
     from kcore.transports.tls import TlsOptions  # noqa: PLC0415 - loads `ssl`
@@ -92,6 +93,8 @@ def begin_at_names(core: Any, settings: ClientConfig, transport: str) -> None:
 
 def open_sasl(settings: ClientConfig) -> SaslSource | None:
     """What SASL needs beside the core, if anything. KafkaConfigurationError."""
+    from kcore.settings.security import needs_kerberos, needs_tokens  # noqa: PLC0415 - as above
+
     if needs_tokens(settings):
         from kcore.clients.tokens import Tokens, tokens_of  # noqa: PLC0415 - loads urllib
 
@@ -105,6 +108,8 @@ def open_sasl(settings: ClientConfig) -> SaslSource | None:
 
 def open_loop_sasl(settings: ClientConfig) -> Any:
     """`open_sasl` for an event loop. `tie` is to follow."""
+    from kcore.settings.security import needs_tokens  # noqa: PLC0415 - as above
+
     if needs_tokens(settings):
         from kcore.clients.tokens import LoopTokens, tokens_of  # noqa: PLC0415 - loads urllib
 

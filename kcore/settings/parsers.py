@@ -15,7 +15,6 @@ from math import isnan
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS, NAME_CHARS
 from kcore.settings.addresses import parse_servers
-from kcore.settings.tokens import OAUTH_PACKAGE, RETRIEVERS
 
 Parser = Callable[[str, object], object]
 
@@ -365,6 +364,8 @@ def token_retriever(option: str, value: object) -> str:
     """Java's name of a JwtRetriever, with its package or without; or librdkafka's grant type."""
     said = value.strip() if isinstance(value, str) else ""
     package, _, name = said.rpartition(".")
+    from kcore.settings.tokens import OAUTH_PACKAGE, RETRIEVERS  # noqa: PLC0415 - few name one
+
     if package in {"", OAUTH_PACKAGE} and name in RETRIEVERS:
         return RETRIEVERS[name]
     wanted = f"one of {', '.join(RETRIEVERS)} (a class of yours: give a sasl_oauth_token_provider)"
