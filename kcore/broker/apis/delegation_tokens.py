@@ -8,6 +8,7 @@ from the controller.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from kcore.broker.authorization.acls import ANONYMOUS, Operation, Resource
@@ -28,6 +29,8 @@ from kcore.wire.messages import (
 
 Described = DescribeDelegationTokenResponse.DescribedDelegationToken
 Renewer = DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer
+
+_Change = Callable[[bytes, Principal, int, int], int]
 
 _REQUESTERS_SINCE: Final = 3  # who has asked for it is told, too (KIP-373)
 _NEVER: Final = -1  # what a Kafka answers for times before it has asked its controller
@@ -63,42 +66,32 @@ def create(call: Call, request: CreateDelegationTokenRequest) -> CreateDelegatio
 
 def renew(call: Call, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
     """Good for longer."""
-    answer = RenewDelegationTokenResponse()
-    if not _may_ask(call):
-        answer.error_code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        answer.expiry_timestamp_ms = _NEVER
-        return answer
-    cluster = call.node.cluster
-    try:
-        answer.expiry_timestamp_ms = cluster.tokens.renew(
-            bytes(request.hmac),
-            principal_of(call.link.principal),
-            request.renew_period_ms,
-            cluster.wall_ms(call.now_ms),
-        )
-    except RefusedError as refused:
-        answer.error_code = refused.code
+    answer, period_ms = RenewDelegationTokenResponse(), request.renew_period_ms
+    answer.error_code, answer.expiry_timestamp_ms = _changed(
+        call, call.node.cluster.tokens.renew, request.hmac, period_ms
+    )
     return answer
 
 
 def expire(call: Call, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
     """Good for so long, or gone."""
-    answer = ExpireDelegationTokenResponse()
-    if not _may_ask(call):
-        answer.error_code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        answer.expiry_timestamp_ms = _NEVER
-        return answer
-    cluster = call.node.cluster
-    try:
-        answer.expiry_timestamp_ms = cluster.tokens.expire(
-            bytes(request.hmac),
-            principal_of(call.link.principal),
-            request.expiry_time_period_ms,
-            cluster.wall_ms(call.now_ms),
-        )
-    except RefusedError as refused:
-        answer.error_code = refused.code
+    answer, period_ms = ExpireDelegationTokenResponse(), request.expiry_time_period_ms
+    answer.error_code, answer.expiry_timestamp_ms = _changed(
+        call, call.node.cluster.tokens.expire, request.hmac, period_ms
+    )
     return answer
+
+
+def _changed(call: Call, change: _Change, code: bytes, period_ms: int) -> tuple[int, int]:
+    """The error, and until when the token is good now."""
+    if not _may_ask(call):
+        return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, _NEVER
+    somebody = principal_of(call.link.principal)
+    wall_ms = call.node.cluster.wall_ms(call.now_ms)
+    try:
+        return ErrorCode.NONE, change(bytes(code), somebody, period_ms, wall_ms)
+    except RefusedError as refused:
+        return refused.code, 0
 
 
 def describe(
