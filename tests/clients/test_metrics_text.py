@@ -87,6 +87,16 @@ def test_of_share_consumers_and_admin_clients(broker):
     assert samples["kafka_admin_client_connection_count"][0][1] >= 1
 
 
+def test_in_the_child_of_a_fork_nothing_is_told():
+    where = {"bootstrap_servers": "127.0.0.1:1", "api_version": (4, 2)}
+    with kcore.ShareConsumer(group_id="g", **where) as sharer, kcore.Admin(**where) as admin:
+        for client in (sharer, admin):
+            client.forked()
+            for call in (client.metrics, client.client_instance_id):
+                with pytest.raises(kcore.errors.ForkedError):
+                    call()
+
+
 def test_clients_that_share_a_client_id_have_a_number():
     where = {"bootstrap_servers": "127.0.0.1:1", "api_version": (4, 0), "client_id": "same"}
     with (
