@@ -75,3 +75,13 @@ def test_replicas_are_moved(tool, kcore_cluster, tmp_path):
     said = tool("kafka-reassign-partitions", "--verify", "--reassignment-json-file", str(plan))
     assert "Reassignment of partition t-0 is completed." in said
     assert "Replicas: 3,2" in tool("kafka-topics", "--describe", "--topic", "t")
+
+
+@pytest.mark.slow
+def test_the_quorum_is_described(tool, kcore_cluster):
+    told = tool("kafka-metadata-quorum", "describe", "--status")
+    lines = dict(line.split(":", 1) for line in told.splitlines())
+    assert lines["LeaderId"].strip() == "1"
+    assert lines["CurrentVoters"].count('"id"') == len(kcore_cluster.bootstrap.split(","))
+    replicas = tool("kafka-metadata-quorum", "describe", "--replication").splitlines()[1:]
+    assert [row.split()[-1] for row in replicas] == ["Leader", "Follower", "Follower"]
