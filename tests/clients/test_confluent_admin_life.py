@@ -8,10 +8,17 @@ import time
 
 import pytest
 
+import kcore
 from kcore.clients.stand_in.confluent import admin_values as values
 from kcore.clients.stand_in.confluent.admin import AdminClient
+from kcore.clients.stand_in.confluent.constants import OFFSET_INVALID
 from kcore.clients.stand_in.confluent.errors import KafkaError, KafkaException
+from kcore.clients.stand_in.confluent.structures import (
+    ConsumerGroupTopicPartitions,
+    TopicPartition,
+)
 from kcore.embedded import EmbeddedBroker
+from kcore.structs import OffsetAndMetadata
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 CALL_S = 20
@@ -140,6 +147,25 @@ def test_brokers_are_told_how_long(admin):
     new = [values.NewTopic("t", 1, 1)]
     assert admin.create_topics(new, operation_timeout=0)["t"].result(CALL_S) is None
     assert admin.delete_topics(["t"], operation_timeout=0)["t"].result(CALL_S) is None
+
+
+def test_offsets_of_an_open_transaction_are_waited_for(broker, admin):
+    broker.create_topic("t")
+    wanted = [ConsumerGroupTopicPartitions("g", [TopicPartition("t", 0)])]
+
+    def offsets(**options):
+        (future,) = admin.list_consumer_group_offsets(wanted, **options).values()
+        return future
+
+    with kcore.Producer(bootstrap_servers=broker.bootstrap, transactional_id="x") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send_offsets_to_transaction({("t", 0): OffsetAndMetadata(5, "", -1)}, "g")
+        assert code(offsets(require_stable=True, request_timeout=0.05)) == "_TIMED_OUT"
+        assert offsets().result(CALL_S).topic_partitions[0].offset == OFFSET_INVALID
+        waiting = offsets(require_stable=True)
+        producer.commit_transaction()
+        assert waiting.result(CALL_S).topic_partitions[0].offset == 5
 
 
 def test_errors_are_told():
