@@ -24,9 +24,14 @@ HEAVY = {
     "inspect",
     "ssl",
     "importlib.metadata",
+    "base64",
+    "kcore.durations",
     "kcore.errors.admin",
     "kcore.errors.groups",
     "kcore.errors.partitions",
+    "kcore.group.consumer_heartbeat",
+    "kcore.group.reconciliation",
+    "kcore.records.builder",
     "kcore.telemetry.payload",
     "kcore.telemetry.reporter",
     "kcore.wire.otlp",
@@ -42,3 +47,14 @@ def test_it_loads_nothing_heavy_that_it_does_not_need():
     loaded = set(after.split())
     assert "kcore.consumer.core" in loaded
     assert not loaded & HEAVY
+
+
+def test_its_class_alone_loads_no_core():
+    program = "import sys; from kcore import AsyncConsumer, Consumer; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = done.stdout.split()
+    assert "kcore.clients.async_consumer" in loaded
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("kcore.")}
+    assert not rooms & {"wire", "records", "connection", "cluster", "group", "fetch", "consumer"}
