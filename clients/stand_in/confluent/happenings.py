@@ -50,6 +50,9 @@ class Happenings(Reporter):
         self._logger: Any = conf.calls.get("logger")
         self._interval_ms = int(conf.get("statistics.interval.ms", 0)) if self._stats_cb else 0
         self._stats_at: int | None = None
+        if self._logger is not None and conf.get("debug"):
+            said = f"INIT [{self._name_of_client}] kcore stands in for librdkafka"
+            self.calls.append(partial(self._logger.log, logging.DEBUG, said))
         self._said: dict[tuple[int, str], int] = {}
         self._client: Callable[[], Client | None] = lambda: None
 

@@ -8,6 +8,7 @@ KafkaException of _INVALID_ARG.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any, Final
@@ -229,7 +230,7 @@ def _merged(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str
     if of_topics is not None:
         if not isinstance(of_topics, dict):
             raise TypeError("expected default.topic.config as a dict")
-        merged = {**of_topics, **merged}
+        merged |= of_topics
     return merged
 
 
@@ -319,6 +320,7 @@ _OF_TOKENS: Final[Mapping[str, str]] = {
     },
     "sasl.oauthbearer.assertion.jwt.template.file": "sasl_oauthbearer_assertion_template_file",
 }
+_TOKEN_USED: Final = 0.8  # of a token's life
 # What nobody listens at, for a client that is given no servers and is to find none.
 NOBODY: Final = "127.0.0.1:1"
 
@@ -407,15 +409,30 @@ def _authenticate(conf: Configuration, found: Options) -> None:
 
 
 class TokenProvider:
-    """oauth_cb as ours asks for tokens."""
+    """oauth_cb as ours asks for tokens: the first is there when a client is made, and each is good
+    for most of its life.
+    """
 
     def __init__(self, call: Callable[[str], Any], config: str) -> None:
+        """KafkaException: it gives none."""
         self._call = call
         self._config = config
         self._extensions: dict[str, str] = {}
+        self._token, self._until = "", 0.0
+        try:
+            self.token()
+        except Exception as error:
+            raise failure(
+                "SASL_AUTHENTICATION_FAILED", f"oauth_cb gave no token: {error}"
+            ) from error
 
     def token(self) -> str:
-        """What it gives: (token, expiry[, principal[, extensions]]). TypeError: not that."""
+        """The last one, or what oauth_cb gives: (token, expiry[, principal[, extensions]]), the
+        expiry in s since 1970. TypeError: not that.
+        """
+        now = time.time()
+        if now < self._until:
+            return self._token
         found = self._call(self._config)
         if not isinstance(found, tuple) or len(found) < 2 or not isinstance(found[0], str):
             raise TypeError(
@@ -423,7 +440,8 @@ class TokenProvider:
                 f"not {type(found).__name__}"
             )
         self._extensions = dict(found[3]) if len(found) > 3 and found[3] else {}
-        return found[0]
+        self._token, self._until = found[0], now + (float(found[1]) - now) * _TOKEN_USED
+        return self._token
 
     def extensions(self) -> dict[str, str]:
         """What goes along with the token given last."""

@@ -79,7 +79,7 @@ class Producer(Transactions, MetadataMethods):
         self._counter = Counter()
         self._parcels: dict[Any, Parcel] = {}
         self._counts: dict[str, int] = {}  # partitions of topics
-        self._kept: deque[_Kept] = deque()
+        self._kept: dict[str, deque[_Kept]] = {}  # by topic
         self._feeding = False
         self._taking = Lock()  # for the order of messages, what they are put into, and these two
         self._taken = 0
@@ -89,7 +89,8 @@ class Producer(Transactions, MetadataMethods):
         self._ended_bytes = 0
         options = of_producer(conf)
         options["partitioner_ignore_keys"] = name == "random"
-        self._writer = Writer(happenings, options)
+        connects = "bootstrap.servers" in conf.given
+        self._writer = Writer(happenings, options, connects=connects)
 
     def _need(self) -> Writer:
         writer = self._writer
@@ -138,7 +139,7 @@ class Producer(Transactions, MetadataMethods):
             ):
                 raise BufferError("Local: Queue full")
             try:
-                if (self._kept and self._is_kept(topic)) or not self._put(writer, unsent):
+                if topic in self._kept or not self._put(writer, unsent):
                     self._keep(unsent)
             except OurError as error:
                 raise _not_taken(error) from error
@@ -175,9 +176,6 @@ class Producer(Transactions, MetadataMethods):
             self._counter.take(parcel)
         return True
 
-    def _is_kept(self, topic: str) -> bool:
-        return any(one.unsent[0] == topic for one in self._kept)
-
     def _count(self, writer: Writer, topic: str) -> int:
         found = writer.count_of(topic)
         if found:
@@ -185,7 +183,8 @@ class Producer(Transactions, MetadataMethods):
         return found
 
     def _keep(self, unsent: Unsent) -> None:
-        self._kept.append(_Kept(unsent, unsent[7] + self._timeout_s))
+        kept = self._kept.setdefault(unsent[0], deque())
+        kept.append(_Kept(unsent, unsent[7] + self._timeout_s))
         if not self._feeding:
             self._feeding = True
             Thread(target=self._feed, name="kcore-kept-messages", daemon=True).start()
@@ -204,23 +203,20 @@ class Producer(Transactions, MetadataMethods):
 
     def _put_kept(self, writer: Writer) -> None:
         """What was kept goes where it can go now, in its order."""
-        waiting: set[str] = set()
         now = time.time()
-        for _ in range(len(self._kept)):
-            one = self._kept.popleft()
-            unsent = one.unsent
-            topic = unsent[0]
-            try:
-                if topic not in waiting and self._put(writer, unsent):
-                    continue
-            except OurError as error:
-                self._counter.fail(unsent, _not_taken(error).args[0])
-                continue
-            if now >= one.until:
-                self._counter.fail(unsent, timed_out(topic))
-                continue
-            waiting.add(topic)
-            self._kept.append(one)
+        for topic, kept in [*self._kept.items()]:
+            while kept:
+                unsent, until = kept[0]
+                try:
+                    if not self._put(writer, unsent):
+                        if now < until:
+                            break
+                        self._counter.fail(unsent, timed_out(topic))
+                except OurError as error:
+                    self._counter.fail(unsent, _not_taken(error).args[0])
+                kept.popleft()
+            if not kept:
+                del self._kept[topic]
 
     def _over(self, count: int, size: int) -> None:
         self._ended += count
@@ -346,8 +342,10 @@ class Producer(Transactions, MetadataMethods):
         writer = self._need()
         with self._taking:
             if in_queue:
-                while self._kept:
-                    self._counter.fail(self._kept.popleft().unsent, named("_PURGE_QUEUE"))
+                for kept in self._kept.values():
+                    for one in kept:
+                        self._counter.fail(one.unsent, named("_PURGE_QUEUE"))
+                self._kept.clear()
         if in_queue and in_flight:
             writer.give_up()
 

@@ -155,6 +155,7 @@ class ShareConsumer:
         reader = self._need()
         limit = None if timeout < 0 else int(timeout * 1000)
         found = self._call(reader.commit, limit)
+        self._happenings.serve(reader.now_ms())
         return {
             TopicPartition(*place): None if error is None else raised(error)
             for place, error in found.items()
@@ -162,7 +163,9 @@ class ShareConsumer:
 
     def commit_async(self) -> None:
         """The same, without waiting for what they say."""
-        self._call(self._need().commit_async)
+        reader = self._need()
+        self._call(reader.commit_async)
+        self._happenings.serve(reader.now_ms())
 
     def set_acknowledgement_commit_callback(self, callback: Any) -> None:
         """Have `callback({partition: {offsets}}, exception or None)` called by `poll` and the like.
@@ -191,6 +194,7 @@ class ShareConsumer:
             reader, self._reader = self._reader, None
             if reader is not None:
                 reader.close()
+                self._happenings.serve_last()
 
     def __enter__(self) -> Self:
         return self

@@ -23,7 +23,7 @@ Headers = list[tuple[str, bytes | None]]
 class Writer(Producer):
     """See the module's text."""
 
-    def __init__(self, happenings: Happenings, options: Options) -> None:
+    def __init__(self, happenings: Happenings, options: Options, *, connects: bool) -> None:
         self.began_at = time.time()
         try:
             super().__init__(**options)
@@ -32,9 +32,20 @@ class Writer(Producer):
         self._courier._reporter = happenings  # noqa: SLF001 - in its place, and it is one
         self.now_ms = self._courier.now_ms
         self.lock = self._courier.lock
+        if connects:
+            self._connect_soon()
 
     def _find_release(self, timeout_ms: int) -> None:
         """Nobody waits for that."""
+
+    def _connect_soon(self) -> None:
+        """Look for a broker, so that error_cb hears if there is none, before anything is sent."""
+        courier = self._courier
+        with courier.lock:
+            limit = self._settings.bootstrap_timeout_ms
+            courier.forget(self._core.fetch_metadata((), courier.now_ms(), limit))
+            self._core.stirred = True
+            courier.nudge()
 
     def count_of(self, topic: str) -> int:
         """How many partitions a topic has; 0: nobody knows yet, and it is asked for."""
