@@ -83,8 +83,16 @@ _ASSIGNMENT_INTERVAL_MS: Final = 1_000
 # What comes on top of timeouts: backoffs, looks at metadata, records that are still to be read.
 _SLACK_MS: Final = 12_000
 
-# What share groups do not know: static members, rebalances, partitions that are paused.
-NOT_OF_SHARES: Final = {Fault.RESTART, Fault.REJOIN, Fault.HOLD, Fault.UPGRADE}
+# What share groups do not know: static members, rebalances, partitions that are paused, assignors.
+# And quotas: who is above one is not told what was acquired for him, nor what was refused (as by a
+# Kafka), so that nobody can count.
+NOT_OF_SHARES: Final = {
+    Fault.RESTART,
+    Fault.REJOIN,
+    Fault.HOLD,
+    Fault.UPGRADE,
+    Fault.THROTTLE,
+}
 _SHARE_STREAM: Final = 0x5A4E
 
 # Where records are counted: they are not deleted, nor read by some only.
