@@ -181,8 +181,12 @@ def by_hand(ck, where, name):
     facts.append([one.offset() for one in consumer.consume(10, LIMIT_S)])
     consumer.incremental_assign([ck.TopicPartition(name, 1, 0)])
     facts.append(sorted(places(consumer.assignment())))
+    again = [ck.TopicPartition(name, 1, 0)]
+    facts.append(raises(ck, lambda: consumer.incremental_assign(again)))
     consumer.incremental_unassign([ck.TopicPartition(name, 0)])
     facts.append(places(consumer.assignment()))
+    gone = [ck.TopicPartition(name, 0)]
+    facts.append(raises(ck, lambda: consumer.incremental_unassign(gone)))
     consumer.unassign()
     facts += [consumer.assignment(), consumer.poll(0.1)]
     consumer.assign([ck.TopicPartition(name, 2)])  # nothing is committed, and nothing is to be done

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kcore.clients.stand_in.confluent import constants
+from kcore.clients.stand_in.confluent.errors import failure
 from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
 from kcore.clients.stand_in.confluent.reader import Reader
 from kcore.clients.stand_in.confluent.structures import TopicPartition
@@ -130,7 +131,7 @@ class Rebalances:
         self._ended(gone)
 
     def add(self, partitions: Any) -> None:
-        """Read these as well."""
+        """Read these as well. KafkaException: one of them is read already."""
         wanted = checked(partitions)
         if self._going:
             return
@@ -140,12 +141,14 @@ class Rebalances:
             self._take(wanted)
         else:
             held = {place_of(one) for one in self._by_hand}
-            new = [one for one in _once(wanted) if place_of(one) not in held]
+            new = _once(wanted)
+            if any(place_of(one) in held for one in new):
+                raise failure("_CONFLICT", "a partition is assigned already")
             self._by_hand = [*self._by_hand, *new]
             self._read_by_hand(new)
 
     def remove(self, partitions: Any) -> None:
-        """Do not read these any more."""
+        """Do not read these any more. KafkaException: one of them is not read."""
         gone = [place_of(one) for one in checked(partitions)]
         if self._going or self._coming is not None:
             return
@@ -154,6 +157,8 @@ class Rebalances:
             self._kept(mine)
             self._leave_out(mine)
             return
+        if not {*gone} <= {place_of(one) for one in self._by_hand}:
+            raise failure("_INVALID_ARG", "a partition is not assigned")
         self._kept(set(gone))
         self._by_hand = [one for one in self._by_hand if place_of(one) not in gone]
         self._reader.assign([place_of(one) for one in self._by_hand])
