@@ -142,6 +142,7 @@ class Reporter:
         self._asked = 0  # numbers requests: the answer to an older one means nothing
         self._until_ms = NEVER  # of the last push
         self._noted: tuple[list[Reading], dict[str, str]] | None = None  # for that
+        self._pushed: list[Point] = []  # with the last request
         self._waiting: dict[int, int] = {}  # operations that wait for the id, and until when
 
     # -- the id ------------------------------------------------------------------------------------
@@ -221,6 +222,10 @@ class Reporter:
         if self.state in (_S.PUSH_NEEDED, _S.PUSH_IN_PROGRESS):
             self._until_ms = min(until_ms, now_ms + LAST_PUSH_MS)
             self._asked += 1
+            if self.state is _S.PUSH_IN_PROGRESS:
+                # Nobody waits for that answer any more. The broker has had the push, as good as
+                # always: its deltas would count twice.
+                self._ledger.taken(self._pushed)
         self._move(_I.CLOSING)
         if self.state is _S.TERMINATING_PUSH_NEEDED:
             if now_ms < self._until_ms and self._serving(ApiKey.PUSH_TELEMETRY) is not None:
@@ -321,7 +326,7 @@ class Reporter:
         limit = min(self._room, subscription.max_bytes)
         data, count = encode(noted[1], points, limit)
         packed, codec = pack(data, subscription.codecs, self._refused_codecs)
-        pushed = points[:count]
+        pushed = self._pushed = points[:count]
         told = MetricsPushed(node_id_of(node), count, len(points) - count, len(packed))
         self._asked += 1
         number = self._asked

@@ -170,14 +170,18 @@ def test_nothing_is_wanted_and_later_something_is():
     desk.push()
 
 
+def delta_of(asked):
+    (found,) = [one for one in pushed(asked.body) if one.name.endswith("fetch.total")]
+    assert found.temporality == DELTA
+    return found.value
+
+
 def test_deltas_are_of_what_was_taken():
     desk = Desk()
     desk.subscribe(delta_temporality=True)
 
     def total():
-        (found,) = [one for one in pushed(desk.push().body) if one.name.endswith("fetch.total")]
-        assert found.temporality == DELTA
-        return found.value
+        return delta_of(desk.push())
 
     assert total() == 10
     desk.answer(PushTelemetryResponse())
@@ -410,6 +414,15 @@ def test_the_last_push_says_so(at):
     desk.answer(PushTelemetryResponse())
     assert desk.reporter.ended(desk.now, desk.now + 1_000)
     assert desk.asked[-1] is last
+
+
+def test_what_is_under_way_at_the_end_is_not_told_again():
+    desk = Desk()
+    desk.subscribe(delta_temporality=True)
+    desk.push()
+    desk.values["fetch-total"] = 12.0
+    assert not desk.reporter.ended(desk.now, desk.now + 1_000)
+    assert [delta_of(asked) for asked in desk.asked[-2:]] == [10, 2]
 
 
 def test_a_client_does_not_wait_for_its_last_push_for_long():
