@@ -20,6 +20,13 @@ from kcore.errors import KafkaConfigurationError, UsageError
 from kcore.tuples import NamedTuple
 
 _DAYS: Final = "7"
+# An authority without a use is refused by `ssl.create_default_context` from Python 3.13 on, and
+# what openssl makes is one unless told otherwise.
+_AN_AUTHORITY: Final = (
+    "basicConstraints=critical,CA:TRUE",
+    "keyUsage=critical,keyCertSign,cRLSign",
+)
+_NO_AUTHORITY: Final = "basicConstraints=critical,CA:FALSE"
 _LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 _TIMEOUT_S: Final = 30.0
 
@@ -48,23 +55,25 @@ class Authority:
         self._root = Path(mkdtemp(prefix="kcore-"))
         self._remove = weakref.finalize(self, _remove, self._root, os.getpid())
         self._count = 0
-        made = self._make("CN=kcore embedded authority", "basicConstraints=critical,CA:TRUE")
+        made = self._make("CN=kcore embedded authority", *_AN_AUTHORITY)
         self.cafile = made.certfile
         self._signer = ("-CA", made.certfile, "-CAkey", made.keyfile)
         names = [_alternative(host) for host in dict.fromkeys((*_LOCAL, *hosts))]
-        self.broker = self._make("CN=kcore embedded", f"subjectAltName={','.join(names)}")
+        self.broker = self._make(
+            "CN=kcore embedded", _NO_AUTHORITY, f"subjectAltName={','.join(names)}"
+        )
 
     def client(self, name: str) -> Pair:
         """A certificate for a client: a Kafka knows it as `User:CN=name`."""
         if not name or not name.isprintable():
             raise UsageError(f"name={name!r} is nothing that a certificate can be for")
-        return self._make(f"CN={name}", "extendedKeyUsage=clientAuth")
+        return self._make(f"CN={name}", _NO_AUTHORITY, "extendedKeyUsage=clientAuth")
 
     def close(self) -> None:
         """Delete all of them."""
         self._remove()
 
-    def _make(self, subject: str, extension: str) -> Pair:
+    def _make(self, subject: str, *extensions: str) -> Pair:
         self._count += 1
         pair = Pair(*(str(self._root / f"{self._count}.{end}") for end in ("pem", "key")))
         what, _, whose = subject.partition("=")
@@ -72,7 +81,8 @@ class Authority:
         command = (
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"),
             *("ec_paramgen_curve:prime256v1", "-nodes", "-utf8", "-days", _DAYS),
-            *("-subj", f"/{what}={escaped}", "-addext", extension),
+            *("-subj", f"/{what}={escaped}"),
+            *(word for extension in extensions for word in ("-addext", extension)),
             *("-keyout", pair.keyfile, "-out", pair.certfile),
             *getattr(self, "_signer", ()),
         )

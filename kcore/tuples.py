@@ -9,6 +9,7 @@ typing's.
 
 from __future__ import annotations
 
+import sys
 from collections import namedtuple
 from functools import cache
 from types import CodeType, FunctionType
@@ -17,7 +18,10 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from typing import NamedTuple
 
-__all__ = ["NamedTuple"]
+__all__ = ["UNEXPECTED_NAMES", "NamedTuple"]
+
+UNEXPECTED_NAMES: type[Exception] = TypeError if sys.version_info >= (3, 13) else ValueError
+"""What `_replace` of a namedtuple raises for names it does not have."""
 
 _new = tuple.__new__
 _One: Any = namedtuple("_One", "field")  # noqa: PYI024 - for the kind of its getters, written in C
@@ -85,7 +89,7 @@ class _Named(tuple[Any, ...], metaclass=_TupleType):
         """The same with other values in these fields."""
         made = self._make(map(given.pop, self._fields, self))
         if given:
-            raise ValueError(f"Got unexpected field names: {list(given)!r}")
+            raise UNEXPECTED_NAMES(f"Got unexpected field names: {list(given)!r}")
         return made
 
     __replace__ = _replace  # copy.replace, of Python 3.13

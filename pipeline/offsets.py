@@ -77,7 +77,9 @@ def _load(option: str, text: str) -> Any:
         ) from None
     except OptionError:
         raise
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits; deep nesting
+    except RecursionError:
+        raise OptionError(option, "no JSON that could be offsets: it is nested too deep") from None
+    except ValueError as error:  # numbers of thousands of digits
         raise OptionError(option, f"no JSON that could be offsets: {error}") from None
 
 

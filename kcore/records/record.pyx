@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from types import GenericAlias
 
 from kcore.records.faults import deserialization_failed
+from kcore.tuples import UNEXPECTED_NAMES
 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
@@ -389,7 +390,7 @@ cdef class ConsumerRecord:
         """A record with some fields changed."""
         items = [changes.pop(name, item) for name, item in zip(FIELDS, fields_of(self))]
         if changes:
-            raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+            raise UNEXPECTED_NAMES(f"Got unexpected field names: {list(changes)!r}")
         return ConsumerRecord(*items)
 
     def __replace__(self, **changes):

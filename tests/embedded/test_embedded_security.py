@@ -200,7 +200,9 @@ def test_aiokafka_gets_in(brokers):
     async def main():
         broker = brokers["SASL_SSL"]
         options = ours(broker, "SASL_SSL", "SCRAM-SHA-512")
-        options["ssl_context"] = ssl.create_default_context(cafile=options.pop("ssl_cafile"))
+        context = ssl.create_default_context(cafile=options.pop("ssl_cafile"))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT  # as it is from Python 3.13 on
+        options["ssl_context"] = context
         consumer = aiokafka.AIOKafkaConsumer("t", auto_offset_reset="earliest", **options)
         await consumer.start()
         try:

@@ -134,7 +134,7 @@ def test_one_time_goes_before_times_before_offsets():
         ({"startingOffsets": '{"t":{"4294967296":1}}'}, "'4294967296' is no partition number"),
         ({"startingOffsets": '{"t":{"%s":1}}' % ("0" * 5_000)}, "is no partition number"),
         ({"startingOffsets": '{"t":{"0":%s}}' % ("9" * 5_000)}, "no JSON that could be offsets"),
-        ({"startingOffsets": '{"t":' * 100_000}, "no JSON that could be offsets: maximum recurs"),
+        ({"startingOffsets": '{"t":' * 100_000}, "could be offsets: it is nested too deep"),
         ({"startingOffsets": '{"t":{"0":NaN}}'}, "t-0: nan is no offset"),
         ({"startingOffsetsByTimestamp": '{"t":{"0":-1}}'}, "-1 is no time in ms"),
         ({"startingOffsetsByTimestampStrategy": "x"}, "neither 'error' nor 'latest'"),

@@ -107,7 +107,9 @@ def test_replace_and_asdict(make: object) -> None:
     assert changed == theirs._replace(key=b"other", offset=9, headers=[], timestamp=None)
     assert (changed.key, changed.offset, changed.timestamp) == (b"other", 9, None)
     assert record == FIELDS
-    with pytest.raises(ValueError, match=r"unexpected field names: \['nope'\]"):
+    with pytest.raises((TypeError, ValueError)) as theirs_said:  # the latter before Python 3.13
+        theirs._replace(nope=1)
+    with pytest.raises(theirs_said.type, match=r"unexpected field names: \['nope'\]"):
         record._replace(nope=1)
     assert record.__replace__(offset=9) == record._replace(offset=9)  # copy.replace (3.13)
     assert ConsumerRecord._make(iter(FIELDS)) == record

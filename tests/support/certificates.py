@@ -33,11 +33,13 @@ class Certificates:
         return both
 
     def _authority(self, name: str) -> Path:
-        return self._request(name, "-addext", "basicConstraints=critical,CA:TRUE")
+        usage = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
+        return self._request(name, "-addext", "basicConstraints=critical,CA:TRUE", *usage)
 
     def _signed(self, name: str, alternatives: str) -> Path:
         signer = ("-CA", str(self.ca), "-CAkey", str(self.key("ca")))
-        return self._request(name, *signer, "-addext", f"subjectAltName={alternatives}")
+        kind = ("-addext", "basicConstraints=critical,CA:FALSE")
+        return self._request(name, *signer, *kind, "-addext", f"subjectAltName={alternatives}")
 
     def _request(self, name: str, *more: str) -> Path:
         made = self.folder / f"{name}.pem"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import sys
 import threading
 
 import gevent
@@ -182,6 +183,11 @@ class StruckError(Exception):
     pass
 
 
+@pytest.mark.xfail(
+    sys.version_info[:2] == (3, 14),
+    reason="CPython 3.14 runs signal handlers behind `__enter__`, before the body: gh-148874",
+    strict=False,
+)
 def test_whoever_is_struck_leaves_nobody_inside(gate, lock):
     """An alarm that raises, at random moments of a loop that does nothing but come and go."""
     rng = random.Random(1)

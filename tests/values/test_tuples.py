@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kcore.tuples import NamedTuple
+from kcore.tuples import UNEXPECTED_NAMES, NamedTuple
 
 
 class Place(NamedTuple):
@@ -83,7 +83,7 @@ def test_wrong_arguments_are_refused_in_the_same_words(args, given):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_wrong_names_and_numbers_are_refused(kind):
-    with pytest.raises(ValueError, match=r"Got unexpected field names: \['other'\]"):
+    with pytest.raises(UNEXPECTED_NAMES, match=r"Got unexpected field names: \['other'\]"):
         kind("t")._replace(other=1)
     with pytest.raises(TypeError, match="Expected 3 arguments, got 2"):
         kind._make(("t", 1))
