@@ -46,7 +46,10 @@ def test_it_loads_nothing_heavy_that_it_does_not_need():
     assert before == "before: False"
     loaded = set(after.split())
     assert "kcore.consumer.core" in loaded
-    assert not loaded & HEAVY
+    # The log that a poll writes brings dataclasses from Python 3.14 on.
+    bare = [sys.executable, "-c", "import logging, sys; print(*sys.modules)"]
+    done = subprocess.run(bare, capture_output=True, text=True, timeout=60, check=True)
+    assert not (loaded & HEAVY) - set(done.stdout.split())
 
 
 def test_its_class_alone_loads_no_core():
