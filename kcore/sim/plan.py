@@ -326,6 +326,8 @@ def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
         partitions=chance.between(1, 4),
         faults=faults,
         append_until_ms=0,  # by nobody else
+        # A coordinator whose time of day is behind would end what is open by as much later.
+        node_times=tuple(time._replace(skew_ms=0) for time in plan.node_times),
         partition_fetch_bytes=max(plan.partition_fetch_bytes, 2_000),
         close_share=0.0,
         consumer_share=chance.one_of((0.0, 1.0)) if release >= CONSUMER_SINCE else 0.0,
