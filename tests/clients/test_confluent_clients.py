@@ -15,7 +15,7 @@ from kcore.clients.stand_in.confluent.names import MODULES
 from kcore.embedded import EmbeddedBroker
 
 OURS = types.SimpleNamespace(**MODULES["confluent_kafka"])
-QUICK = ("deliveries", "in_between", "looking", "transactions")
+QUICK = ("deliveries", "looking", "transactions")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def test_a_program_sees_the_same(where, scenario):
     assert run(OURS, where, f"{scenario}-ours") == theirs
 
 
+@pytest.mark.slow
 def test_what_a_slow_program_has_ahead_of_it_is_read_anew(where):
     with kcore.Producer(bootstrap_servers=where) as producer:
         for number in range(40):

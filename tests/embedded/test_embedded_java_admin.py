@@ -25,6 +25,7 @@ def tool(installation, kcore_cluster):
     assert not kcore_cluster.faults
 
 
+@pytest.mark.slow
 def test_options_are_set_and_shown(tool, kcore_cluster):
     kcore_cluster.create_topic("t")
     topic = ("--entity-type", "topics", "--entity-name", "t")

@@ -4,7 +4,7 @@ import pytest
 from sim_runs import drawn, drawn_of, run, well
 
 from kcore.sim import Fault, Plan
-from kcore.sim.plan import NodeTime
+from kcore.sim.plan import NodeTime, upgrading
 from kcore.sim.trace import What
 
 
@@ -66,6 +66,8 @@ def test_every_kind_of_fault_happens_and_is_got_over(kind, share):
         latency_ms=(1, 10),
         split_share=0.1,
     )
+    if kind is Fault.UPGRADE:  # of classic members, from the first assignors on
+        plan = upgrading(plan, 1_000)
     outcome = well(run(plan))
     happened = [event for event in outcome.events if event.what is What.FAULT]
     assert happened

@@ -15,6 +15,7 @@ from kcore.wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 
 _TOPIC: Final = "__cluster_metadata"
 _LISTENER: Final = "CONTROLLER"
+_NODES_SINCE: Final = 2  # KIP-853
 _RECORD_MS: Final = 500  # metadata.max.idle.interval.ms
 
 _R: Final = DescribeQuorumResponse
@@ -33,7 +34,7 @@ def handle(call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse
             for topic, parts in zip(request.topics, numbers, strict=True)
         ]
     )
-    if known:
+    if known and call.version >= _NODES_SINCE:
         response.nodes = [
             _R.Node(
                 node_id=at.node_id,
