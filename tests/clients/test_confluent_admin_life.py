@@ -9,10 +9,13 @@ import time
 import pytest
 
 import kcore
+from kcore.clients.stand_in.confluent import admin_cluster
 from kcore.clients.stand_in.confluent import admin_values as values
 from kcore.clients.stand_in.confluent.admin import AdminClient
 from kcore.clients.stand_in.confluent.constants import OFFSET_INVALID
+from kcore.clients.stand_in.confluent.consumer import Consumer
 from kcore.clients.stand_in.confluent.errors import KafkaError, KafkaException
+from kcore.clients.stand_in.confluent.producer import Producer
 from kcore.clients.stand_in.confluent.structures import (
     ConsumerGroupTopicPartitions,
     TopicPartition,
@@ -87,16 +90,48 @@ def test_closed_in_the_middle():
     assert len(admin) == 0
 
 
-def test_dropped(broker):
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.describe_cluster().result(CALL_S)
-    assert threads()
-    del admin
+def gone():
     gc.collect()
     until = time.monotonic() + CALL_S
     while threads() and time.monotonic() < until:
         time.sleep(0.001)
-    assert threads() == []
+    return threads() == []
+
+
+@pytest.mark.parametrize("kind", [AdminClient, Consumer, Producer])
+def test_dropped(broker, kind):
+    client = kind({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
+    client.list_topics(timeout=CALL_S)
+    assert threads()
+    del client
+    assert gone()
+
+
+@pytest.mark.parametrize("kind", [Consumer, Producer])
+def test_threads_that_ask_at_once_have_one_that_asks(broker, kind, monkeypatch):
+    class Slow(admin_cluster.Desk):
+        def __init__(self, *given):
+            time.sleep(0.01)
+            super().__init__(*given)
+
+    monkeypatch.setattr(admin_cluster, "Desk", Slow)
+    asked = threading.Barrier(8)
+    with kind({"bootstrap.servers": broker.bootstrap, "group.id": "g"}) as client:
+        found = []
+
+        def ask():
+            asked.wait(CALL_S)
+            found.append(client._handle())
+
+        asking = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join(CALL_S)
+        assert len(found) == 8
+        assert len({*map(id, found)}) == 1
+    with pytest.raises(RuntimeError, match="Handle has been closed"):
+        client.list_topics()
 
 
 class Owner:
@@ -112,11 +147,7 @@ class Owner:
 def test_dropped_with_its_owner():
     Owner()
     assert threads()
-    gc.collect()
-    until = time.monotonic() + CALL_S
-    while threads() and time.monotonic() < until:
-        time.sleep(0.001)
-    assert threads() == []
+    assert gone()
 
 
 def test_a_logger():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from threading import Lock
 from typing import Any
 
 from kcore.admin.core import Procedure
@@ -13,6 +15,7 @@ from kcore.clients.stand_in.confluent.admin_metadata import (
     ask_cluster,
 )
 from kcore.clients.stand_in.confluent.errors import raised
+from kcore.clients.stand_in.confluent.options import Configuration, of_admin
 from kcore.errors import KafkaError
 
 
@@ -54,3 +57,43 @@ class MetadataMethods:
             return desk.answer(procedure, limit)
         except KafkaError as error:
             raise raised(error) from error
+
+
+class OwnDesk(MetadataMethods):
+    """The same of a consumer or a producer, which has its `_config` and makes who asks when that is
+    first needed. `_authenticate` and `_check_open` are the client's.
+    """
+
+    _config: Configuration
+    _desk: Desk | None = None
+    _making = Lock()  # one for all: it is held for a moment, once in a client's life
+
+    def _check_open(self) -> None:
+        """RuntimeError: closed."""
+        raise NotImplementedError
+
+    def _authenticate(self, username: str, password: str) -> None:
+        """Be this user on connections of the client's own."""
+        raise NotImplementedError
+
+    def _handle(self) -> Desk:
+        with self._making:
+            try:
+                self._check_open()
+            except RuntimeError:
+                raise RuntimeError("Handle has been closed") from None
+            if self._desk is None:
+                self._desk = Desk(of_admin(self._config))
+                weakref.finalize(self, self._desk.close)  # of one that nobody closes
+            return self._desk
+
+    def _close_desk(self) -> None:
+        if self._desk is not None:
+            self._desk.close()
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Be this user on connections that are made from now on. TypeError."""
+        self._check_open()
+        self._authenticate(username, password)
+        if self._desk is not None:
+            super().set_sasl_credentials(username, password)

@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from kcore.clients.stand_in.confluent import constants
-from kcore.clients.stand_in.confluent.admin_cluster import MetadataMethods
-from kcore.clients.stand_in.confluent.admin_desk import Desk
+from kcore.clients.stand_in.confluent.admin_cluster import OwnDesk
 from kcore.clients.stand_in.confluent.committing import Committing
 from kcore.clients.stand_in.confluent.errors import KafkaError, failure, named, raised, told, words
 from kcore.clients.stand_in.confluent.gate import Gate
@@ -22,7 +21,7 @@ from kcore.clients.stand_in.confluent.hand import Hand
 from kcore.clients.stand_in.confluent.happenings import Happenings
 from kcore.clients.stand_in.confluent.message import Message, of_record
 from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
-from kcore.clients.stand_in.confluent.options import Configuration, of_admin, of_consumer, wrong
+from kcore.clients.stand_in.confluent.options import Configuration, of_consumer, wrong
 from kcore.clients.stand_in.confluent.reader import Reader
 from kcore.clients.stand_in.confluent.rebalances import Callback, Rebalances, go_to
 from kcore.clients.stand_in.confluent.statistics import of_consumer as statistics_of
@@ -41,7 +40,7 @@ _BACKGROUND: Final = (AuthenticationFailedError, KafkaConnectionError)
 _POLL_EXCEEDED: Final = "poll"
 
 
-class Consumer(Committing, MetadataMethods):
+class Consumer(Committing, OwnDesk):
     """Reads topics; options in librdkafka's words. KafkaException: what is wrong with them.
 
     ValueError: no group.id. TypeError: no configuration.
@@ -49,7 +48,6 @@ class Consumer(Committing, MetadataMethods):
 
     _reader: Reader | None = None
     _hand = Hand({})  # of one that was never made
-    _desk: Desk | None = None
     _config: Configuration
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -385,20 +383,12 @@ class Consumer(Committing, MetadataMethods):
         with self._gate:
             return self._need().group_metadata()
 
-    def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Be this user on connections that are made from now on. TypeError."""
+    def _check_open(self) -> None:
         self._need()
+
+    def _authenticate(self, username: str, password: str) -> None:
         with self._gate:
             self._need().authenticate_as(username, password)
-        if self._desk is not None:
-            super().set_sasl_credentials(username, password)
-
-    def _handle(self) -> Desk:
-        if self._reader is None:
-            raise RuntimeError("Handle has been closed")
-        if self._desk is None:
-            self._desk = Desk(of_admin(self._config))
-        return self._desk
 
     # Life --------------------------------------------------------------------------------------
 
@@ -422,8 +412,7 @@ class Consumer(Committing, MetadataMethods):
                 raise raised(error) from error
             finally:
                 self._reader = None
-                if self._desk is not None:
-                    self._desk.close()
+                self._close_desk()
                 self._happenings.serve_last()
 
     def __enter__(self) -> Self:

@@ -13,8 +13,7 @@ from threading import Lock, RLock, Thread
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kcore.clients.stand_in.confluent.admin_cluster import MetadataMethods
-from kcore.clients.stand_in.confluent.admin_desk import Desk
+from kcore.clients.stand_in.confluent.admin_cluster import OwnDesk
 from kcore.clients.stand_in.confluent.deliveries import (
     Callback,
     Counter,
@@ -31,7 +30,7 @@ from kcore.clients.stand_in.confluent.errors import (
     words_of,
 )
 from kcore.clients.stand_in.confluent.happenings import Happenings
-from kcore.clients.stand_in.confluent.options import Configuration, of_admin, of_producer, wrong
+from kcore.clients.stand_in.confluent.options import Configuration, of_producer, wrong
 from kcore.clients.stand_in.confluent.partitioners import CHOOSERS, DRAWN
 from kcore.clients.stand_in.confluent.statistics import of_producer as statistics_of
 from kcore.clients.stand_in.confluent.transactions import Transactions
@@ -53,14 +52,13 @@ class _Kept(NamedTuple):
     until: float
 
 
-class Producer(Transactions, MetadataMethods):
+class Producer(Transactions, OwnDesk):
     """Writes messages; options in librdkafka's words. KafkaException: what is wrong with them.
 
     TypeError: no configuration.
     """
 
     _writer: Writer | None = None
-    _desk: Desk | None = None
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         conf = self._config = Configuration(arguments, keywords)
@@ -349,18 +347,11 @@ class Producer(Transactions, MetadataMethods):
         if in_queue and in_flight:
             writer.give_up()
 
-    def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Be this user on connections that are made from now on. TypeError."""
-        self._need().authenticate_as(username, password)
-        if self._desk is not None:
-            super().set_sasl_credentials(username, password)
+    def _check_open(self) -> None:
+        self._need()
 
-    def _handle(self) -> Desk:
-        if self._writer is None:
-            raise RuntimeError("Handle has been closed")
-        if self._desk is None:
-            self._desk = Desk(of_admin(self._config))
-        return self._desk
+    def _authenticate(self, username: str, password: str) -> None:
+        self._need().authenticate_as(username, password)
 
     # Life --------------------------------------------------------------------------------------
 
@@ -374,8 +365,7 @@ class Producer(Transactions, MetadataMethods):
         finally:
             self._writer = None
             writer.close(0)
-            if self._desk is not None:
-                self._desk.close()
+            self._close_desk()
         return True
 
     def __del__(self) -> None:
