@@ -5,6 +5,7 @@ found, by the rule that it breaks.
 from dataclasses import replace
 
 import pytest
+from sim_planting import every
 from sim_runs import exactly
 
 from kcore.broker import endings, transactions
@@ -44,20 +45,6 @@ STANDING = {
     "heartbeat_interval_ms": 300,
     "transaction_timeout_ms": 20_000,
 }
-
-
-def every(count, patch, owner, name, instead):
-    """Plant: each so many calls of a method are another one's. instead(original, self, ...)."""
-    original = getattr(owner, name)
-    calls = [0]
-
-    def call(self, *arguments, **more):
-        calls[0] += 1
-        if calls[0] % count:
-            return original(self, *arguments, **more)
-        return instead(original, self, *arguments, **more)
-
-    patch.setattr(owner, name, call)
 
 
 # Brokers -----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Planted bugs in share groups, on either side: each is found, by the rule that it breaks."""
 
 import pytest
+from sim_planting import every
 from sim_runs import sharing
 
 from kcore.broker.share import partition
@@ -25,20 +26,6 @@ SEEDS = 12
 EXPLICIT = {"explicit_share": 1.0}
 IMPLICIT = {"explicit_share": 0.0, "duration_ms": 6_000}
 LEADERS = (Fault.LEADER_MOVE, Fault.NODE_CRASH)
-
-
-def every(count, patch, owner, name, instead):
-    """Plant: each so many calls of a method are another one's. instead(original, self, ...)."""
-    original = getattr(owner, name)
-    calls = [0]
-
-    def call(self, *arguments, **more):
-        calls[0] += 1
-        if calls[0] % count:
-            return original(self, *arguments, **more)
-        return instead(original, self, *arguments, **more)
-
-    patch.setattr(owner, name, call)
 
 
 # Brokers -----------------------------------------------------------------------------------------

@@ -62,17 +62,11 @@ class Committing:
         ValueError: message and offsets. KafkaException: not now; nothing is stored (_NO_OFFSET).
         """
         self._need()
-        if message is not None and offsets is not None:
-            raise ValueError("message and offsets are mutually exclusive")
-        if message is not None:
-            if not isinstance(message, Message):
-                raise TypeError(f"expected a Message, not {message!r:.200}")
-            wanted = of_message(message)
-        elif offsets is not None:
-            wanted = of_partitions(offsets)
+        wanted = _of_either(message, offsets)
         with self._gate:
             reader = self._need()
-            if message is None and offsets is None:
+            whole = wanted is None
+            if wanted is None:
                 wanted = self._stored.to_commit(self._rebalances.places())
             if asynchronous:
                 self._commit_soon(wanted, offsets)
@@ -81,7 +75,7 @@ class Committing:
                 raise failure("_NO_OFFSET", f"Commit failed: {words('_NO_OFFSET')}")
             self._commit_now(reader, wanted)
             places: Iterable[Place] = wanted
-            if message is None and offsets is None:
+            if whole:
                 places = sorted(self._rebalances.places())
             return [partition_at(place, wanted.get(place)) for place in places]
 
@@ -135,15 +129,8 @@ class Committing:
         stored by itself (enable.auto.offset.store).
         """
         self._need()
-        if message is not None and offsets is not None:
-            raise ValueError("message and offsets are mutually exclusive")
-        if message is not None:
-            if not isinstance(message, Message):
-                raise TypeError(f"expected a Message, not {message!r:.200}")
-            wanted = of_message(message)
-        elif offsets is not None:
-            wanted = of_partitions(offsets)
-        else:
+        wanted = _of_either(message, offsets)
+        if wanted is None:
             raise ValueError("expected either message or offsets")
         if self._stored.by_itself:
             raise failure("_INVALID_ARG", f"StoreOffsets failed: {words('_INVALID_ARG')}")
@@ -234,3 +221,14 @@ class Committing:
             code = raised_now.args[0].code()
             why = f"Failed to get {what}: {words_of(code)}: {error}"
             raise type(raised_now)(KafkaError(code, why)) from error
+
+
+def _of_either(message: Message | None, offsets: list[TopicPartition] | None) -> Offsets | None:
+    """What one of them says; None: neither is given. ValueError: both are. TypeError."""
+    if message is not None and offsets is not None:
+        raise ValueError("message and offsets are mutually exclusive")
+    if message is not None:
+        if not isinstance(message, Message):
+            raise TypeError(f"expected a Message, not {message!r:.200}")
+        return of_message(message)
+    return None if offsets is None else of_partitions(offsets)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import GenericAlias
 from typing import Any
 
@@ -65,6 +66,16 @@ class Serdes:
             left = {key: value for key, value in left.items() if key in rest}
         self.conf = left
 
+    @contextmanager
+    def closed_if_it_fails(self) -> Iterator[None]:
+        """Around the making of the client that has them."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self.close()
+            raise
+
     def tell_of_cluster(self, cluster_id: Any) -> None:
         """Have them know who can say the cluster's id."""
         for serde in (self.key, self.value):
@@ -88,12 +99,8 @@ class SerializingProducer(Producer):
 
     def __init__(self, conf: dict[str, Any]) -> None:
         self._serdes = Serdes(conf, "serializer")
-        try:
+        with self._serdes.closed_if_it_fails():
             super().__init__(self._serdes.conf)
-        except BaseException:
-            with suppress(Exception):
-                self._serdes.close()
-            raise
         self._serdes.tell_of_cluster(self.cluster_id)
 
     def produce(  # type: ignore[override]
@@ -146,12 +153,8 @@ class DeserializingConsumer(Consumer):
 
     def __init__(self, conf: dict[str, Any]) -> None:
         self._serdes = Serdes(conf, "deserializer")
-        try:
+        with self._serdes.closed_if_it_fails():
             super().__init__(self._serdes.conf)
-        except BaseException:
-            with suppress(Exception):
-                self._serdes.close()
-            raise
         self._serdes.tell_of_cluster(self.cluster_id)
 
     def poll(self, timeout: float = -1) -> Message | None:

@@ -1,0 +1,25 @@
+"""How bugs are planted that do not show each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def every(
+    count: int, patch: pytest.MonkeyPatch, owner: type, name: str, instead: Callable[..., Any]
+) -> None:
+    """Plant: each so many calls of a method are another one's. instead(original, self, ...)."""
+    original = getattr(owner, name)
+    calls = 0
+
+    def call(self: Any, *arguments: Any, **more: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls % count:
+            return original(self, *arguments, **more)
+        return instead(original, self, *arguments, **more)
+
+    patch.setattr(owner, name, call)
