@@ -6,7 +6,6 @@ one after the other.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from kcore.clients.admin_security import SecurityMethods
 from kcore.clients.admin_transactions import TransactionMethods
 from kcore.clients.measured import MeasuredEngine
 from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
+from kcore.clients.randomness import ClientRng
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -83,7 +83,7 @@ class Admin(
         tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
         now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
-        core = AdminCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = AdminCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         self._guard = AdminGuard(make_lock(transport.name))
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)

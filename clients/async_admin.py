@@ -6,7 +6,6 @@ The methods are those of `Admin`.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -28,6 +27,7 @@ from kcore.clients.async_admin_transactions import AsyncTransactionMethods
 from kcore.clients.engine import GRACE_MS
 from kcore.clients.looping import EngineTurns, LoopLife, begin_at_names, open_driver
 from kcore.clients.measured import MeasuredEngine
+from kcore.clients.randomness import ClientRng
 from kcore.clients.reporting import Reporter
 from kcore.errors import (
     ConcurrentUseError,
@@ -79,7 +79,7 @@ class AsyncAdmin(
     def _connect(self, settings: AdminConfig) -> AdminEngine:
         """Core, transport and pump for these options."""
         now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
-        core = AdminCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = AdminCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         self._driver = open_driver(core, settings, EngineTurns)
         self._guard = AdminLoopGuard()
         return AdminEngine(core, self._driver, self._guard, Reporter(settings.client_id))

@@ -6,7 +6,6 @@ timers (`turns.py`). A call that asks the cluster begins an operation and awaits
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 import weakref
@@ -24,6 +23,7 @@ from kcore.clients.groupless import warn_of_auto_commit
 from kcore.clients.log import Log
 from kcore.clients.looping import LoopDriver, LoopGuard, LoopLife, begin_at_names, open_driver
 from kcore.clients.questions import EARLIEST, LATEST, Question, Several
+from kcore.clients.randomness import ClientRng
 from kcore.clients.reporting import Reporter
 from kcore.errors import (
     ConcurrentUseError,
@@ -85,7 +85,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         from kcore.consumer.core import ConsumerCore  # noqa: PLC0415 - what it loads is not small
 
         now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
-        core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = ConsumerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         self._driver = open_driver(core, settings, LoopDriver)
         name = settings.client_id if settings.group_id is None else settings.group_id
         self._guard = LoopGuard()

@@ -7,7 +7,6 @@ returns; the next turn sends what has come together, and ends the futures of wha
 from __future__ import annotations
 
 import asyncio
-import random
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -37,6 +36,7 @@ from kcore.clients.producer_batches import (
     batch_topic,
     sent_batch,
 )
+from kcore.clients.randomness import ClientRng
 from kcore.clients.tables import Pour, pours
 from kcore.clients.turns import RECORDS_PER_TURN, Place
 from kcore.errors import (
@@ -102,7 +102,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
         now_ms, wall_ms = monotonic_ms(), time_ns() // 1_000_000
-        core = ProducerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = ProducerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
         tls, proxy = open_tls(settings), open_proxy(settings)
         courier = LoopCourier(core, transport, tls, sasl, proxy, settings.client_id)

@@ -6,7 +6,6 @@ timers (`turns.py`), so heartbeats go on while the application awaits something 
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping
 from types import TracebackType
@@ -18,6 +17,7 @@ from kcore.clients.engine import GRACE_MS
 from kcore.clients.guard import CLOSED
 from kcore.clients.log import Log
 from kcore.clients.looping import EngineTurns, LoopGuard, LoopLife, begin_at_names, open_driver
+from kcore.clients.randomness import ClientRng
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_consumer import NOTHING_SUBSCRIBED, Records
 from kcore.clients.share_engine import ShareEngine
@@ -69,7 +69,7 @@ class AsyncShareConsumer(ShareVerbs, LoopLife):
         from kcore.share.core import ShareConsumerCore  # noqa: PLC0415 - what it loads is not small
 
         now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
-        core = ShareConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = ShareConsumerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         self._driver = open_driver(core, settings, EngineTurns)
         self._guard = LoopGuard()
         return ShareEngine(core, self._driver, self._guard, Reporter(settings.group_id))

@@ -6,7 +6,6 @@ call goes through the guard, so the core sees one thread at a time.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
@@ -24,6 +23,7 @@ from kcore.clients.iteration import FIRST_BATCH, Batch, ShutDoor, next_size
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS
+from kcore.clients.randomness import ClientRng
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
@@ -97,9 +97,8 @@ class Consumer(Bounded, Batches):
 
         tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
-        # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
-        core = ConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = ConsumerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
         name = settings.client_id if settings.group_id is None else settings.group_id

@@ -6,7 +6,6 @@ rest. Every method may be called from any thread.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from contextlib import suppress
 from time import time_ns
@@ -21,6 +20,7 @@ from kcore.clients.farewell import see_off
 from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
 from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.packing import Headers, Packing, Record, check_headers, listed, why_held_up
+from kcore.clients.randomness import ClientRng
 from kcore.clients.tables import TableFuture, send_table
 from kcore.clients.transactions import Transactions
 from kcore.errors import (
@@ -83,7 +83,7 @@ class Producer(Transactions, Measured):
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
         now_ms, wall_ms = transports.monotonic_ms(), time_ns() // 1_000_000
-        core = ProducerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = ProducerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         return Courier(core, transport, tls, sasl, proxy, settings.client_id)
 

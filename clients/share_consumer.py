@@ -6,7 +6,6 @@ call goes through the guard, so the core sees one thread at a time.
 
 from __future__ import annotations
 
-import random
 import time
 from contextlib import suppress
 from types import TracebackType
@@ -19,6 +18,7 @@ from kcore.clients.guard import Guard
 from kcore.clients.keeper import Keeper, Pace
 from kcore.clients.opening import begin_at_names, open_proxy, open_sasl, open_tls, open_transport
 from kcore.clients.polling import KEEPER_MS, Polling
+from kcore.clients.randomness import ClientRng
 from kcore.clients.reporting import Reporter
 from kcore.clients.share_engine import ShareEngine
 from kcore.clients.share_loop import ShareLoop
@@ -86,9 +86,8 @@ class ShareConsumer(ShareVerbs, Polling):
 
         tls, sasl, proxy = open_tls(settings), open_sasl(settings), open_proxy(settings)
         transport = open_transport(settings, settings.transport)
-        # The system's randomness: nonces of SASL/SCRAM are drawn from it.
         now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
-        core = ShareConsumerCore(settings, random.SystemRandom(), now_ms, wall_ms=wall_ms)
+        core = ShareConsumerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         guard = Guard.for_transport(transport.name)
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)

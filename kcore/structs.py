@@ -148,12 +148,12 @@ class Node(NamedTuple):
 class Rng(Protocol):
     """The part of `random.Random` that the core uses; the caller passes a seeded one in.
 
-    With SASL/SCRAM a nonce is drawn from it, which must not be guessable: whoever talks to real
-    brokers passes a `random.SystemRandom`.
+    Whoever talks to real brokers passes one whose bits cannot be guessed, as those of a
+    `random.SystemRandom`: with SASL/SCRAM a nonce is made of them.
     """
 
     def random(self) -> float:
-        """A float in [0, 1)."""
+        """A float in [0, 1), for what is left to chance: no secret is made of it."""
 
     def getrandbits(self, k: int, /) -> int:
         """A number of `k` random bits."""

@@ -98,7 +98,7 @@ class Plain:
 class Scram:
     """A proof by salted challenge in both directions (RFC 5802), without channel binding.
 
-    The nonce must not be guessable: `rng` has to be one of the system's (`random.SystemRandom`).
+    The nonce must not be guessable: the bits of `rng` have to be the system's.
     """
 
     def __init__(self, credentials: Credentials, rng: Rng, hash_name: str) -> None:
