@@ -432,13 +432,15 @@ class Admin(
     # Offsets of groups --------------------------------------------------------------------------
 
     def list_group_offsets(
-        self, group_specs: Any, timeout_ms: float | None = None
+        self, group_specs: Any, timeout_ms: float | None = None, raise_errors: bool = True
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         """{group: {partition: what is committed}} of a group, several, or {group: partitions};
         None: of all partitions. A partition that is named and has nothing: the offset -1.
+        raise_errors: False: partitions that are refused are left out, as by Java's client.
         """
+        procedure = group_requests.list_group_offsets(group_specs, raise_errors=raise_errors)
         found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = self._run(
-            group_requests.list_group_offsets(group_specs), timeout_ms
+            procedure, timeout_ms
         )
         return found
 
@@ -524,13 +526,15 @@ class Admin(
     # Start offsets of share groups --------------------------------------------------------------
 
     def list_share_group_offsets(
-        self, group_specs: Any, timeout_ms: float | None = None
+        self, group_specs: Any, timeout_ms: float | None = None, raise_errors: bool = True
     ) -> dict[str, dict[TopicPartition, SharePartitionOffset]]:
         """{group: {partition: its start offset, leader epoch and lag}} of a share group, several,
         or {group: partitions}; None: of all partitions. One that has nothing: the offset -1.
+        raise_errors: False: partitions that are refused are left out.
         """
+        procedure = group_requests.list_share_group_offsets(group_specs, raise_errors=raise_errors)
         found: dict[str, dict[TopicPartition, SharePartitionOffset]] = self._run(
-            group_requests.list_share_group_offsets(group_specs), timeout_ms
+            procedure, timeout_ms
         )
         return found
 

@@ -84,10 +84,10 @@ def _member(one: Any) -> MemberToRemove:
 
 
 def list_group_offsets(
-    specs: object,
+    specs: object, *, raise_errors: bool
 ) -> Procedure[dict[str, commits.Offsets]]:
     """A group, several, or {group: partitions or None for all}."""
-    return commits.list_group_offsets(_specs(specs))
+    return commits.list_group_offsets(_specs(specs), raise_errors=raise_errors)
 
 
 def _specs(specs: object) -> dict[str, list[TopicPartition] | None]:
@@ -143,9 +143,11 @@ def _target(spec: Any) -> commits.Target:
     return commits.Target(offset=args.count(spec, "an offset", 0, MAX_INT64))
 
 
-def list_share_group_offsets(specs: object) -> Procedure[dict[str, shares.Starts]]:
+def list_share_group_offsets(
+    specs: object, *, raise_errors: bool
+) -> Procedure[dict[str, shares.Starts]]:
     """A group, several, or {group: partitions or None for all}."""
-    return shares.list_share_group_offsets(_specs(specs))
+    return shares.list_share_group_offsets(_specs(specs), raise_errors=raise_errors)
 
 
 def alter_share_group_offsets(

@@ -433,11 +433,12 @@ class AsyncAdmin(
     # Offsets of groups --------------------------------------------------------------------------
 
     async def list_group_offsets(
-        self, group_specs: Any, timeout_ms: float | None = None
+        self, group_specs: Any, timeout_ms: float | None = None, raise_errors: bool = True
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
         """See `Admin.list_group_offsets`."""
+        procedure = group_requests.list_group_offsets(group_specs, raise_errors=raise_errors)
         found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = await self._run(
-            group_requests.list_group_offsets(group_specs), timeout_ms
+            procedure, timeout_ms
         )
         return found
 
@@ -511,11 +512,12 @@ class AsyncAdmin(
     # Start offsets of share groups --------------------------------------------------------------
 
     async def list_share_group_offsets(
-        self, group_specs: Any, timeout_ms: float | None = None
+        self, group_specs: Any, timeout_ms: float | None = None, raise_errors: bool = True
     ) -> dict[str, dict[TopicPartition, SharePartitionOffset]]:
         """See `Admin.list_share_group_offsets`."""
+        procedure = group_requests.list_share_group_offsets(group_specs, raise_errors=raise_errors)
         found: dict[str, dict[TopicPartition, SharePartitionOffset]] = await self._run(
-            group_requests.list_share_group_offsets(group_specs), timeout_ms
+            procedure, timeout_ms
         )
         return found
 

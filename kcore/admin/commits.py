@@ -13,7 +13,8 @@ from kcore.admin.core import Procedure
 from kcore.admin.groups import ask_share, describe_groups, is_share, owners_of
 from kcore.admin.offsets import ask_offsets, by_topic
 from kcore.admin.rows import verdicts
-from kcore.admin.shares import ask_alter, ask_starts
+from kcore.admin.shares import LISTING, ask_alter, ask_starts
+from kcore.admin.told import Told, offsets_of, reply_of
 from kcore.admin.values import OffsetSpec, PartitionLag
 from kcore.errors import (
     KafkaError,
@@ -33,6 +34,7 @@ _ALL_SINCE: Final = 2  # and of all that a group has
 _NAMES_UNTIL: Final = 9  # OffsetFetch and OffsetCommit go by topic ids behind that
 _EPOCH_SINCE: Final = 6  # OffsetCommit with leader epochs
 _READ_UNCOMMITTED: Final = 0
+_LISTING: Final = "listing the offsets of group"
 
 # Whoever commits without a generation makes the group, if there is none.
 _COMMIT_HINT: Final[Mapping[int, str]] = {
@@ -72,31 +74,34 @@ def _ask_committed(
             request.require_stable = require_stable
         return request
 
-    def read(body: Any, version: int, keys: list[str]) -> Iterable[Reply]:
-        rows = [(keys[0], body)]
-        if version >= _GROUPS_SINCE:
-            rows = [(row.group_id, row) for row in body.groups]
-        for group, row in rows:
-            found: Offsets = {}
-            code = row.error_code
-            for topic in row.topics:
-                for part in topic.partitions:
-                    code = code or part.error_code
-                    found[TopicPartition(topic.name, part.partition_index)] = OffsetAndMetadata(
-                        part.committed_offset, part.metadata or "", part.committed_leader_epoch
-                    )
-            yield Reply(group, code, found)
-
     return Ask(
         ApiKey.OFFSET_FETCH,
         tuple(specs),
-        "listing the offsets of group",
+        _LISTING,
         build,
-        read,
+        _read_committed,
         route=Route.COORDINATOR,
         most=lambda version: None if version >= _GROUPS_SINCE else 1,
         max_version=_NAMES_UNTIL,
     )
+
+
+def _read_committed(body: Any, version: int, keys: list[str]) -> Iterable[Reply]:
+    rows = [(keys[0], body)]
+    if version >= _GROUPS_SINCE:
+        rows = [(row.group_id, row) for row in body.groups]
+    for group, row in rows:
+        told = Told({}, {}, {})
+        for topic in row.topics:
+            for part in topic.partitions:
+                tp = TopicPartition(topic.name, part.partition_index)
+                if part.error_code:
+                    told.codes[tp] = part.error_code
+                    continue
+                told.done[tp] = OffsetAndMetadata(
+                    part.committed_offset, part.metadata or "", part.committed_leader_epoch
+                )
+        yield reply_of(group, row.error_code, None, told)
 
 
 def _topics(kind: Any, partitions: Sequence[TopicPartition] | None) -> Any:
@@ -109,15 +114,28 @@ def _topics(kind: Any, partitions: Sequence[TopicPartition] | None) -> Any:
 
 
 def list_group_offsets(
-    specs: Mapping[str, Sequence[TopicPartition] | None], *, require_stable: bool = False
+    specs: Mapping[str, Sequence[TopicPartition] | None],
+    *,
+    require_stable: bool = False,
+    raise_errors: bool = True,
 ) -> Procedure[dict[str, Offsets]]:
     """{group: {partition: what is committed}}; None: of all partitions that have anything.
 
     A partition that was named and has no commit has the offset -1. require_stable: wait until no
-    transaction that is open would commit something else.
+    transaction that is open would commit something else. raise_errors: False: partitions that the
+    coordinator refuses to tell of are left out.
     """
     (outcome,) = yield [_ask_committed(specs, require_stable=require_stable)]
-    return outcome.all_done()
+    return offsets_of(outcome, _LISTING, raise_errors=raise_errors)
+
+
+def tell_group_offsets(
+    group: str, partitions: Sequence[TopicPartition] | None, *, require_stable: bool
+) -> Procedure[Told]:
+    """What one group has committed, and what of that was refused."""
+    (outcome,) = yield [_ask_committed({group: partitions}, require_stable=require_stable)]
+    told: Told = outcome.all_done()[group]
+    return told
 
 
 # Altering -----------------------------------------------------------------------------------------
@@ -209,7 +227,7 @@ def reset_group_offsets(
     else:
         now = _ask_committed({group: None if isinstance(wanted, Target) else tuple(wanted)})
     (told,) = yield [now]
-    before = told.all_done()[group]
+    before = offsets_of(told, LISTING if shared else _LISTING)[group]
     targets: Mapping[TopicPartition, Target]
     targets = dict.fromkeys(before, wanted) if isinstance(wanted, Target) else wanted
     timed = {tp: to.timestamp for tp, to in targets.items() if to.timestamp is not None}
@@ -306,7 +324,7 @@ def lag(
     described = (yield from describe_groups([group], operations=False))[group]
     shared = is_share(described)
     (told,) = yield [ask_starts({group: None}) if shared else _ask_committed({group: None})]
-    offsets = told.all_done()[group]
+    offsets = offsets_of(told, LISTING if shared else _LISTING)[group]
     owners = owners_of(described)
     named = True
     if partitions is None:

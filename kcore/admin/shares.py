@@ -14,8 +14,9 @@ from kcore.admin.core import Procedure
 from kcore.admin.offsets import by_topic
 from kcore.admin.places import ask_leaders
 from kcore.admin.rows import verdicts
+from kcore.admin.told import Told, offsets_of, reply_of
 from kcore.admin.values import SharePartitionOffset
-from kcore.errors import KafkaError
+from kcore.errors import BrokerResponseError, KafkaError
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -27,6 +28,7 @@ from kcore.wire.messages import (
 
 _LAG_SINCE: Final = 1  # DescribeShareGroupOffsets with lags (KIP-1226, Kafka 4.2)
 _NOT_KNOWN: Final = -1  # a lag: before 4.2 it was not kept how many are done behind the start
+LISTING: Final = "listing the offsets of share group"
 _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.NON_EMPTY_GROUP: "start offsets of a share group are changed while it has no "
     "members: stop them first",
@@ -59,22 +61,22 @@ def ask_starts(specs: Mapping[str, Sequence[TopicPartition] | None]) -> Ask:
 
     def read(body: Any, version: int, _keys: list[str]) -> Iterable[Reply]:
         for group in body.groups:
-            code, words = group.error_code, group.error_message
-            found: Starts = {}
+            told = Told({}, {}, {})
             for topic in group.topics:
                 for part in topic.partitions:
-                    if not code:
-                        code, words = part.error_code, part.error_message
                     tp = TopicPartition(topic.topic_name, part.partition_index)
-                    told = version >= _LAG_SINCE and part.lag != _NOT_KNOWN
-                    lag = max(0, part.lag) if told and part.start_offset >= 0 else None
-                    found[tp] = SharePartitionOffset(part.start_offset, part.leader_epoch, lag)
-            yield Reply(group.group_id, code, found, words)
+                    if part.error_code:
+                        told.codes[tp], told.words[tp] = part.error_code, part.error_message
+                        continue
+                    known = version >= _LAG_SINCE and part.lag != _NOT_KNOWN
+                    lag = max(0, part.lag) if known and part.start_offset >= 0 else None
+                    told.done[tp] = SharePartitionOffset(part.start_offset, part.leader_epoch, lag)
+            yield reply_of(group.group_id, group.error_code, group.error_message, told)
 
     return Ask(
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         tuple(specs),
-        "listing the offsets of share group",
+        LISTING,
         build,
         read,
         route=Route.COORDINATOR,
@@ -93,17 +95,35 @@ def _topics(partitions: Sequence[TopicPartition] | None) -> Any:
 
 
 def list_share_group_offsets(
-    specs: Mapping[str, Sequence[TopicPartition] | None],
+    specs: Mapping[str, Sequence[TopicPartition] | None], *, raise_errors: bool = True
 ) -> Procedure[dict[str, Starts]]:
     """{group: {partition: SharePartitionOffset}}; None: of all partitions that have anything.
 
-    A partition that was named and has nothing has the start offset -1.
+    A partition that was named and has nothing has the start offset -1. raise_errors: False:
+    partitions that brokers refuse to tell of, or do not know, are left out.
     """
     named = dict.fromkeys(tp for parts in specs.values() for tp in parts or ())
     (there,) = yield [ask_leaders(named)]
-    there.check(raise_errors=True)
-    (outcome,) = yield [ask_starts(specs)]
-    return outcome.all_done()
+    there.check(raise_errors=False)
+    gone = {
+        tp: error for tp, error in there.failed.items() if isinstance(error, BrokerResponseError)
+    }
+    asked = {
+        group: None if parts is None else [tp for tp in parts if tp not in gone]
+        for group, parts in specs.items()
+    }
+    none = [group for group, parts in specs.items() if parts and not asked[group]]
+    (outcome,) = yield [
+        ask_starts({group: parts for group, parts in asked.items() if group not in none})
+    ]
+    for group in none:
+        outcome.done[group] = Told({}, {}, {})
+    for group, told in outcome.done.items():
+        for tp in gone.keys() & (specs[group] or ()):
+            told.codes[tp] = gone[tp].errno
+            told.words[tp] = str(gone[tp].args[0]).partition(": ")[2]  # behind what was done
+    found = offsets_of(outcome, LISTING, raise_errors=raise_errors)
+    return {group: found[group] for group in specs}
 
 
 # Altering -----------------------------------------------------------------------------------------

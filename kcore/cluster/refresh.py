@@ -256,8 +256,10 @@ def _nobody(_topics: set[str], _error: KafkaError) -> None:
 
 
 def _refusal(code: int, topics: set[str]) -> KafkaError:
-    names = ", ".join(sorted(topics))
-    return errors.for_code(code)(f"metadata of {names} was refused")
+    words = f"metadata of {', '.join(sorted(topics))} was refused"
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return errors.TopicAuthorizationFailedError(words, topics=frozenset(topics))
+    return errors.for_code(code)(words)
 
 
 def names_request(topic_ids: frozenset[bytes]) -> MetadataRequest:

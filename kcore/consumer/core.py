@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from kcore import limits
 from kcore.cluster.client import ClientCore
+from kcore.consumer.beginnings import Beginnings
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.host import Host
 from kcore.consumer.measures import ConsumerMeasures
@@ -84,7 +85,7 @@ class ConsumerCore(ClientCore):
         self._polled_at = -1  # when the group was last polled, if nothing has happened since
         self._due = -1  # what `deadline` says; -1: to be found out
         self._due_elsewhere = -1  # what it would say without the group
-        self._committed_asked = False
+        self._beginnings = Beginnings(config, self._positions, self._fetcher, rng)
         self._commits_at_close = False
         self._operation = GroupMembershipOperation.DEFAULT  # of a close
         # Look-ups of offsets: of what, and the answer of metadata that decides what there is not.
@@ -105,13 +106,16 @@ class ConsumerCore(ClientCore):
         """
         if self._closed:
             return NEVER
-        self._due_elsewhere = first = min(super().deadline(), self._fetcher.deadline())
+        first = min(super().deadline(), self._fetcher.deadline())
+        if self._closing_until is None:
+            first = min(first, self._beginnings.deadline())
+        self._due_elsewhere = first
         return first if self._group is None else min(first, self._group.deadline())
 
     def _recover(self, now_ms: int) -> None:
         super()._recover(now_ms)
         self._seen_version = -1
-        self._committed_asked = False  # else it might never be; asked twice it does no harm
+        self._beginnings.recover()
         self._host.update_interest()
         self._fetcher.recover(now_ms)
         if self._group is not None:
@@ -545,7 +549,8 @@ class ConsumerCore(ClientCore):
         self._lookup.handle_tick(now_ms)
         if self._group is not None:
             self._group.handle_tick(now_ms)
-        self._fill_positions(now_ms)
+        if self._closing_until is None:
+            self._beginnings.handle_tick(self._group, now_ms)
         if self._looked_up:
             self._refuse_unlisted()
         self._fetcher.handle_tick(now_ms)
@@ -558,36 +563,6 @@ class ConsumerCore(ClientCore):
         self._seen_version = self._view.version
         if self._subscription.match(self._view) and self._group is not None:
             self._group.subscription_changed(now_ms)
-
-    def _fill_positions(self, now_ms: int) -> None:
-        """Rule P2: partitions without a position get the committed one, else the reset policy
-        decides.
-        """
-        if self._committed_asked or self._closing_until is not None:
-            return
-        missing = self._positions.initializing()
-        if not missing:
-            return
-        if self._group is None:
-            self._positions.reset_initializing(missing)
-            return
-        self._committed_asked = True
-
-        def done(
-            found: dict[TopicPartition, OffsetAndMetadata | None] | None, error: KafkaError | None
-        ) -> None:
-            self._committed_asked = False
-            if found is not None:
-                self._positions.apply_committed(found)
-                self._positions.reset_initializing(
-                    [tp for tp, offset in found.items() if offset is None]
-                )
-            elif error is not None and self._positions.initializing():
-                # Unless the application has sought meanwhile: nobody waits for it then.
-                self._fetcher.raise_later(error)
-
-        timeout_ms = self.config.default_api_timeout_ms
-        self._group.fetch_committed(missing, now_ms, done, deadline_ms=now_ms + timeout_ms)
 
     def _go_on_closing(self, now_ms: int) -> None:
         assert self._closing_until is not None

@@ -18,9 +18,9 @@ from kcore.errors import (
     IllegalArgumentError,
     KafkaError,
     RebalanceInProgressError,
-    TopicAuthorizationFailedError,
     Unexpected,
 )
+from kcore.errors.parts import of_partitions
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import Effect, Effects, error_of
@@ -382,18 +382,18 @@ class Committer:
         now_ms: int,
     ) -> KafkaError | None:
         """The first error in the answer's order decides, except that authorization is collected."""
-        unauthorized: list[str] = []
+        unauthorized: dict[TopicPartition, int] = {}
         for tp, code in codes.items():
             if code == ErrorCode.NONE:
                 continue
             if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                unauthorized.append(tp.topic)
+                unauthorized[tp] = code
                 continue
             return self._refused(tp, code, sent, operation, now_ms)
         if not unauthorized:
             return None
-        names = sorted(set(unauthorized))
-        return TopicAuthorizationFailedError(f"not allowed to commit for {', '.join(names)}")
+        done = {tp: at for tp, at in operation.offsets.items() if tp in codes.keys() - unauthorized}
+        return of_partitions("committing", unauthorized, done)
 
     def _refused(
         self,

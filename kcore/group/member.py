@@ -21,7 +21,7 @@ from kcore.group.context import FOR_A_POLL, Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import passing
 from kcore.group.host import GroupHost
-from kcore.group.offsets import CommittedFetcher, FetchDone
+from kcore.group.offsets import CommittedFetcher, FetchDone, Found
 from kcore.group.protocols import Hooks, Parts, classic_parts, consumer_parts
 from kcore.group.states import MemberState, Step
 from kcore.group.steps import LAST_STEPS
@@ -225,13 +225,14 @@ class GroupMember:
         done: FetchDone,
         *,
         deadline_ms: int,
+        each: Found | None = None,
     ) -> None:
         """`done({tp: what is committed or None}, None)` or `done(None, error)` follows, never
-        inside this call.
+        inside this call. each: is given what is found before all is (see FetchOperation).
         """
         del now_ms
         self._check_open()
-        self._fetcher.fetch(partitions, done, deadline_ms=deadline_ms)
+        self._fetcher.fetch(partitions, done, deadline_ms=deadline_ms, each=each)
 
     def acknowledge_rebalance(self, now_ms: int) -> None:
         """The application has handled the last PartitionsRevoked, PartitionsLost or

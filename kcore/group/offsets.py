@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from kcore.connection.calls import Answer, Message
-from kcore.errors import KafkaError, TopicAuthorizationFailedError, Unexpected
+from kcore.errors import KafkaError, Unexpected, for_code
+from kcore.errors.parts import of_partitions
 from kcore.group.commits import TOPIC_ID_VERSION, names_of
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
@@ -23,6 +24,7 @@ from kcore.wire.messages import OffsetFetchRequest
 
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 FetchDone = Callable[[Committed | None, KafkaError | None], None]
+Found = Callable[[Committed], None]
 
 _GROUPS_VERSION: Final = 8  # several groups in one request from here on (KIP-709)
 _MEMBER_VERSION: Final = 9  # who asks (KIP-848)
@@ -30,10 +32,16 @@ _STABLE_VERSION: Final = 7  # require_stable (KIP-447)
 # The epoch has moved on, or the membership is over: asked again under what the member is then.
 _OUTDATED = (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 _MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+# Of a partition it is final (C8): the coordinator has just looked.
+_FINAL = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class FetchOperation(Operation):
-    """One look-up of committed offsets."""
+    """One look-up of committed offsets.
+
+    each: None: all are told together, out of one answer. Else it is given what an answer says while
+    it refuses others, which alone are asked for from then on.
+    """
 
     what = "fetching committed offsets"
 
@@ -43,11 +51,13 @@ class FetchOperation(Operation):
         partitions: frozenset[TopicPartition],
         done: FetchDone,
         deadline_ms: int,
+        each: Found | None,
     ) -> None:
         super().__init__(deadline_ms)
         self._fetcher = fetcher
         self.partitions = partitions
         self.done = done
+        self._each = each
 
     def send(self, now_ms: int) -> None:
         """See Operation.send."""
@@ -57,6 +67,13 @@ class FetchOperation(Operation):
         """See Operation.fail."""
         self.ended = True
         self.done(None, error)
+
+    def refused(self, error: KafkaError, committed: Committed, ctx: Context, now_ms: int) -> None:
+        """An answer says something of some partitions only."""
+        if self._each is not None and not self.ended and committed:
+            self.partitions = self.partitions - committed.keys()
+            self._each(committed)
+        self.failed(error, ctx, now_ms)
 
     def succeed(self, committed: Committed) -> None:
         """End with what is committed."""
@@ -74,12 +91,18 @@ class CommittedFetcher:
         self.operations: Operations[FetchOperation] = Operations(ctx, coordinator)
 
     def fetch(
-        self, partitions: Iterable[TopicPartition], done: FetchDone, *, deadline_ms: int
+        self,
+        partitions: Iterable[TopicPartition],
+        done: FetchDone,
+        *,
+        deadline_ms: int,
+        each: Found | None = None,
     ) -> None:
         """`done({tp: what is committed, None if nothing is}, None)` or `done(None, error)`
-        follows.
+        follows; the error has partitions that were refused in `failed`. each: see FetchOperation.
         """
-        self.operations.add(FetchOperation(self, frozenset(partitions), done, deadline_ms))
+        wanted = frozenset(partitions)
+        self.operations.add(FetchOperation(self, wanted, done, deadline_ms, each))
 
     def send(self, operation: FetchOperation, now_ms: int) -> None:
         """Write OffsetFetch."""
@@ -114,7 +137,7 @@ class CommittedFetcher:
             operation.failed(answer.error, self._ctx, now_ms)
             return
         try:
-            committed = self._read(operation, ids, answer)
+            committed, codes = self._read(operation, ids, answer)
         except Unexpected as error:
             self._coordinator.lost(str(error), now_ms)
             operation.failed(error, self._ctx, now_ms)
@@ -126,14 +149,40 @@ class CommittedFetcher:
                 error.retriable = True
             operation.failed(error, self._ctx, now_ms)
         else:
+            if not codes:
+                self._coordinator.works()
+                if not operation.ended:
+                    operation.succeed(committed)
+                return
+            self._refused(operation, committed, codes, now_ms)
+
+    def _refused(
+        self,
+        operation: FetchOperation,
+        committed: Committed,
+        codes: dict[TopicPartition, int],
+        now_ms: int,
+    ) -> None:
+        """What will not change is said before what may; if all may, all is asked for again."""
+        final = {
+            tp: code for tp, code in codes.items() if code == _FINAL or not for_code(code).retriable
+        }
+        what = f"fetching what group {self._ctx.config.group_id!r} has committed in"
+        error = of_partitions(what, final or codes, committed)
+        error.retriable = not final
+        if ErrorCode.UNKNOWN_TOPIC_ID in codes.values():
+            self._ctx.cluster.request_update()
+        if not final and not set(codes.values()).isdisjoint(_MOVED):
+            self._coordinator.lost(str(error), now_ms)
+        else:
             self._coordinator.works()
-            if not operation.ended:
-                operation.succeed(committed)
+        operation.refused(error, committed, self._ctx, now_ms)
 
     def _read(
         self, operation: FetchOperation, ids: dict[str, bytes | None], answer: Answer
-    ) -> Committed:
-        """What an answer says; raises the error in it, Unexpected if it leaves a partition out.
+    ) -> tuple[Committed, dict[TopicPartition, int]]:
+        """What an answer says, and the codes of partitions that it refuses; raises the error of the
+        group, Unexpected if it leaves a partition out.
 
         A partition left out must not pass for one without a commit: that would reset its position.
         """
@@ -147,43 +196,32 @@ class CommittedFetcher:
             raise error_of(entry.error_code, f"fetching committed offsets of group {group_id!r}")
         name_of = names_of(answer, ids)
         committed: Committed = {}
-        unauthorized: set[str] = set()
+        codes: dict[TopicPartition, int] = {}
         for topic in entry.topics:
             name = name_of(topic)
             for partition in topic.partitions if name is not None else ():
                 tp = TopicPartition(name or "", partition.partition_index)
                 if tp not in operation.partitions:
                     continue
-                if partition.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                    unauthorized.add(tp.topic)
-                committed[tp] = self._one(tp, partition)
-        if unauthorized:
-            raise TopicAuthorizationFailedError(
-                f"not allowed to read offsets of {', '.join(sorted(unauthorized))}"
-            )
-        missing = operation.partitions - committed.keys()
+                if partition.error_code != ErrorCode.NONE:
+                    codes[tp] = partition.error_code
+                else:
+                    committed[tp] = _one(partition)
+        missing = operation.partitions - committed.keys() - codes.keys()
         if missing:
             tp = min(missing)
             raise Unexpected(f"OffsetFetch answered nothing for {tp.topic}-{tp.partition}")
-        return committed
+        return committed, codes
 
-    def _one(self, tp: TopicPartition, partition: Any) -> OffsetAndMetadata | None:
-        code = partition.error_code
-        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            error = error_of(code, f"{tp.topic}-{tp.partition} does not exist")
-            error.retriable = False  # here it is final (C8): the coordinator has just looked
-            raise error
-        if code == ErrorCode.UNKNOWN_TOPIC_ID:
-            self._ctx.cluster.request_update()
-        if code not in (ErrorCode.NONE, ErrorCode.TOPIC_AUTHORIZATION_FAILED):
-            raise error_of(code, f"{tp.topic}-{tp.partition}")
-        if partition.committed_offset < 0:
-            return None
-        return OffsetAndMetadata(
-            partition.committed_offset,
-            partition.metadata or "",
-            max(-1, partition.committed_leader_epoch),
-        )
+
+def _one(partition: Any) -> OffsetAndMetadata | None:
+    if partition.committed_offset < 0:
+        return None
+    return OffsetAndMetadata(
+        partition.committed_offset,
+        partition.metadata or "",
+        max(-1, partition.committed_leader_epoch),
+    )
 
 
 def _request(

@@ -71,6 +71,8 @@ class Operation:
         cause = f": {self.last_error}" if self.last_error is not None else ""
         error = KafkaTimeoutError(f"{self.what} did not succeed in time{cause}")
         error.__cause__ = self.last_error
+        if self.last_error is not None:
+            error.failed, error.done = self.last_error.failed, self.last_error.done
         self.fail(error)
 
 

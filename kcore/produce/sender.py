@@ -361,6 +361,8 @@ class Sender:
         where = f"{batch.tp.topic}-{batch.tp.partition}"
         detail = f": {part.error_message}" if part.error_message else ""
         error = kind(f"{batch.record_count} records for {where} were refused{detail}")
+        if isinstance(error, errors.TopicAuthorizationFailedError):
+            error.topics = frozenset({batch.tp.topic})
         if batch.done:
             return  # it was late, and nobody waits any more
         if code == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:

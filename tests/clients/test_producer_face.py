@@ -295,6 +295,7 @@ def test_errbacks(broker, make):
         future.get(10)
     wait_for(lambda: told)
     assert told == [(1, future.exception)]
+    assert future.exception.topics == {"t"}
     assert future.failed()
     assert not future.retriable()
     assert future.value is None

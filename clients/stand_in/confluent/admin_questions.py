@@ -418,23 +418,22 @@ def delete_groups(names: Sequence[str]) -> Procedure[Answers]:
 def list_group_offsets(
     wanted: ConsumerGroupTopicPartitions, *, require_stable: bool
 ) -> Procedure[Answers]:
-    """{group: ConsumerGroupTopicPartitions}."""
+    """{group: ConsumerGroupTopicPartitions with what was wrong with each}."""
     group, parts = wanted.group_id, wanted.topic_partitions
     named = None if parts is None else [*dict.fromkeys(map(_ours, parts))]
-    found = yield from commits.list_group_offsets({group: named}, require_stable=require_stable)
-    rows = found[group]
-    order = sorted(rows if named is None else named)
-    given = [
-        TopicPartition(
-            tp.topic,
-            tp.partition,
-            rows[tp].offset if rows[tp].offset >= 0 else _NOTHING_COMMITTED,
-            rows[tp].metadata or None,
-            rows[tp].leader_epoch,
-        )
-        for tp in order
-        if tp in rows
-    ]
+    found = yield from commits.tell_group_offsets(group, named, require_stable=require_stable)
+    rows = found.done
+    order = sorted({*rows, *found.codes} if named is None else named)
+    given = []
+    for tp in order:
+        if tp in rows:
+            at, metadata, epoch = rows[tp]
+            at = at if at >= 0 else _NOTHING_COMMITTED
+            given.append(TopicPartition(tp.topic, tp.partition, at, metadata or None, epoch))
+        elif tp in found.codes:
+            made = TopicPartition(tp.topic, tp.partition, _NOTHING_COMMITTED)
+            made.error = KafkaError(found.codes[tp])
+            given.append(made)
     return {group: ConsumerGroupTopicPartitions(group, given)}
 
 
