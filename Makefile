@@ -6,6 +6,10 @@ BIN    := $(VENV)/bin
 JARS   := .cache/kafka/jars
 ARGS   ?=
 
+# Every test process would compile all that it imports, and rewrite its asserts, anew: half a minute
+# of CPU to collect the tests alone. `make clean` takes the bytecode away.
+unexport PYTHONDONTWRITEBYTECODE
+
 SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
 .DEFAULT_GOAL := help
