@@ -62,8 +62,9 @@ fuzz: build $(VENV)/.extra-test  ## atheris on a build that tells which edges we
 
 build: $(VENV)/.built  ## the environment and the compiled extensions, in place
 
-kafka:  # the real broker's jars; says so when there is no Java or Maven
+kafka: build  # the real broker's jars; says so when there is no Java or Maven
 	@tools/fetch_kafka.sh $(JARS)
+	@$(BIN)/python tools/share_classes.py $(JARS)
 
 connector:  # Spark's own Kafka connector, beside which ours is tested and measured
 	@tools/fetch_spark_connector.sh .cache/spark/connector

@@ -17,6 +17,7 @@ from typing import Final
 
 JARS_VARIABLE: Final = "KCORE_KAFKA_JARS"
 JARS_FOLDER: Final = Path(".cache/kafka/jars")
+SHARED_CLASSES: Final = "classes.jsa"  # beside the jars, if tools/share_classes.py made it
 JAVA_MAJOR_MIN: Final = 17
 _VERSION = re.compile(r'version "(\d+)')
 
@@ -44,6 +45,7 @@ TOOLS: Final = {
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
 }
 SERVER: Final = "kafka.Kafka"
+TOOL_JVM: Final = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # Of a broker's log: groups, elections and what goes wrong.
 LOGGING: Final = {
     "showDateTime": "true",
@@ -70,8 +72,11 @@ class KafkaInstallation:
     java: str
     jars: Path
 
-    def command(self, main: str, *args: str, jvm: tuple[str, ...] = ()) -> list[str]:
-        """The command line that runs the class `main` with `args`."""
+    def command(self, main: str, *args: str, jvm: tuple[str, ...] = TOOL_JVM) -> list[str]:
+        """The command line that runs the class `main`, or a program's source, with `args`."""
+        shared = self.jars / SHARED_CLASSES
+        if shared.exists():  # one of another Java or of other jars is passed over, quietly
+            jvm = (*jvm, f"-XX:SharedArchiveFile={shared}", "-Xlog:cds*=off")
         logging = [f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in LOGGING.items()]
         return [self.java, *jvm, *logging, "-cp", f"{self.jars}/*", main, *args]
 

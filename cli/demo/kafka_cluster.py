@@ -36,7 +36,6 @@ JVM: Final = {
     "quick": ("-Xms64m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
     "server": ("-Xms512m", "-Xmx1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
 }
-TOOL_JVM: Final = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 class ToolError(RuntimeError):
@@ -159,7 +158,7 @@ class KafkaCluster:
         """
         if not any(arg.startswith("--bootstrap-") for arg in args):
             args = ("--bootstrap-server", self.bootstrap, *args)
-        command = self.installation.command(TOOLS.get(name, name), *args, jvm=TOOL_JVM)
+        command = self.installation.command(TOOLS.get(name, name), *args)
         try:
             done = subprocess.run(
                 command,

@@ -87,9 +87,7 @@ class KafkaNode:
         args = ("format", f"--cluster-id={cluster_id}", "--config", str(self.properties), *options)
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                self._installation.command(
-                    "kafka.tools.StorageTool", *args, jvm=("-XX:TieredStopAtLevel=1",)
-                ),
+                self._installation.command("kafka.tools.StorageTool", *args),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -32,7 +32,7 @@ MANY = settings(
 @pytest.fixture(scope="module")
 def java(installation):
     """Asks Kafka's assignors: (order in which it walks the members, plan)."""
-    command = [installation.java, "-cp", f"{installation.jars}/*", str(PROGRAM)]
+    command = installation.command(str(PROGRAM))
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

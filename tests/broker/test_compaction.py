@@ -11,7 +11,6 @@ from kcore.broker.batches import read_header
 from kcore.broker.compaction import clean, dirt, needs_cleaning
 from kcore.broker.markers import Marker, marker_batch
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.records import RecordReader, encode_batch
 from kcore.records.batches import describe_batches
 from kcore.wire import messages as m
@@ -399,7 +398,7 @@ def test_kafka_reads_what_is_left(installation, log, tmp_path):
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(b"".join(log.batches()))
     options = ("--files", str(path), "--deep-iteration", "--print-data-log")
-    command = installation.command(TOOLS["kafka-dump-log"], *options, jvm=TOOL_JVM)
+    command = installation.command(TOOLS["kafka-dump-log"], *options)
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     batches = [line for line in said.splitlines() if line.startswith("baseOffset: ")]
     assert len(batches) == len(list(log.batches()))

@@ -22,7 +22,7 @@ ROUNDS = 400
 @pytest.fixture(scope="module")
 def java(installation):
     """Asks Kafka's assignors for a plan: {member id: {(topic, partition)}}."""
-    command = [installation.java, "-cp", f"{installation.jars}/*", str(PROGRAM)]
+    command = installation.command(str(PROGRAM))
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:

@@ -22,7 +22,7 @@ ROUNDS = 30
 
 @pytest.fixture(scope="module")
 def java(installation):
-    command = [installation.java, "-cp", f"{installation.jars}/*", str(PROGRAM)]
+    command = installation.command(str(PROGRAM))
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:

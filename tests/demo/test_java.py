@@ -1,9 +1,15 @@
 """Which Java is started, and what is said of one that is missing or too old."""
 
+import shutil
+import subprocess
+
 import pytest
 
 from kcore.cli.demo.java import (
+    SHARED_CLASSES,
+    TOOLS,
     JavaUnavailableError,
+    KafkaInstallation,
     KafkaUnavailableError,
     find_installation,
     find_java,
@@ -63,3 +69,27 @@ def test_kafka_says_the_same(path, monkeypatch):
     monkeypatch.setenv("PATH", str(path))
     with pytest.raises(KafkaUnavailableError, match="no java on the PATH or in JAVA_HOME"):
         find_installation()
+
+
+def test_classes_that_are_kept_beside_the_jars_are_shared(tmp_path):
+    kafka = KafkaInstallation("java", tmp_path)
+    alone = kafka.command("Main", "argument", jvm=("-Xmx1m",))
+    assert not [word for word in alone if word.startswith(("-XX", "-Xlog"))]
+    (tmp_path / SHARED_CLASSES).touch()
+    shared = kafka.command("Main", "argument", jvm=("-Xmx1m",))
+    assert f"-XX:SharedArchiveFile={tmp_path / SHARED_CLASSES}" in shared
+    assert shared[-4:] == alone[-4:]  # class path, class and arguments
+
+
+def test_an_archive_of_something_else_is_passed_over_quietly(installation, tmp_path):
+    for jar in installation.jars.glob("*.jar"):
+        (tmp_path / jar.name).symlink_to(jar.resolve())
+    if (installation.jars / SHARED_CLASSES).exists():  # of jars that have other names, then
+        shutil.copy(installation.jars / SHARED_CLASSES, tmp_path)
+    else:
+        (tmp_path / SHARED_CLASSES).write_bytes(b"something else")
+    moved = KafkaInstallation(installation.java, tmp_path)
+    command = moved.command(TOOLS["kafka-topics"], "--version")
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("4.")

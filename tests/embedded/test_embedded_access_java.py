@@ -7,7 +7,6 @@ import pytest
 
 from kcore.broker import AuthorizerConfig
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -36,7 +35,7 @@ def tool(installation, broker, tmp_path):
         config.write_text(f"client.id={who}\n")
         command = installation.command(
             TOOLS.get(name, name), "--bootstrap-server", broker.bootstrap, option, str(config),
-            *args, jvm=TOOL_JVM,
+            *args,
         )  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         return done.stdout + done.stderr, done.returncode == 0
@@ -106,7 +105,6 @@ def test_javas_consumer_is_told_when_a_right_goes(installation, broker, tmp_path
     command = installation.command(
         TOOLS["kafka-console-consumer"], "--bootstrap-server", broker.bootstrap, "--topic",
         "orders", "--group", "billing", "--from-beginning", "--consumer.config", str(config),
-        jvm=TOOL_JVM,
     )  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -16,7 +16,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import kcore
 from kcore import TopicPartition
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.cli.demo.kafka_node import free_ports
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import UsageError
@@ -576,7 +575,6 @@ def test_kafkas_own_tool_reads_the_files(installation, tmp_path):
         command = installation.command(
             TOOLS["kafka-dump-log"],
             *("--files", str(path), "--print-data-log", *options),
-            jvm=TOOL_JVM,
         )
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr

@@ -14,7 +14,6 @@ from verifiable import DEADLINE_S
 import kcore
 from kcore.broker import BrokerConfig, apis
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import CoreLoop, EmbeddedBroker
 from kcore.errors import KafkaConfigurationError, UsageError
 from kcore.wire.apis import ApiKey
@@ -213,7 +212,6 @@ def test_java_reads_in_its_rack(installation, broker, asked):
         *("--bootstrap-server", broker.bootstrap, "--topic", "t", "--from-beginning"),
         *("--max-messages", "1000", "--command-property", "client.rack=c"),
         *("--command-property", f"client.id={WHO}"),
-        jvm=TOOL_JVM,
     )
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr

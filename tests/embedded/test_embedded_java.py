@@ -7,7 +7,6 @@ from verifiable import DEADLINE_S, running
 
 from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
 # The tools have limits of their own, which say more than pytest's would.
@@ -21,9 +20,7 @@ RELEASES = [(2, 1), *(pytest.param(release, marks=slow) for release in [(2, 8), 
 
 def tool_of(installation, broker):
     def run(name, *args, stdin=""):
-        command = installation.command(
-            TOOLS[name], "--bootstrap-server", broker.bootstrap, *args, jvm=TOOL_JVM
-        )
+        command = installation.command(TOOLS[name], "--bootstrap-server", broker.bootstrap, *args)
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=DEADLINE_S
         )

@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 
 pytestmark = pytest.mark.kafka
 
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.kafka
 def tool(installation, kcore_cluster):
     def run(name, *args, fails=False):
         command = installation.command(
-            TOOLS[name], "--bootstrap-server", kcore_cluster.bootstrap, *args, jvm=TOOL_JVM
+            TOOLS[name], "--bootstrap-server", kcore_cluster.bootstrap, *args
         )
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert (done.returncode != 0) == fails, done.stdout + done.stderr

@@ -7,7 +7,6 @@ import pytest
 from distinguished_names import NAMES, der_certificate
 
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = [
@@ -39,7 +38,7 @@ def settings(protocol, mechanism, folder, broker, **more):
 def run(installation):
     def run(broker, name, *args, data=None, fails=False):
         server = ("--bootstrap-server", broker.bootstrap)
-        command = installation.command(TOOLS[name], *server, *args, jvm=TOOL_JVM)
+        command = installation.command(TOOLS[name], *server, *args)
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, input=data)
         said = done.stdout + done.stderr
         assert (done.returncode != 0) == fails, said

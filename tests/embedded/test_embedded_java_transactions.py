@@ -9,7 +9,6 @@ from late_writes import write_late
 from kcore import Admin, TopicPartition
 from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
 PROGRAM = Path(__file__).resolve().parents[1] / "java" / "Transactions.java"
@@ -24,7 +23,7 @@ RELEASES = [(4, 3), *(pytest.param(release, marks=slow) for release in [(2, 8), 
 def tool(installation, kcore_broker):
     def run(name, *args, server=True):
         where = ("--bootstrap-server", kcore_broker.bootstrap) if server else ()
-        command = installation.command(TOOLS[name], *where, *args, jvm=TOOL_JVM)
+        command = installation.command(TOOLS[name], *where, *args)
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -38,10 +37,7 @@ def test_the_java_producer(installation, release):
     with EmbeddedBroker(config=BrokerConfig(release=release)) as broker:
         for topic in ("in", "out"):
             broker.create_topic(topic, 2)
-        command = [
-            installation.java, *TOOL_JVM, "-cp", f"{installation.jars}/*", str(PROGRAM),
-            broker.bootstrap,
-        ]  # fmt: skip
+        command = installation.command(str(PROGRAM), broker.bootstrap)
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stdout + done.stderr
         said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
@@ -100,7 +96,7 @@ def test_the_transactions_tool_finds_what_hangs(installation):
 
         def tool(*args):
             where = ("--bootstrap-server", broker.bootstrap)
-            command = installation.command(TOOLS["kafka-transactions"], *where, *args, jvm=TOOL_JVM)
+            command = installation.command(TOOLS["kafka-transactions"], *where, *args)
             done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
             assert done.returncode == 0, done.stdout + done.stderr
             return [line.split() for line in done.stdout.splitlines()[1:]]

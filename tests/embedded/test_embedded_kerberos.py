@@ -14,6 +14,7 @@ from kdc import REALM, Kdc, missing
 import kcore
 from kcore import TopicPartition
 from kcore.broker.authorization.config import AuthorizerConfig
+from kcore.cli.demo.java import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import (
     KafkaConfigurationError,
@@ -161,7 +162,7 @@ def test_java_is_let_in(kdc, broker, installation, tmp_path):
     command = installation.command(
         "org.apache.kafka.tools.TopicCommand",
         *("--bootstrap-server", broker.bootstrap, "--command-config", str(config), "--list"),
-        jvm=(f"-Djava.security.krb5.conf={kdc.config}",),
+        jvm=(*TOOL_JVM, f"-Djava.security.krb5.conf={kdc.config}"),
     )
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["renewed", "t"], done.stderr

@@ -15,7 +15,6 @@ import kcore
 from kcore.admin import ClientQuotaMatch, NewTopic
 from kcore.broker import apis
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaTimeoutError, NoError, UsageError
 from kcore.wire.apis import ApiKey
@@ -244,7 +243,7 @@ def test_aiokafka_waits_for_the_broker_and_gets_everything(kcore_broker):
 def test_java_is_throttled_and_its_tools_set_quotas(installation, kcore_broker, tmp_path):
     def tool(name, *args):
         command = installation.command(
-            TOOLS[name], "--bootstrap-server", kcore_broker.bootstrap, *args, jvm=TOOL_JVM
+            TOOLS[name], "--bootstrap-server", kcore_broker.bootstrap, *args
         )
         done = subprocess.run(command, capture_output=True, text=True, timeout=100)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -8,7 +8,6 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = pytest.mark.timeout(120)
@@ -211,9 +210,7 @@ def test_a_directory_goes_on_after_a_restart(tmp_path, flush):
 @pytest.fixture
 def tool(installation, broker):
     def run(name, *args):
-        command = installation.command(
-            name, "--bootstrap-server", broker.bootstrap, *args, jvm=TOOL_JVM
-        )
+        command = installation.command(name, "--bootstrap-server", broker.bootstrap, *args)
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -14,7 +14,6 @@ from kcore import Admin, Consumer, Producer, TopicPartition
 from kcore.admin import ConfigResource, ConfigResourceType, NewTopic
 from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
 from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 
@@ -63,12 +62,10 @@ class Application:
 
     def start(self, *options):
         number = len(self._instances)
-        command = [
-            self._installation.java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-            "-cp", f"{self._installation.jars}/*", str(PROGRAM),
-            self.bootstrap, self.name, str(self._folder / f"state-{number}"), self.lines,
-            self.counts, *options,
-        ]  # fmt: skip
+        state = str(self._folder / f"state-{number}")
+        command = self._installation.command(
+            str(PROGRAM), self.bootstrap, self.name, state, self.lines, self.counts, *options
+        )
         with (self._folder / f"{number}.log").open("w") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
@@ -185,7 +182,7 @@ def test_the_tool_of_kafka(application, installation):
     def tool(*args):
         where = ("--bootstrap-server", application.bootstrap)
         main = TOOLS["kafka-streams-groups"]
-        command = installation.command(main, *where, *args, jvm=TOOL_JVM)
+        command = installation.command(main, *where, *args)
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0, done.stdout + done.stderr
         return [line.split() for line in done.stdout.splitlines() if line.strip()]

@@ -4,8 +4,6 @@ import json
 import subprocess
 from contextlib import contextmanager
 
-from kcore.cli.demo.kafka_cluster import TOOL_JVM
-
 DEADLINE_S = 60
 VERIFIABLE = "org.apache.kafka.tools.Verifiable"
 
@@ -13,9 +11,7 @@ VERIFIABLE = "org.apache.kafka.tools.Verifiable"
 @contextmanager
 def running(installation, broker, name, *args):
     """A tool that goes on until the block ends; it is given the events it has printed so far."""
-    command = installation.command(
-        VERIFIABLE + name, "--bootstrap-server", broker.bootstrap, *args, jvm=TOOL_JVM
-    )
+    command = installation.command(VERIFIABLE + name, "--bootstrap-server", broker.bootstrap, *args)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         events = []
         try:

@@ -216,7 +216,7 @@ def test_a_static_member_goes_as_javas_does(kafka, names, protocol, operation, i
         if who == "java":
             arguments = [kafka.bootstrap, names.topic, group, protocol, operation]
             subprocess.run(
-                [installation.java, "-cp", f"{installation.jars}/*", str(PROGRAM), *arguments],
+                installation.command(str(PROGRAM), *arguments),
                 check=True,
                 capture_output=True,
                 timeout=60,

@@ -13,7 +13,7 @@ from transactional import committed, everything, positions_behind
 
 from kcore import Consumer, Producer, TopicPartition, errors
 from kcore.cli.demo.java import TOOLS
-from kcore.cli.demo.kafka_cluster import TOOL_JVM, KafkaCluster
+from kcore.cli.demo.kafka_cluster import KafkaCluster
 from kcore.produce.transaction_states import TxnState
 
 pytestmark = pytest.mark.kafka
@@ -23,7 +23,7 @@ PARTITIONS = 2
 
 def run_tool(installation, cluster, name, *args):
     where = ("--bootstrap-server", cluster.bootstrap)
-    command = installation.command(TOOLS[name], *where, *args, jvm=TOOL_JVM)
+    command = installation.command(TOOLS[name], *where, *args)
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -53,7 +53,7 @@ class Vector:
 def run_java(*args: str, stdin: str = "") -> str:
     """What the Java program prints."""
     java = find_installation()
-    command = [java.java, "-cp", f"{java.jars}/*", str(PROGRAM), *args]
+    command = java.command(str(PROGRAM), *args)
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

@@ -16,7 +16,7 @@ def as_kafka_reads(topic, entries):
     CalledProcessError for an entry that Kafka cannot read.
     """
     java = find_installation()
-    command = [java.java, "-cp", f"{java.jars}/*", str(PROGRAM), topic]
+    command = java.command(str(PROGRAM), topic)
     lines = [f"{x.key.hex()} {'-' if x.value is None else x.value.hex()}" for x in entries]
     text = "".join(f"{line}\n" for line in lines)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)

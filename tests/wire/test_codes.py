@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ListErrors.java"
 @pytest.mark.kafka
 def test_codes_are_kafkas():
     java = find_installation()
-    command = [java.java, "-cp", f"{java.jars}/*", str(PROGRAM)]
+    command = java.command(str(PROGRAM))
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     ours = [
         f"{code} {code.name} {code in RETRIABLE} {code in INVALID_METADATA}".lower()

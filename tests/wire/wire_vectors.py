@@ -86,7 +86,7 @@ def make(seed: int, count: int) -> dict[str, list[dict[str, object]]]:
                 lines.append(f"{cls.__name__} {version} {json.dumps(value)}\n")
     java = find_installation()
     done = subprocess.run(
-        [java.java, "-cp", f"{java.jars}/*", str(PROGRAM)],
+        java.command(str(PROGRAM)),
         input="".join(lines),
         capture_output=True,
         text=True,
