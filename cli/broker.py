@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kcore.broker import AuthorizerConfig, BrokerConfig
 from kcore.cli.endings import DONE, RefusalError, output
@@ -16,6 +16,9 @@ from kcore.errors import KafkaConfigurationError, UsageError
 
 if TYPE_CHECKING:
     from kcore.embedded.security import SecurityOptions
+
+# A signal that comes just before a wait does not end it: its handler is called after.
+LOOKS_UP_S: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def serve(options: ServeOptions) -> int:
             print(f"clients trust {broker.ssl_cafile} (ssl_cafile)", flush=True)
         with suppress(KeyboardInterrupt):
             while True:
-                signal.pause()
+                time.sleep(LOOKS_UP_S)
     finally:
         broker.stop()
     return DONE

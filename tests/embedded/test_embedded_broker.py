@@ -358,3 +358,33 @@ def test_what_is_advertised_is_one_host(host):
         EmbeddedBroker(advertised_host=host)
     with pytest.raises(UsageError, match="is for a broker on ports"):
         EmbeddedBroker(in_memory=True, advertised_host="localhost")
+
+
+# Python notes a signal, and calls the handler before its next step; that step may be to wait.
+STRUCK_BEFORE_IT_WAITS = """
+import signal, sys, threading, time
+from kcore.cli.main import main
+
+def strike():
+    while "serving" not in said:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+said = ""
+def write(text, write=sys.stdout.write):
+    global said
+    said += text
+    return write(text)
+
+sys.stdout.write = write
+threading.Thread(target=strike, daemon=True).start()
+sys.argv = ["kcore", "broker", "--listen", "127.0.0.1:0"]
+sys.exit(main())
+"""
+
+
+def test_a_signal_that_does_not_wake_the_command_ends_it_too():
+    command = [sys.executable, "-c", STRUCK_BEFORE_IT_WAITS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (143, "")
