@@ -5,8 +5,8 @@ one class per Kafka error code, but for those that consumers themselves name, wh
 `everyday`. `for_code` gives the class of a code.
 
 A class of errors takes longer to make than any other, and most of these hundred and more no program
-ever meets: together a twelfth of a consumer's import. So all but the everyday ones are made when
-the first of them is asked for, by its name (PEP 562) or by its code.
+ever meets: together a twelfth of a consumer's start. So all but the everyday ones are made when the
+first of them is asked for: all by a name (PEP 562), by a code those of its module.
 """
 
 from __future__ import annotations
@@ -23,17 +23,21 @@ from kcore.errors.everyday import *
 KcoreError = KafkaError
 KafkaProtocolError = ProtocolError
 
+_REST = ("partitions", "groups", "admin")  # what a consumer may meet first
+
 
 def for_code(code: int) -> type[BrokerResponseError]:
     """The class of a Kafka error code; if it is newer than we are, a kind of UnknownBrokerError."""
     by_code = BrokerResponseError.by_code
-    if code not in by_code:
-        _load_rest()
+    for name in _REST:
+        if code in by_code:
+            break
+        import_module(f"{__name__}.{name}")
     return by_code.get(code) or unknown_code(code)
 
 
 def _load_rest() -> None:
-    for name in ("admin", "groups", "partitions"):
+    for name in _REST:
         found = vars(import_module(f"{__name__}.{name}"))
         globals().update({name: one for name, one in found.items() if not name.startswith("_")})
 

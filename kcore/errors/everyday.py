@@ -1,4 +1,6 @@
-"""The codes that a consumer's own code names; see `kcore.errors` for why they are apart."""
+"""The codes that a consumer's own code names, and the one that each new member of a group meets; see
+`kcore.errors` for why they are apart.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +59,10 @@ class RebalanceInProgressError(BrokerResponseError, code=27, name="REBALANCE_IN_
     """The group is rebalancing; this member has to join again first."""
 
 
+class MemberIdRequiredError(BrokerResponseError, code=79, name="MEMBER_ID_REQUIRED"):
+    """Join again with the member id just given (KIP-394)."""
+
+
 class FencedInstanceIdError(BrokerResponseError, code=82, name="FENCED_INSTANCE_ID"):
     """Another member has registered with this group_instance_id (KIP-345)."""
 
@@ -102,4 +108,5 @@ class InvalidTopicError(BrokerResponseError, code=17, name="INVALID_TOPIC_EXCEPT
 SaslAuthenticationFailed = SaslAuthenticationFailedError
 CorruptRecordException = CorruptRecordError
 Corrupt = CorruptRecordError
+MemberIdRequired = MemberIdRequiredError
 InvalidMessageError = CorruptRecordError

@@ -59,10 +59,6 @@ class GroupIdNotFoundError(BrokerResponseError, code=69, name="GROUP_ID_NOT_FOUN
     """There is no group of this id."""
 
 
-class MemberIdRequiredError(BrokerResponseError, code=79, name="MEMBER_ID_REQUIRED"):
-    """Join again with the member id just given (KIP-394)."""
-
-
 class GroupMaxSizeReachedError(BrokerResponseError, code=81, name="GROUP_MAX_SIZE_REACHED"):
     """The group has group.max.size members already."""
 
@@ -211,7 +207,6 @@ GroupCoordinatorNotAvailableError = CoordinatorNotAvailableError
 NotCoordinatorForGroupError = NotCoordinatorError
 NonEmptyGroup = NonEmptyGroupError
 GroupIdNotFound = GroupIdNotFoundError
-MemberIdRequired = MemberIdRequiredError
 OutOfOrderSequenceNumber = OutOfOrderSequenceNumberError
 DuplicateSequenceNumber = DuplicateSequenceNumberError
 InvalidProducerEpoch = InvalidProducerEpochError

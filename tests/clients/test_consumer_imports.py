@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from kcore.embedded import EmbeddedBroker
+
 PROGRAM = """
 import sys
 before = set(sys.modules)
@@ -61,3 +63,35 @@ def test_its_class_alone_loads_no_core():
     assert "kcore.clients.async_consumer" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kcore.")}
     assert not rooms & {"wire", "records", "connection", "cluster", "group", "fetch", "consumer"}
+
+
+FIRST_RECORD = """
+import sys
+from kcore import Consumer
+consumer = Consumer("t", bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="earliest")
+while not consumer.poll(timeout_ms=1000):
+    pass
+print(*sys.modules)
+consumer.close()
+"""
+LATER = {
+    "kcore.errors.admin",
+    "kcore.errors.groups",
+    "kcore.errors.partitions",
+}
+
+
+def test_until_the_first_record_of_a_new_group_no_rare_errors_are_made():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", [(None, b"v")])
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_RECORD, broker.bootstrap],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    loaded = set(done.stdout.split())
+    assert "kcore.group.joining" in loaded
+    assert not loaded & LATER
