@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
-from kcore.connection.authentication import Authentication
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
     COORDINATOR_KEY_BASE,
@@ -35,9 +34,9 @@ from kcore.connection.calls import (
     StruckError,
     node_id_of,
 )
+from kcore.connection.credentials import Credentials
 from kcore.connection.link import Link, LinkOptions
 from kcore.connection.pending import Call, Completed
-from kcore.connection.sasl import Credentials
 from kcore.errors import (
     AuthenticationFailedError,
     DisconnectedError,
@@ -58,6 +57,7 @@ from kcore.values import Value
 from kcore.wire.apis import ApiKey
 
 if TYPE_CHECKING:
+    from kcore.connection.authentication import Authentication
     from kcore.connection.measures import LinkMeasures
 
 
@@ -367,8 +367,11 @@ class Links:
         self.actions.append(Connect(self._numbers, entry.host, entry.port, entry.address_index))
 
     def _authentication(self) -> Authentication | None:
-        credentials = self._credentials
-        return None if credentials is None else Authentication(credentials, self._rng)
+        if self._credentials is None:
+            return None
+        from kcore.connection.authentication import Authentication  # noqa: PLC0415 - for SASL only
+
+        return Authentication(self._credentials, self._rng)
 
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened a link."""

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcore import limits
-from kcore.connection.sasl import GSSAPI, MECHANISMS, OAUTHBEARER, Credentials, Mechanism, Outside
+from kcore.connection.credentials import GSSAPI, OAUTHBEARER, Credentials
+from kcore.connection.sasl import MECHANISMS, Mechanism, Outside
 from kcore.errors import (
     AuthenticationFailedError,
     IllegalSaslStateError,

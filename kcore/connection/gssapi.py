@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from kcore.actions import GssapiCall
-from kcore.connection.sasl import Credentials, Outside
+from kcore.connection.credentials import Credentials
+from kcore.connection.sasl import Outside
 from kcore.enums import Enum
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng

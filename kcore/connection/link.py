@@ -16,16 +16,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcore import limits
 from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, SendParts
-from kcore.connection.authentication import Authentication, Step
 from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
 from kcore.connection.endings import CLOSED_EARLY, at_proxy, overdue
 from kcore.connection.measures import LinkMeasures
 from kcore.connection.pending import Call, Completed, never_built, never_done
-from kcore.connection.sasl import Outside
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -45,7 +43,10 @@ from kcore.timers import NEVER
 from kcore.values import Value, field
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey, negotiate
-from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
+from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse, Message
+
+if TYPE_CHECKING:
+    from kcore.connection.authentication import Authentication, Step
 
 _UNSUPPORTED_VERSION = 35
 # The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own
@@ -446,12 +447,11 @@ class Link:
 
     def _go_on(self, step: Step, expires_at: int, now_ms: int) -> None:
         """The next message of the exchange, or what it has to be worked out by."""
-        if isinstance(step, Outside):
+        if not isinstance(step, Message):
             action = CallGssapi(self.number, self.host, step.call, step.data, step.context)
             self._want(action, expires_at, now_ms)
             return
-        version = self.version_of(ApiKey.SASL_AUTHENTICATE, None)
-        self._write_own(step, version, expires_at, now_ms)
+        self._write_own(step, self.version_of(ApiKey.SASL_AUTHENTICATE, None), expires_at, now_ms)
 
     def _want(self, action: FetchToken | CallGssapi, expires_at: int, now_ms: int) -> None:
         """Have the driver find something out; it comes by `handle_token` or `handle_gssapi`."""

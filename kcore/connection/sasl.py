@@ -18,6 +18,14 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from kcore.actions import GssapiCall
+from kcore.connection.credentials import (
+    GSSAPI,
+    OAUTHBEARER,
+    PLAIN,
+    SCRAM_SHA_256,
+    SCRAM_SHA_512,
+    Credentials,
+)
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng
 from kcore.values import Value, field
@@ -31,35 +39,12 @@ ITERATIONS_MAX: Final = 1_000_000
 # The longest honest message is a nonce, a salt and a count: some hundred bytes.
 MESSAGE_BYTES_MAX: Final = 8_192
 NONCE_BITS: Final = 192
-OAUTHBEARER: Final = "OAUTHBEARER"
-GSSAPI: Final = "GSSAPI"
-# Says to a broker that user and password are id and code of a delegation token (KIP-48; Java:
-# ScramLoginModule.TOKEN_AUTH_CONFIG).
-DELEGATED: Final[Mapping[str, str]] = {"tokenauth": "true"}
 
 # What a bearer token may be made of (RFC 6750), and the extensions beside it (RFC 7628).
 _BEARER: Final = r"[A-Za-z0-9._~+/-]+=*"
 _EXTENSION_NAME: Final = r"[A-Za-z]+"
 _EXTENSION_VALUE: Final = r"[\x21-\x7e \t\r\n]+"
 TOKEN_BYTES_MAX: Final = 262_144  # half of what a broker reads before it knows who speaks
-
-
-class Credentials(Value):
-    """Who we are and how to prove it. `mechanism`: a key of MECHANISMS.
-
-    With OAUTHBEARER the password is the token, which is asked for anew for each exchange, and
-    extensions go along with it (KIP-342). With SCRAM they are DELEGATED, or none.
-    """
-
-    mechanism: str
-    username: str
-    password: str = field(repr=False)
-    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def delegated(self) -> bool:
-        """Whether it is a delegation token."""
-        return self.mechanism != OAUTHBEARER and bool(self.extensions)
 
 
 class Outside(Value):
@@ -251,9 +236,9 @@ def _gssapi(credentials: Credentials, rng: Rng) -> Mechanism:
 
 
 MECHANISMS: Final[Mapping[str, Callable[[Credentials, Rng], Mechanism]]] = {
-    "PLAIN": Plain,
-    "SCRAM-SHA-256": _scram_sha_256,
-    "SCRAM-SHA-512": _scram_sha_512,
+    PLAIN: Plain,
+    SCRAM_SHA_256: _scram_sha_256,
+    SCRAM_SHA_512: _scram_sha_512,
     OAUTHBEARER: Bearer,
     GSSAPI: _gssapi,
 }

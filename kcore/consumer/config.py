@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from kcore.assignors import BY_NAME as ASSIGNORS
+from kcore.assignors import CLASSES as ASSIGNORS
+from kcore.assignors import by_name
 from kcore.consumer.options import TABLE
 from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
@@ -176,7 +177,7 @@ class ConsumerConfig(ClientConfig):
             retry_backoff_max_ms=self.retry_backoff_max_ms,
             enable_auto_commit=self.enable_auto_commit,
             auto_commit_interval_ms=self.auto_commit_interval_ms,
-            assignors=tuple(ASSIGNORS[name]() for name in self.partition_assignment_strategy),
+            assignors=tuple(by_name(name)() for name in self.partition_assignment_strategy),
             client_rack=self.client_rack or None,
             await_acknowledgement=self.await_acknowledgement,
         )

@@ -1,5 +1,5 @@
-"""The codes that a consumer's own code names, and the one that each new member of a group meets; see
-`kcore.errors` for why they are apart.
+"""The codes that a consumer's own code names, and the one that every new member of a group meets;
+see `kcore.errors` for why they are apart.
 """
 
 from __future__ import annotations

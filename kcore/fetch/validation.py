@@ -23,9 +23,9 @@ from kcore.fetch.partition import Partition, Position
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
 from kcore.structs import OffsetAndMetadata, Rng, TopicPartition
+from kcore.wire import messages  # hardly ever needed: loaded at first use
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 # Before it the API wants a right (ClusterAction) that consumers do not have.
 _USABLE_SINCE = 3
@@ -84,7 +84,7 @@ class Validation:
             for partition in waiting.values():
                 self._positions.validated(partition)  # nobody can tell (P10)
             return
-        body: OffsetForLeaderEpochResponse | None = answer.body
+        body: messages.OffsetForLeaderEpochResponse | None = answer.body
         if body is not None:
             for topic in body.topics:
                 for end in topic.partitions:
@@ -95,7 +95,10 @@ class Validation:
             self.inquiry.again(partition, now_ms, str(answer.error or "left out of the answer"))
 
     def _take(
-        self, partition: Partition, end: OffsetForLeaderEpochResponse.EpochEndOffset, now_ms: int
+        self,
+        partition: Partition,
+        end: messages.OffsetForLeaderEpochResponse.EpochEndOffset,
+        now_ms: int,
     ) -> None:
         code = end.error_code
         if code == ErrorCode.NONE:
@@ -132,19 +135,18 @@ def _place(partition: Partition) -> Position:
     return Position(partition.offset, partition.offset_epoch, partition.leader)
 
 
-def _build(asked: _Asked) -> OffsetForLeaderEpochRequest:
-    topics: dict[str, OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
+def _build(asked: _Asked) -> messages.OffsetForLeaderEpochRequest:
+    request = messages.OffsetForLeaderEpochRequest
+    topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
     for tp, (_, place) in asked.items():
         topic = topics.get(tp.topic)
         if topic is None:
-            topic = topics[tp.topic] = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
-                topic=tp.topic
-            )
+            topic = topics[tp.topic] = request.OffsetForLeaderTopic(topic=tp.topic)
         topic.partitions.append(
-            OffsetForLeaderEpochRequest.OffsetForLeaderPartition(
+            request.OffsetForLeaderPartition(
                 partition=tp.partition,
                 current_leader_epoch=-1 if place.leader is None else place.leader.epoch,
                 leader_epoch=place.epoch,
             )
         )
-    return OffsetForLeaderEpochRequest(replica_id=-1, topics=list(topics.values()))
+    return request(replica_id=-1, topics=list(topics.values()))

@@ -14,9 +14,9 @@ from kcore.group.coordinator import Coordinator
 from kcore.group.membership import Generation
 from kcore.group.states import MemberState
 from kcore.structs import GroupMembershipOperation
+from kcore.wire import messages  # hardly ever needed: loaded at first use
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import LeaveGroupRequest
 
 _BATCH_VERSION = 3
 _REASON_VERSION = 5
@@ -109,15 +109,16 @@ class Leaving:
         reason = self._reason
 
         def build(version: int) -> Message:
+            request, group_id = messages.LeaveGroupRequest, self._ctx.config.group_id
             if version < _BATCH_VERSION:
-                return LeaveGroupRequest(group_id=self._ctx.config.group_id, member_id=member_id)
+                return request(group_id=group_id, member_id=member_id)
             words = reason[:MAX_REASON_CHARS] if version >= _REASON_VERSION else None
-            member = LeaveGroupRequest.MemberIdentity(
+            member = request.MemberIdentity(
                 member_id=member_id,
                 group_instance_id=self._ctx.config.group_instance_id,
                 reason=words,
             )
-            return LeaveGroupRequest(group_id=self._ctx.config.group_id, members=[member])
+            return request(group_id=group_id, members=[member])
 
         def answered(answer: Answer, at_ms: int) -> None:
             # E1: whatever it says, the session timeout does the rest. But who was struck may call

@@ -8,6 +8,7 @@ the rebalance, closing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from kcore.connection.calls import ClusterView, Network
 from kcore.errors import ConsumerStoppedError, KafkaError
@@ -16,7 +17,6 @@ from kcore.group.autocommit import AutoCommit
 from kcore.group.closing import Closing
 from kcore.group.commits import CommitDone, Committer, Offsets
 from kcore.group.config import CONSUMER, GroupConfig
-from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import FOR_A_POLL, Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import passing
@@ -27,6 +27,9 @@ from kcore.group.states import MemberState, Step
 from kcore.group.steps import LAST_STEPS
 from kcore.structs import ConsumerGroupMetadata, GroupMembershipOperation, Rng, TopicPartition
 from kcore.timers import NEVER, Timers
+
+if TYPE_CHECKING:
+    from kcore.group.consumer_states import ConsumerState
 
 # What is due from time to time though nothing happens.
 _EVERYDAY = frozenset({Timer.HEARTBEAT, Timer.AUTO_COMMIT})

@@ -5,14 +5,16 @@ since when, why a membership was lost, and whether a rejoin is due.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kcore.errors import CommitFailedError, FencedInstanceIdError, KafkaError
-from kcore.group.consumer_states import ConsumerState
 from kcore.group.context import Context
 from kcore.group.states import MemberState
 from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from kcore.group.consumer_states import ConsumerState
 
 NO_GENERATION_ID: Final = -1
 

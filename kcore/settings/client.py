@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from kcore import __version__
 from kcore.cluster.links import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
+from kcore.connection.credentials import DELEGATED, Credentials
 from kcore.connection.link import LinkOptions
-from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES, format_server

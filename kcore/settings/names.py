@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from kcore.connection.sasl import MECHANISMS
+from kcore.connection.credentials import MECHANISM_NAMES
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES
@@ -79,7 +79,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "ssl_keydata": optional(pem),
     "ssl_ciphers": optional(text),
     "ssl_crlfile": optional(path),
-    "sasl_mechanism": optional(choice(*MECHANISMS)),
+    "sasl_mechanism": optional(choice(*MECHANISM_NAMES)),
     "sasl_plain_username": optional(username),
     "sasl_plain_password": optional(password),
     "sasl_delegation_token": truth,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kcore.connection.sasl import GSSAPI, OAUTHBEARER
+from kcore.connection.credentials import GSSAPI, OAUTHBEARER
 from kcore.settings.tokens import TOKEN_DEFAULTS, TOKEN_SECRETS, token_contradictions
 
 SECRETS: Final = (

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcore.assignors import BY_NAME, MemberSubscription, RangeAssignor, RoundRobinAssignor
+from kcore.assignors import (
+    CLASSES,
+    MemberSubscription,
+    RangeAssignor,
+    RoundRobinAssignor,
+    by_name,
+)
 from kcore.assignors.base import Assignor
 from kcore.structs import TopicPartition
 
@@ -133,9 +139,9 @@ def test_a09_roundrobin() -> None:
     assert found == {"c1": "t1-0", "c2": "t1-1 t2-0,1", "c3": "t1-2"}
 
 
-@pytest.mark.parametrize("name", sorted(BY_NAME))
+@pytest.mark.parametrize("name", sorted(CLASSES))
 def test_a23_nothing_to_give(name: str) -> None:
-    assignor = BY_NAME[name]()
+    assignor = by_name(name)()
     assert plan(assignor, {"t1": 1}, c1=member("")) == {"c1": ""}
     assert plan(assignor, {}, c1=member("gone")) == {"c1": ""}
     assert plan(assignor, {"t1": 1}, c1=member("t1"), c2=member("t1")) == {"c1": "t1-0", "c2": ""}
@@ -151,7 +157,7 @@ subscriptions = st.builds(
 
 
 @given(
-    name=st.sampled_from(sorted(BY_NAME)),
+    name=st.sampled_from(sorted(CLASSES)),
     members=st.dictionaries(st.text("xyz", min_size=1, max_size=3), subscriptions, max_size=6),
     sizes=st.dictionaries(topics, st.integers(0, 9)),
     racks_seed=st.integers(0, 2**31),
@@ -163,7 +169,7 @@ def test_every_partition_once_to_a_subscriber(name, members, sizes, racks_seed) 
         for topic, numbers in partitions.items()
         for number in numbers
     }
-    found = BY_NAME[name]().assign(members, partitions, racks)
+    found = by_name(name)().assign(members, partitions, racks)
     assert found.keys() == members.keys()
     given_out = Counter(tp for tps in found.values() for tp in tps)
     wanted = {topic for subscription in members.values() for topic in subscription.topics}

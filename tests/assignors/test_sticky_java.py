@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sticky_rounds import Round, kept, rounds
 
-from kcore.assignors import BY_NAME
+from kcore.assignors import by_name
 from kcore.structs import TopicPartition
 
 pytestmark = pytest.mark.kafka
@@ -59,7 +59,7 @@ def java(installation):
 
 def both(java, round_, assignor):
     round_, theirs = java(round_, assignor)
-    return round_, round_.assign(BY_NAME[assignor]()), theirs
+    return round_, round_.assign(by_name(assignor)()), theirs
 
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])

@@ -14,6 +14,7 @@ from kcore.broker.sasl.mechanisms import MisfitError, Proven
 from kcore.broker.sasl.scram import Scram
 from kcore.broker.sasl.users import Users
 from kcore.connection import sasl as client_side
+from kcore.connection.credentials import DELEGATED, Credentials
 from kcore.errors import KafkaConfigurationError
 from kcore.wire.codes import ErrorCode as E
 
@@ -58,9 +59,9 @@ def refused(code, call, *args):
 
 def entered(tokens, token_id, code, mechanism="SCRAM-SHA-256", now=NOW, extensions=None):
     """What the broker makes of a client of ours."""
-    given = client_side.DELEGATED if extensions is None else extensions
+    given = DELEGATED if extensions is None else extensions
     password = base64.b64encode(code).decode()
-    credentials = client_side.Credentials(mechanism, token_id, password, given)
+    credentials = Credentials(mechanism, token_id, password, given)
     client = client_side.MECHANISMS[mechanism](credentials, random.Random(4))
     users = Users(random.Random(5), {"alice": "secret"})
     server = Scram(users, mechanism, random.Random(3), tokens, now)
@@ -187,8 +188,8 @@ def test_one_that_goes_while_somebody_logs_in_lets_nobody_in():
     token, code = create(tokens)
     scram = Scram(Users(random.Random(1), {}), "SCRAM-SHA-256", random.Random(3), tokens, NOW)
     password = base64.b64encode(code).decode()
-    credentials = client_side.Credentials(
-        "SCRAM-SHA-256", token.token_id, password, client_side.DELEGATED
+    credentials = Credentials(
+        "SCRAM-SHA-256", token.token_id, password, DELEGATED
     )
     client = client_side.MECHANISMS["SCRAM-SHA-256"](credentials, random.Random(4))
     final = client.step(scram.step(client.first()))

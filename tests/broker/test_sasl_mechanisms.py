@@ -19,6 +19,7 @@ from kcore.broker.sasl.scram import Scram, credential_of, credential_of_salted
 from kcore.broker.sasl.tokens import read_unsigned
 from kcore.broker.sasl.users import Users, check_user
 from kcore.connection import sasl as client_side
+from kcore.connection.credentials import Credentials
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 
 WALL_MS = 1_700_000_000_000
@@ -46,7 +47,7 @@ def served(mechanism, users):
 
 def meet(mechanism, users, user, password):
     """Both sides until one of them has enough; who it is to the broker."""
-    credentials = client_side.Credentials(mechanism, user, password)
+    credentials = Credentials(mechanism, user, password)
     client = client_side.MECHANISMS[mechanism](credentials, random.Random(4))
     server = served(mechanism, users)
     message = client.first()

@@ -9,7 +9,8 @@ from test_sasl_door import USERS, everything, handshake, link_of, sign_in
 from kcore.broker import BrokerConfig
 from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.sasl.config import SaslConfig
-from kcore.connection.sasl import DELEGATED, MECHANISMS, Credentials
+from kcore.connection.credentials import DELEGATED, Credentials
+from kcore.connection.sasl import MECHANISMS
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 

@@ -8,7 +8,7 @@ from kcore.actions import Send
 from kcore.cluster.lookup import TopicLookup
 from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.calls import Reach
-from kcore.connection.sasl import Credentials
+from kcore.connection.credentials import Credentials
 from kcore.errors import (
     DisconnectedError,
     SaslAuthenticationFailedError,

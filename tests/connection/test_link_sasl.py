@@ -9,8 +9,8 @@ from test_link import Peer as PlainPeer
 
 from kcore.actions import FetchToken
 from kcore.connection.authentication import RENEW_MS_MIN, Authentication
+from kcore.connection.credentials import DELEGATED, Credentials
 from kcore.connection.link import Link, LinkOptions
-from kcore.connection.sasl import DELEGATED, Credentials
 from kcore.connection.states import LinkState
 from kcore.errors import (
     AuthenticationMethodNotSupported,

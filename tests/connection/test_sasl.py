@@ -8,7 +8,8 @@ import random
 import pytest
 
 from kcore.connection import sasl
-from kcore.connection.sasl import MECHANISMS, Credentials, Scram
+from kcore.connection.credentials import DELEGATED, Credentials
+from kcore.connection.sasl import MECHANISMS, Scram
 from kcore.errors import AuthenticationFailedError, SaslAuthenticationFailedError
 
 SALT = b"salt"
@@ -78,7 +79,7 @@ def test_scram_satisfies_a_server_and_is_satisfied(mechanism, user, password):
 
 @pytest.mark.parametrize("mechanism", HASHES)
 def test_a_delegation_token_says_that_it_is_one(mechanism):
-    credentials = Credentials(mechanism, "id-_1", "aG1hYw==", sasl.DELEGATED)
+    credentials = Credentials(mechanism, "id-_1", "aG1hYw==", DELEGATED)
     client = MECHANISMS[mechanism](credentials, random.Random(1))
     server = Server(mechanism, "aG1hYw==")
     first = client.first()
@@ -90,7 +91,7 @@ def test_a_delegation_token_says_that_it_is_one(mechanism):
     assert client.step(server.verdict(client.step(server.sent))) is None  # the proof is of it, too
     assert credentials.delegated
     assert not Credentials(mechanism, "alice", "secret").delegated
-    assert not Credentials("OAUTHBEARER", "", "token", sasl.DELEGATED).delegated
+    assert not Credentials("OAUTHBEARER", "", "token", DELEGATED).delegated
 
 
 def test_nonces_differ_and_come_from_the_rng():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kcore.connection.sasl import DELEGATED, Credentials
+from kcore.connection.credentials import DELEGATED, Credentials
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.settings.tokens import Source, source_of

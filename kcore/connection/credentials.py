@@ -1,0 +1,39 @@
+"""Who we are, and by which SASL mechanism that is proved; how it is proved is `sasl.py`, which only
+those who have to prove it load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kcore.values import Value, field
+
+PLAIN: Final = "PLAIN"
+SCRAM_SHA_256: Final = "SCRAM-SHA-256"
+SCRAM_SHA_512: Final = "SCRAM-SHA-512"
+OAUTHBEARER: Final = "OAUTHBEARER"
+GSSAPI: Final = "GSSAPI"
+MECHANISM_NAMES: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
+
+# Says to a broker that user and password are id and code of a delegation token (KIP-48; Java:
+# ScramLoginModule.TOKEN_AUTH_CONFIG).
+DELEGATED: Final[Mapping[str, str]] = {"tokenauth": "true"}
+
+
+class Credentials(Value):
+    """Who we are and how to prove it. `mechanism`: one of MECHANISM_NAMES.
+
+    With OAUTHBEARER the password is the token, which is asked for anew for each exchange, and
+    extensions go along with it (KIP-342). With SCRAM they are DELEGATED, or none.
+    """
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def delegated(self) -> bool:
+        """Whether it is a delegation token."""
+        return self.mechanism != OAUTHBEARER and bool(self.extensions)
