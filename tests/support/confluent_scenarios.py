@@ -154,6 +154,70 @@ def a_member(ck, where, name):
     return facts
 
 
+def leaving(ck, where, name):
+    """What a program may do while it hears that it has left, which a poll tells it."""
+    produced(ck, where, name)
+    facts, first = [], ck.TopicPartition(name, 0)
+
+    def revoked(consumer, parts):
+        facts.append(["revoked", len(parts), len(consumer.assignment())])
+        facts.append(places(consumer.position([first])))
+        facts.append(raises(ck, lambda: consumer.seek(ck.TopicPartition(name, 0, 2))))
+        facts.append(places(consumer.commit(asynchronous=False)))
+
+    consumer = ck.Consumer({
+        "bootstrap.servers": where,
+        "group.id": name,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    })  # fmt: skip
+    consumer.subscribe([name], on_revoke=revoked)
+    facts.append([one.offset() for one in consumer.consume(4, LIMIT_S)])
+    consumer.unsubscribe()
+    facts.append([len(facts), len(consumer.assignment())])
+    facts.append(consumer.poll(1.0))
+    facts.append([len(consumer.assignment()), raises(ck, lambda: consumer.seek(first))])
+    facts.append(places(consumer.committed([first], LIMIT_S)))
+    consumer.subscribe([name])
+    facts.append([one.offset() for one in consumer.consume(2, LIMIT_S)])
+    consumer.unsubscribe()
+    facts.append(consumer.poll(0.5))
+    consumer.close()
+    return facts
+
+
+def ends(ck, where, name):
+    """Where _PARTITION_EOF is told: where brokers have said that there is no more, of no partition
+    that is paused, and not behind the end.
+    """
+    producer = produced(ck, where, name, 1)
+    consumer = ck.Consumer({
+        "bootstrap.servers": where,
+        "group.id": name,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+    })  # fmt: skip
+    first = ck.TopicPartition(name, 0, 0)
+    consumer.assign([first])
+    facts = [told(consumer.poll(LIMIT_S))]
+    for _ in range(3):  # what is written before a poll is no end
+        producer.produce(name, b"more", partition=0)
+        producer.flush(LIMIT_S)
+        facts.append(told(consumer.poll(LIMIT_S))[:2])
+    facts.append(told(consumer.poll(LIMIT_S)))
+    facts.append(consumer.poll(1.0))
+    consumer.seek(first)
+    facts += [one.offset() for one in consumer.consume(4, LIMIT_S)]
+    consumer.pause([first])
+    facts.append(consumer.poll(1.5))
+    consumer.resume([first])
+    facts.append(told(consumer.poll(LIMIT_S)))
+    consumer.seek(ck.TopicPartition(name, 0, 9))
+    facts.append(told(consumer.poll(LIMIT_S))[:2])
+    consumer.close()
+    return facts
+
+
 def by_hand(ck, where, name):
     """Partitions assigned by the program, with offsets; offsets stored by it."""
     produced(ck, where, name)
@@ -329,6 +393,8 @@ SCENARIOS = {
         deliveries,
         partitioners,
         a_member,
+        leaving,
+        ends,
         by_hand,
         its_own_way,
         in_between,

@@ -7,7 +7,6 @@ program's calls here: automatic commits are sent by `poll` and `consume`, callba
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self
@@ -15,6 +14,7 @@ from typing import Any, Final, Self
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.admin_cluster import OwnDesk
 from kcore.clients.stand_in.confluent.committing import Committing
+from kcore.clients.stand_in.confluent.ends import Ends
 from kcore.clients.stand_in.confluent.errors import KafkaError, failure, named, raised, told, words
 from kcore.clients.stand_in.confluent.gate import Gate
 from kcore.clients.stand_in.confluent.hand import Hand
@@ -26,7 +26,7 @@ from kcore.clients.stand_in.confluent.reader import Reader
 from kcore.clients.stand_in.confluent.rebalances import Callback, Rebalances, go_to
 from kcore.clients.stand_in.confluent.statistics import of_consumer as statistics_of
 from kcore.clients.stand_in.confluent.structures import TopicPartition
-from kcore.errors import AuthenticationFailedError, KafkaConnectionError
+from kcore.errors import AuthenticationFailedError, KafkaConnectionError, OffsetOutOfRangeError
 from kcore.errors import KafkaError as OurError
 from kcore.events import Event, GroupLeft, TopicsMissing
 from kcore.structs import ConsumerGroupMetadata
@@ -66,12 +66,13 @@ class Consumer(Committing, OwnDesk):
         self._commit_at = reader.now_ms() + self._auto_ms
         self._on_commit = conf.calls.get("on_commit")
         self._tells_ends: bool = conf.get("enable.partition.eof", False)
-        self._ends: dict[Place, int] = {}
+        self._ends = Ends(reader, conf.get("fetch.wait.max.ms", 500))
+        self._leaving = False  # unsubscribed, which the next poll tells the program
         self._missing: set[str] = set()
         self._stored = Stored(by_itself=conf.get("enable.auto.offset.store", True))
         self._hand = Hand(self._stored.last)
         self._rebalances = Rebalances(self, reader, self._stored, self._keep)
-        self._rebalances.changed = self._forget_ends
+        self._rebalances.changed = self._ends.forget
         self._reader = reader
 
     def _need(self) -> Reader:
@@ -109,6 +110,7 @@ class Consumer(Committing, OwnDesk):
                 self._rebalances.unassign()
             patterns = [one for one in topics if one.startswith("^")]
             self._missing.clear()
+            self._leaving = False
             self._drop_hand()
             try:
                 if reader.subscribed and (reader.by_pattern or patterns):
@@ -123,13 +125,30 @@ class Consumer(Committing, OwnDesk):
                 raise raised(error) from error
 
     def unsubscribe(self) -> None:
-        """Read nothing any more, and leave the group."""
+        """Read nothing any more, and leave the group: with callbacks for that in the next `poll`
+        or `consume`, which calls them.
+        """
         self._need()
         with self._gate:
+            reader = self._need()
             if self._rebalances.by_hand:
                 return
             self._drop_hand()
-            self._need().unsubscribe()
+            self._leaving = reader.subscribed
+            if not self._rebalances.hears_of_ends:
+                self._leave(reader)
+
+    def _leave(self, reader: Reader) -> None:
+        """What `unsubscribe` has begun. What a callback raises is raised."""
+        if not self._leaving:
+            return
+        self._leaving = False
+        try:
+            reader.unsubscribe()
+        except OurError as error:
+            failed, self._rebalances.failed = self._rebalances.failed, None
+            raise (failed or raised(error)) from None
+        finally:
             self._rebalances.forget()
 
     def assign(self, partitions: list[TopicPartition]) -> None:
@@ -155,7 +174,7 @@ class Consumer(Committing, OwnDesk):
     def _change(self, verb: Any, partitions: Any) -> None:
         self._need()
         with self._gate:
-            self._need()
+            self._leave(self._need())
             self._drop_hand()
             try:
                 verb(partitions)
@@ -195,12 +214,15 @@ class Consumer(Committing, OwnDesk):
         with self._gate:
             reader = self._need()
             why = f"Failed to seek to offset {offset}: "
+            if self._rebalances.is_going(place):
+                return  # where it stands is for whoever has it next
             if place not in self._rebalances.places():
-                raise failure("_UNKNOWN_PARTITION", why + words("_UNKNOWN_PARTITION"))
+                name = "_STATE" if place in self._stored.seen else "_UNKNOWN_PARTITION"
+                raise failure(name, why + words(name))
             if not reader.here(place):
                 raise failure("_STATE", why + words("_STATE"))
             self._drop_hand()
-            self._ends.pop(place, None)
+            self._ends.forget([place])
             go_to(reader, place, offset)
 
     # Reading -----------------------------------------------------------------------------------
@@ -300,6 +322,9 @@ class Consumer(Committing, OwnDesk):
         if happenings.calls or not due:
             happenings.serve(now)
             reader = self._need()  # a callback may have closed it
+        if self._leaving:
+            self._leave(reader)
+            reader = self._need()  # likewise
         if self._commits_itself and now >= self._commit_at:
             self._commit_at = now + self._auto_ms
             self._commit_soon(self._stored.to_commit(self._rebalances.places()))
@@ -329,11 +354,14 @@ class Consumer(Committing, OwnDesk):
     def _note(self, error: OurError) -> None:
         if isinstance(error, _BACKGROUND):
             return  # told by error_cb
+        heard = told(error)
+        if isinstance(error, OffsetOutOfRangeError):  # raised only where nothing is to be done
+            heard = named("_AUTO_OFFSET_RESET", f"{words('_AUTO_OFFSET_RESET')}: {error}")
         where = getattr(error, "partition", None)
         places = [where] if where is not None else [*(getattr(error, "partitions", None) or [None])]
         for place in places:
             topic, partition = place or (None, constants.PARTITION_UNASSIGNED)
-            self._ready.append(_of_error(told(error), topic, partition))
+            self._ready.append(_of_error(heard, topic, partition))
 
     def statistics(self) -> str:
         """What stats_cb is given."""
@@ -350,26 +378,15 @@ class Consumer(Committing, OwnDesk):
             why = f"Application maximum poll interval exceeded: {event.reason}"
             self._ready.append(_of_error(named("_MAX_POLL_EXCEEDED", why)))
 
-    # Ends --------------------------------------------------------------------------------------
-
     def _look_for_ends(self, reader: Reader) -> bool:
         """Have _PARTITION_EOF told, once at each end that is come to."""
-        core, found = reader.core, False
-        if core.has_records or self._hand.has_more:
+        if reader.core.has_records or self._hand.has_more:
             return False
-        for place in self._rebalances.places():
-            at, end = core.position(place), reader.end_of(place)
-            if at is None or end is None or at < end or self._ends.get(place) == at:
-                continue
-            self._ends[place] = at
-            why = f"Fetch reached end of partition at offset {at} (HighwaterMark {end})"
+        found = self._ends.look(self._rebalances.places())
+        for place, at in found.items():
+            why = f"Fetch reached end of partition at offset {at} (HighwaterMark {at})"
             self._ready.append(_of_error(named("_PARTITION_EOF", why), *place, at))
-            found = True
-        return found
-
-    def _forget_ends(self, places: Iterable[Place]) -> None:
-        for place in places:
-            self._ends.pop(place, None)
+        return bool(found)
 
     # Who it is ---------------------------------------------------------------------------------
 

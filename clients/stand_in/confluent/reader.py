@@ -56,6 +56,11 @@ class Reader(Consumer):
             return found
         return self.core.highwater(tp)  # type: ignore[no-any-return]
 
+    def told_of(self, tp: TopicPartition) -> float:
+        """When a fetch answer last named the partition, by `now_ms`; below 0: never yet."""
+        found = self.core._positions.told_at(tp)  # noqa: SLF001 - as in `edges`
+        return -1 if found is None else found
+
     @property
     def by_pattern(self) -> bool:
         """Whether a pattern says what is read."""

@@ -34,7 +34,8 @@ class Rebalances:
         self._kept = kept
         self._calls: tuple[Callback | None, Callback | None, Callback | None] = (None, None, None)
         self._coming: set[Place] | None = None  # in the middle of on_assign
-        self._going = False  # in the middle of on_revoke
+        self._going: set[Place] | None = None  # in the middle of on_revoke or on_lost
+        self._ebbing: set[Place] = set()  # of those, what is still its own for now
         self._left_out: set[Place] = set()
         self._by_hand: list[TopicPartition] = []
         self.failed: BaseException | None = None
@@ -59,7 +60,11 @@ class Rebalances:
 
     def on_partitions_revoked(self, gone: set[Place]) -> None:
         """These are about to go."""
-        self._tell_of_end(self._calls[1], gone)
+        self._ebbing = gone
+        try:
+            self._tell_of_end(self._calls[1], gone)
+        finally:
+            self._ebbing = set()
         self._kept(gone)
         self._ended(gone)
 
@@ -69,11 +74,11 @@ class Rebalances:
         self._ended(gone)
 
     def _tell_of_end(self, callback: Callback | None, gone: set[Place]) -> None:
-        self._going = True
+        self._going = gone
         try:
             self._call(callback, gone)
         finally:
-            self._going = False
+            self._going = None
 
     def _call(self, callback: Callback | None, places: set[Place]) -> None:
         if callback is None:
@@ -98,13 +103,13 @@ class Rebalances:
         """What is read, or will be when it is known where."""
         if self._by_hand:
             return [TopicPartition(one.topic, one.partition, one.offset) for one in self._by_hand]
-        mine = self._reader.assignment() - self._left_out
+        mine = self.places()
         return [TopicPartition(*place, constants.OFFSET_STORED) for place in sorted(mine)]
 
     def assign(self, partitions: Any) -> None:
         """Read these; in on_assign: begin there, and leave out what is not named."""
         wanted = checked(partitions)
-        if self._going:
+        if self._going is not None:
             return
         if self._coming is not None:
             self._accept(wanted)
@@ -117,7 +122,7 @@ class Rebalances:
 
     def unassign(self) -> None:
         """Read nothing; in a callback it is what happens anyway."""
-        if self._going or self._coming is not None:
+        if self._going is not None or self._coming is not None:
             return
         if self._reader.subscribed:
             mine = self._reader.assignment()
@@ -133,7 +138,7 @@ class Rebalances:
     def add(self, partitions: Any) -> None:
         """Read these as well. KafkaException: one of them is read already."""
         wanted = checked(partitions)
-        if self._going:
+        if self._going is not None:
             return
         if self._coming is not None:
             self._accept(wanted)
@@ -150,7 +155,7 @@ class Rebalances:
     def remove(self, partitions: Any) -> None:
         """Do not read these any more. KafkaException: one of them is not read."""
         gone = [place_of(one) for one in checked(partitions)]
-        if self._going or self._coming is not None:
+        if self._going is not None or self._coming is not None:
             return
         if self._reader.subscribed:
             mine = self._reader.assignment().intersection(gone)
@@ -174,9 +179,18 @@ class Rebalances:
         """Whether partitions are assigned by hand."""
         return bool(self._by_hand)
 
+    @property
+    def hears_of_ends(self) -> bool:
+        """Whether the program has a callback for partitions that go."""
+        return self._calls[1] is not None or self._calls[2] is not None
+
+    def is_going(self, place: Place) -> bool:
+        """Whether a callback is just being told that this goes."""
+        return self._going is not None and place in self._going
+
     def places(self) -> set[Place]:
-        """What is read."""
-        return self._reader.assignment() - self._left_out
+        """What is read, or is just being told to go."""
+        return (self._reader.assignment() | self._ebbing) - self._left_out
 
     # ----------------------------------------------------------------------------------------------
 
