@@ -11,7 +11,7 @@ import pytest
 from tidy_rules import TEXT, files
 
 import kcore
-from kcore.assignors import BY_NAME
+from kcore.assignors import CLASSES
 from kcore.broker import BrokerConfig
 from kcore.cli.commands import kcore as command_line
 from kcore.coordinator import CoordinatorConfig
@@ -213,7 +213,7 @@ def test_the_names_of_metrics():
 
 def test_the_assignors():
     rows = pages.table("docs/GROUPS.md", "name | who")
-    assert [name for row in rows for name in pages.in_code(row[0])] == list(BY_NAME)
+    assert [name for row in rows for name in pages.in_code(row[0])] == list(CLASSES)
 
 
 INSTALLED = re.compile(r"^kcore/(transports|clients|embedded|pipeline|cli)/")
