@@ -14,14 +14,13 @@ from kcore.cli.formats import FormatError, Formatter, formatter
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
+_BEGIN: dict[str, Any] = {
+    "metavar": "HOST:PORT[,...]",
+    "envvar": "KCORE_BOOTSTRAP",
+    "show_envvar": True,
+}
 BOOTSTRAP = click.option(
-    "-b",
-    "--bootstrap",
-    required=True,
-    metavar="HOST:PORT[,...]",
-    envvar="KCORE_BOOTSTRAP",
-    show_envvar=True,
-    help="Brokers to begin with.",
+    "-b", "--bootstrap", required=True, help="Brokers to begin with.", **_BEGIN
 )
 CODECS = click.Choice(["gzip", "snappy", "lz4", "zstd"])
 _CODECS_HELP = "gzip, snappy, lz4 or zstd."
@@ -41,6 +40,7 @@ def _settings(client: str) -> Callable[[_Verb], _Verb]:
 # Options of clients that have one here.
 _OWN = {
     "bootstrap_servers": "-b",
+    "bootstrap_controllers": "--bootstrap-controllers (kcore configs)",
     "group_id": "-g (kcore consume)",
     "compression_type": "-z (kcore produce)",
 }
@@ -298,17 +298,23 @@ def groups(*, delete: bool, execute: bool, **given: Any) -> None:
 @kcore.command()
 @click.argument("kind", type=click.Choice(["topic", "broker", "group", "client_metrics"]))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@BOOTSTRAP
+@click.option("-b", "--bootstrap", help="Brokers to begin with.", **_BEGIN)
+@click.option(
+    "--bootstrap-controllers", "controllers", metavar="HOST:PORT[,...]",
+    help="Controllers to begin with, in place of brokers (KIP-919).",
+)  # fmt: skip
 @click.option("-a", "--all", "every", is_flag=True, help="What nobody has set, too.")
 @click.option(
     "--set", multiple=True, metavar="NAME=VALUE", callback=reading.pairs, help="Repeatable."
 )
 @click.option("--unset", multiple=True, metavar="NAME", help="As by default again, repeatable.")
 @_settings("Admin")
-def configs(*, every: bool, **given: Any) -> None:
+@click.pass_context
+def configs(context: click.Context, /, *, every: bool, **given: Any) -> None:
     """Print what is set for each NAME (without: all), or set it. Of all brokers: `default`."""
     from kcore.cli import configs as verb  # noqa: PLC0415
 
+    reading.check_either(context)
     options = verb.ConfigsOptions(every=every, **given)
     changes = options.set or options.unset
     if changes and (every or not options.names):
@@ -336,13 +342,9 @@ def lag(**given: Any) -> None:
 
 @kcore.command()
 @click.option(
-    "-b",
-    "--bootstrap",
-    metavar="HOST:PORT[,...]",
-    envvar="KCORE_BOOTSTRAP",
-    show_envvar=True,
-    help="Your brokers, instead of an embedded one in a process of its own.",
-)
+    "-b", "--bootstrap", help="Your brokers, instead of an embedded one in a process of its own.",
+    **_BEGIN,
+)  # fmt: skip
 @click.option("-t", "--topic", metavar="TOPIC", help="Read this one of yours; nothing is written.")
 @click.option(
     "-n", "--records", type=click.IntRange(min=1), default=1_000_000, show_default=True,

@@ -23,15 +23,17 @@ _SET = "DYNAMIC"  # so begin the sources of what was set while brokers run
 @dataclass(frozen=True)
 class ConfigsOptions:
     """What was asked for. names: none: all of that kind. set, unset: what is to be altered of them.
-    every: what nobody has set, too. settings: of Admin.
+    every: what nobody has set, too. controllers: they are asked in place of brokers. settings: of
+    Admin.
     """
 
-    bootstrap: str
+    bootstrap: str | None
     kind: str
     names: tuple[str, ...] = ()
     set: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     every: bool = False
+    controllers: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -40,7 +42,7 @@ def show(options: ConfigsOptions) -> int:
     from kcore.admin import ConfigFilterType, ConfigResource  # noqa: PLC0415 (as in open_admin)
 
     page = Page()
-    with open_admin("configs", options.bootstrap, options.settings) as admin:
+    with _open(options) as admin:
         names = _names(admin, options)
         told = admin.describe_configs(
             [ConfigResource(options.kind, name) for name in names],
@@ -65,13 +67,19 @@ def alter(options: ConfigsOptions) -> int:
         **{name: (AlterConfigOp.SET, value) for name, value in options.set.items()},
         **dict.fromkeys(options.unset, (AlterConfigOp.DELETE, None)),
     }
-    with open_admin("configs", options.bootstrap, options.settings) as admin:
+    with _open(options) as admin:
         admin.alter_configs(
             [ConfigResource(options.kind, name, changes) for name in _named(options)],
             raise_on_unknown=False,  # brokers say what they do not know, of groups not made yet too
             raise_errors=True,
         )
     return DONE
+
+
+def _open(options: ConfigsOptions) -> Admin:
+    if options.controllers is not None:
+        return open_admin("configs", options.controllers, options.settings, of_controllers=True)
+    return open_admin("configs", options.bootstrap or "", options.settings)
 
 
 def _named(options: ConfigsOptions) -> list[str]:

@@ -48,11 +48,14 @@ class LagOptions:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-def open_admin(verb: str, bootstrap: str, settings: Mapping[str, object]) -> Admin:
-    """An admin client that knows a broker. verb: who it says that it is."""
+def open_admin(
+    verb: str, bootstrap: str, settings: Mapping[str, object], *, of_controllers: bool = False
+) -> Admin:
+    """An admin client that knows a broker, or a controller. verb: who it says that it is."""
     from kcore import Admin  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
-    options = {"bootstrap_servers": bootstrap.split(","), "client_id": f"kcore-{verb}"}
+    where = "bootstrap_controllers" if of_controllers else "bootstrap_servers"
+    options = {where: bootstrap.split(","), "client_id": f"kcore-{verb}"}
     return Admin(**(options | dict(settings)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
 from kcore.limits import MAX_INT64
 
@@ -100,3 +101,15 @@ def racks(
     if not all(found):
         raise click.BadParameter(f"{text!r} is not NAME,NAME,...")
     return found
+
+
+def check_either(context: click.Context) -> None:
+    """Brokers or controllers to begin with. What the environment says is for those who say
+    nothing. UsageError.
+    """
+    typed = context.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE
+    given = context.params
+    if given["controllers"] is not None and typed:
+        raise click.UsageError("--bootstrap or --bootstrap-controllers, not both")
+    if given["controllers"] is given["bootstrap"] is None:
+        raise click.UsageError("Missing option '-b' / '--bootstrap', or '--bootstrap-controllers'")

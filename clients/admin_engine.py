@@ -21,8 +21,10 @@ from kcore.errors import (
     IllegalStateError,
     KafkaTimeoutError,
     NoBrokersAvailable,
+    UnsupportedVersionError,
 )
 from kcore.events import Closed, Event, OperationCompleted
+from kcore.settings.addresses import format_server
 
 if TYPE_CHECKING:
     from kcore.settings.client import ClientConfig
@@ -115,11 +117,9 @@ class AdminEngine(Engine):
     def find_release(self, timeout_ms: float) -> tuple[int, int] | None:
         """Ask any broker for anything: the release they are like. NoBrokersAvailable."""
         try:
-            self.run(
-                lambda now: int(self.core.fetch_metadata((), now, int(timeout_ms))), timeout_ms
-            )
+            self.run(lambda now: self.core.find_anybody(now, int(timeout_ms)), timeout_ms)
         except KafkaTimeoutError as error:
-            raise self.nobody_answered(timeout_ms) from error
+            raise self.nobody_answered(timeout_ms, error) from error
         return self.release()
 
     def release(self) -> tuple[int, int] | None:
@@ -128,7 +128,10 @@ class AdminEngine(Engine):
         found: tuple[int, int] | None = None if stated else self.core.broker_api_version()
         return found
 
-    def nobody_answered(self, timeout_ms: float) -> NoBrokersAvailable:
+    def nobody_answered(self, timeout_ms: float, error: KafkaTimeoutError) -> NoBrokersAvailable:
         """The error of who finds no broker."""
-        servers = self._settings.bootstrap_servers
-        return nobody_answered(servers, self.reporter.attempts, timeout_ms)
+        settings, attempts = self._settings, self.reporter.attempts
+        if not self.core.of_controllers and isinstance(error.__cause__, UnsupportedVersionError):
+            where = format_server(*settings.bootstrap_servers[0])
+            attempts = {where: f"{error.__cause__}; give bootstrap_controllers if they are those"}
+        return nobody_answered(settings.bootstrap_servers, attempts, timeout_ms)

@@ -113,9 +113,9 @@ class AsyncAdmin(
         engine, driver = self._engine, self._driver
         limit = self._settings.bootstrap_timeout_ms
         try:
-            await self._ended(engine.core.fetch_metadata((), driver.now_ms(), limit), limit)
+            await self._ended(engine.core.find_anybody(driver.now_ms(), limit), limit)
         except KafkaTimeoutError as error:
-            raise engine.nobody_answered(limit) from error
+            raise engine.nobody_answered(limit, error) from error
         release = engine.release()
         if release is not None:
             self.config["api_version"] = release

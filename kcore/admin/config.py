@@ -9,21 +9,27 @@ Source: AdminClientConfig.java of Kafka 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from kcore.admin.options import TABLE
+from kcore.settings.addresses import format_server
 from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
 
 
 class AdminConfig(ClientConfig):
     """The options, checked. Make one with `from_options`; what all clients have: ClientConfig.
 
+    bootstrap_controllers: controllers of the quorum that are asked in place of brokers (KIP-919,
+        Kafka 3.7); `bootstrap_servers` are the same then. Calls that are about what brokers know
+        raise UnsupportedEndpointTypeError.
     default_api_timeout_ms: how long a call may take that is given no `timeout_ms`.
     enable_metrics_push: as Java's, False unless told otherwise: most admin clients are gone before
         anybody would have heard of them.
     """
 
     enable_metrics_push: bool = False
+    bootstrap_controllers: tuple[tuple[str, int], ...] | None = None
     default_api_timeout_ms: int = 60_000
 
     @classmethod
@@ -34,4 +40,26 @@ class AdminConfig(ClientConfig):
         wrong type or out of range, options that contradict each other, or one that this version
         does not have yet.
         """
-        return read_options(cls, TABLE, options, fill_in, contradictions)
+        return read_options(cls, TABLE, options, _fill_in, _contradictions)
+
+    def as_mapping(self) -> dict[str, object]:
+        """See ClientConfig."""
+        mapping = super().as_mapping()
+        if self.bootstrap_controllers is not None:
+            mapping["bootstrap_controllers"] = [
+                format_server(host, port) for host, port in self.bootstrap_controllers
+            ]
+        return mapping
+
+
+def _fill_in(values: dict[str, Any]) -> None:
+    fill_in(values)
+    if "bootstrap_controllers" in values:
+        values.setdefault("bootstrap_servers", values["bootstrap_controllers"])
+
+
+def _contradictions(config: ClientConfig, given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    yield from contradictions(config, given)
+    if "bootstrap_controllers" in given and "bootstrap_servers" in given:
+        why = "give bootstrap_servers or bootstrap_controllers: it is either that are asked"
+        yield "bootstrap_controllers", why

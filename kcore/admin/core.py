@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from kcore.admin.asking import Ask, Asking, Outcome
 from kcore.admin.config import AdminConfig
+from kcore.admin.controllers import find_controller, for_controllers
 from kcore.admin.measures import AdminMeasures
 from kcore.admin.places import Places
 from kcore.cluster.client import ClientCore
@@ -77,19 +78,34 @@ class _Operation:
         except KafkaError as error:
             self.over, self.error = True, error
         else:
-            self._askings = [Asking(ask, self._places, self._deadline_ms) for ask in asks]
+            self._ask(asks, outcomes or [])
+
+    def _ask(self, asks: list[Ask], outcomes: list[Outcome]) -> None:
+        places = self._places
+        if places.controllers:
+            try:
+                asks = [for_controllers(ask) for ask in asks]
+            except KafkaError as error:
+                self._procedure.close()
+                # Where it was to stand in for what has failed, that is the reason.
+                failed = [next(iter(one.failed.values())) for one in outcomes if one.failed]
+                self.over, self.error = True, failed[0] if failed else error
+                return
+        self._askings = [Asking(ask, places, self._deadline_ms) for ask in asks]
 
 
 class AdminCore(ClientCore):
     """See the module's text. `now_ms` is a monotonic clock of the caller's; it never runs back.
 
     wall_ms: Unix time, when it is `now_ms`; metrics that are pushed have no times without it.
+    of_controllers: they are asked in place of brokers.
     """
 
     def __init__(
         self, config: AdminConfig, rng: Rng, now_ms: int, *, wall_ms: int | None = None
     ) -> None:
         super().__init__(config.links(), config.refresh(), config.bootstrap_servers, rng)
+        self.of_controllers = config.bootstrap_controllers is not None
         self.pushes = config.enable_metrics_push
         self.wall_offset_ms = None if wall_ms is None else wall_ms - now_ms
         measures = self._teller = AdminMeasures(now_ms)
@@ -138,10 +154,23 @@ class AdminCore(ClientCore):
             raise IllegalStateError(CLOSED)
         number = self._outbox.begin()
         deadline_ms = now_ms + timeout_ms
-        places = Places(self._links, self.config.refresh(), self._rng, deadline_ms, timeout_ms)
+        places = Places(
+            self._links,
+            self.config.refresh(),
+            self._rng,
+            deadline_ms,
+            timeout_ms,
+            controllers=self.of_controllers,
+        )
         self._operations[number] = _Operation(procedure, places, deadline_ms)
         self._settle(now_ms)
         return number
+
+    def find_anybody(self, now_ms: int, timeout_ms: int) -> int:
+        """Begin the operation of who wants to know whether anybody answers."""
+        if self.of_controllers:
+            return self.begin(find_controller(), now_ms, timeout_ms)
+        return self.fetch_metadata((), now_ms, timeout_ms)
 
     def cancel(self, operation: int) -> None:
         """Ask nothing more for an operation, and do not tell of its end. What was asked already is

@@ -7,10 +7,11 @@ from typing import Final
 
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.settings import java, names
-from kcore.settings.parsers import Parser, integer
+from kcore.settings.parsers import Parser, integer, servers
 
 PARSERS: Final[Mapping[str, Parser]] = {
     **names.PARSERS,
+    "bootstrap_controllers": servers,
     "default_api_timeout_ms": integer(1, MAX_TIMEOUT_MS),
 }
 WITHOUT_EFFECT: Final[Mapping[str, object]] = {
@@ -19,8 +20,4 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
     # What is tried again is tried until the call's timeout.
     "retries": 2_147_483_647,
 }
-FOREIGN: Final[java.Foreign] = {
-    **java.COMMON,
-    "bootstrap_controllers": (None, "brokers are asked, and pass on what is for controllers"),
-}
-TABLE: Final = names.Table(PARSERS, names.LATER, WITHOUT_EFFECT, FOREIGN)
+TABLE: Final = names.Table(PARSERS, names.LATER, WITHOUT_EFFECT, java.COMMON)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kcore.admin.asking import Ask, Asking, Reply, Route
+from kcore.admin.controllers import ACTIVE, ask_controllers
 from kcore.cluster.links import Links
 from kcore.cluster.refresh import RefreshConfig, metadata_request
 from kcore.connection.backoff import exponential
@@ -34,13 +35,22 @@ _Place = tuple[Route, Any]
 
 class Places:
     """See the module's text. network: all links. timeout_ms: what the operation was given.
-    abandoned: nobody waits for the operation, and answers that still come are passed over.
+    controllers: they are asked, and not brokers. abandoned: nobody waits for the operation, and
+    answers that still come are passed over.
     """
 
     def __init__(
-        self, network: Links, config: RefreshConfig, rng: Rng, deadline_ms: int, timeout_ms: float
+        self,
+        network: Links,
+        config: RefreshConfig,
+        rng: Rng,
+        deadline_ms: int,
+        timeout_ms: float,
+        *,
+        controllers: bool = False,
     ) -> None:
         self.network = network
+        self.controllers = controllers
         self.timeout_ms = timeout_ms
         self.abandoned = False
         self._config = config
@@ -89,12 +99,17 @@ class Places:
 
     def learn(self, api: ApiKey, body: Any, now_ms: int) -> None:
         """Take what an answer says of brokers, whoever asked for what."""
+        if api is ApiKey.DESCRIBE_CLUSTER and self.controllers:
+            self._take(body, now_ms)
         if api is not ApiKey.METADATA:
             return
         if body.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
             self.network.set_nodes([], now_ms)  # only the bootstrap is left (KIP-1102)
+        self._take(body, now_ms)
+
+    def _take(self, body: Any, now_ms: int) -> None:
         nodes = [
-            Node(broker.node_id, broker.host, broker.port, broker.rack)
+            Node(_number(broker), broker.host, broker.port, broker.rack)
             for broker in body.brokers
             if _is_usable(broker)
         ]
@@ -121,7 +136,8 @@ class Places:
         wanted, self._wanted = self._wanted, {}
         for route in dict.fromkeys(route for route, _ in wanted):
             places = [place for place in wanted if place[0] is route]
-            asking = Asking(_lookup(route, [what for _, what in places]), self, self._deadline_ms)
+            lookup = ask_controllers if self.controllers else _lookup
+            asking = Asking(lookup(route, [what for _, what in places]), self, self._deadline_ms)
             self._sought |= dict.fromkeys(places, asking)
         found = False
         for asking in dict.fromkeys(self._sought.values()):
@@ -145,12 +161,19 @@ class Places:
 
 
 def _place(route: Route, what: Any) -> _Place:
-    return route, (None if route is Route.CONTROLLER else what)
+    if route is Route.CONTROLLER or what is ACTIVE:
+        return Route.CONTROLLER, None
+    return route, what
+
+
+def _number(broker: Any) -> int:
+    number: int = broker.broker_id if hasattr(broker, "broker_id") else broker.node_id
+    return number
 
 
 def _is_usable(broker: Any) -> bool:
     return bool(
-        0 <= broker.node_id <= _NODE_ID_MAX and broker.host and 0 < broker.port <= _MAX_PORT
+        0 <= _number(broker) <= _NODE_ID_MAX and broker.host and 0 < broker.port <= _MAX_PORT
     )
 
 

@@ -80,6 +80,7 @@ class TopicLookup:
             if now_ms >= lookup.deadline_ms:
                 cause = f": {lookup.last_error}" if lookup.last_error else ""
                 error = KafkaTimeoutError(f"no broker gave metadata in time{cause}")
+                error.__cause__ = lookup.last_error
                 self._finish(lookup, None, error)
             elif not lookup.asking and now_ms >= lookup.next_try_ms:
                 self._try(lookup, now_ms)

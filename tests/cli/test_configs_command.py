@@ -65,3 +65,25 @@ def test_what_cannot_be(run, line, code, said):
     result = run(*line)
     assert result.exit_code == code
     assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ([], 2, "or '--bootstrap-controllers'"),
+        (["-b", "h:1", "--bootstrap-controllers", "h:2"], 2, "not both"),
+        (["-X", "bootstrap_controllers=h:2"], 2, "given by --bootstrap-controllers"),
+    ],
+)
+def test_brokers_or_controllers(line, code, said):
+    result = CliRunner().invoke(kcore, ["configs", "topic", "t", *line])
+    assert result.exit_code == code
+    assert said in result.output
+
+
+def test_an_embedded_broker_is_no_controller(kcore_broker):
+    line = ["configs", "topic", "t", "--bootstrap-controllers", kcore_broker.bootstrap]
+    # What the environment says is for those who say nothing.
+    result = CliRunner().invoke(kcore, line, env={"KCORE_BOOTSTRAP": kcore_broker.bootstrap})
+    assert result.exit_code == 1
+    assert "MISMATCHED_ENDPOINT_TYPE" in result.output

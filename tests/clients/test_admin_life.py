@@ -56,7 +56,8 @@ def test_options_are_read_and_checked():
         ({"group_id": "g"}, "group_id"),
         ({"default_api_timeout_ms": 0}, "between 1"),
         ({"retry_backoff_mss": 1}, "did you mean 'retry_backoff_ms'"),
-        ({"bootstrap.controllers": "h:1"}, "brokers are asked"),
+        ({"bootstrap.controllers": "h:1", "bootstrap.servers": "h:2"}, "it is either"),
+        ({"bootstrap.controllers": ""}, "bootstrap_controllers='' is empty"),
         ({"request_timeout_ms": 9, "connections_max_idle_ms": 5}, "must be above"),
     ):
         for kind in (kcore.Admin, kcore.AsyncAdmin):

@@ -281,7 +281,8 @@ class AdminClient(Client):
     def __init__(self, world: World, options: dict[str, Any]) -> None:
         self.world = world
         servers = [f"{h}:{p}" for h, p in world.cluster.nodes.values()]
-        config = AdminConfig.from_options({"bootstrap_servers": servers, **options})
+        known = {} if "bootstrap_controllers" in options else {"bootstrap_servers": servers}
+        config = AdminConfig.from_options(known | options)
         self.core: Any = AdminCore(config, random.Random(world.seed), world.now)
         self.links, self.readers, self.slots = {}, {}, {}
         self.events = []
