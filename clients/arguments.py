@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import Any
 
 from kcore.errors import IllegalArgumentError, InvalidTopicError
+from kcore.hints import Any
 from kcore.limits import MAX_INT32, MAX_INT64, MAX_NAME_CHARS, MAX_STRING_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.parsers import is_legal_name
 from kcore.structs import (

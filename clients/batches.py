@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
+from kcore.hints import TYPE_CHECKING, TypeVar
 from kcore.settings.deserializers import normal_form
 from kcore.values import Value
 

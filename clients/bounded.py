@@ -7,7 +7,6 @@ compaction has taken: no record is there to tell that the end has come.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.calls import Calls
@@ -16,6 +15,7 @@ from kcore.clients.iteration import Batch
 from kcore.clients.polling import Polling
 from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.errors import IllegalStateError, KafkaTimeoutError
+from kcore.hints import TYPE_CHECKING, Any, Self, TypeVar
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:

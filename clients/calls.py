@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, overload
 
 from kcore.clients import arguments
 from kcore.clients.futures import OperationFuture
@@ -11,6 +10,7 @@ from kcore.clients.iteration import Batch
 from kcore.clients.questions import EARLIEST, LATEST, Question, Questions, Several
 from kcore.clients.rebalance import Bridge
 from kcore.errors import KafkaTimeoutError
+from kcore.hints import Any, overload
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 

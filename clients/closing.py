@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
 
 from kcore.clients.engine import Engine
 from kcore.clients.log import Log
 from kcore.clients.owned import close_all
 from kcore.clients.rebalance import Bridge
 from kcore.errors import KafkaError
+from kcore.hints import TYPE_CHECKING, Any, Protocol
 from kcore.structs import GroupMembershipOperation, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:

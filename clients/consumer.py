@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore import transports
 from kcore.clients import arguments
@@ -28,6 +27,7 @@ from kcore.clients.rebalance import INSIDE, Bridge
 from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
 from kcore.errors import IllegalStateError
+from kcore.hints import TYPE_CHECKING, Any, Self, TypeVar
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports.forking import release_in_child
 

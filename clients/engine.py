@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakMethod
 
 from kcore.clients.futures import OperationFuture
@@ -31,6 +30,7 @@ from kcore.events import (
     PartitionsRevoked,
     RecordsFetched,
 )
+from kcore.hints import TYPE_CHECKING, Any, Protocol
 from kcore.transports import Step
 
 if TYPE_CHECKING:

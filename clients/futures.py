@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
 
 from kcore.errors import KafkaError
+from kcore.hints import Any, Self
 
 Call = Callable[..., object]
 

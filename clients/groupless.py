@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from kcore.clients.engine import Engine
 from kcore.clients.futures import OperationFuture
 from kcore.clients.log import Log
+from kcore.hints import TYPE_CHECKING
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:

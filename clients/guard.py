@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
 
 from kcore.errors import (
     ConcurrentUseError,
@@ -19,6 +18,7 @@ from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
+from kcore.hints import Any, NoReturn
 from kcore.locks import Turnstile
 from kcore.transports.background import make_lock
 

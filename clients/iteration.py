@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from operator import length_hint
-from typing import Any
 
+from kcore.hints import Any
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 # Slow handlers get small batches: auto commit covers whole batches, and max_poll_interval_ms

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from kcore.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import logging

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
 from kcore.clients.opening import nobody_answered
 from kcore.errors import NoBrokersAvailable
+from kcore.hints import TYPE_CHECKING, Any, NoReturn, TypeVar
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kcore.clients.looking import steady
 from kcore.errors import IllegalArgumentError, KafkaTimeoutError
+from kcore.hints import TYPE_CHECKING, Any, Literal, overload
 
 if TYPE_CHECKING:
     from kcore.clients.engine import Engine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from kcore import transports
 from kcore.errors import KafkaConfigurationError, NoBrokersAvailable, UsageError
+from kcore.hints import TYPE_CHECKING, Any
 from kcore.settings.addresses import CANONICAL_NAMES, format_server
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Any
+
+from kcore.hints import Any
 
 
 def close_all(serializers: Iterable[Any], interceptors: Any) -> None:

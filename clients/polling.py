@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self, TypeVar
 
 from kcore.clients.engine import Engine
 from kcore.clients.keeper import Keeper
 from kcore.errors import ConcurrentUseError, ConsumerStoppedError, ForkedError
+from kcore.hints import Any, Self, TypeVar
 from kcore.transports import Step
 
 # With records at hand a poll only looks at the sockets when they have waited this long.

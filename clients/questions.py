@@ -5,12 +5,12 @@ is made of its result. How the answer is waited for is the consumer's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from kcore.clients import arguments
 from kcore.clients.groupless import is_internal
 from kcore.clients.measured import MeasuredEngine
 from kcore.clients.verbs import Verbs
+from kcore.hints import Any
 from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from kcore.tuples import NamedTuple
 

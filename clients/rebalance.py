@@ -8,11 +8,11 @@ the error raised from poll() afterwards: the group must not hang because of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
 
 from kcore.clients.engine import Engine, Rebalance
 from kcore.errors import KafkaError
 from kcore.events import PartitionsAssigned, PartitionsRevoked
+from kcore.hints import Any, Protocol
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 INSIDE = (

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
 
 from kcore.clients.engine import CommitCallback, Engine
 from kcore.clients.rebalance import Attendant, Bridge
 from kcore.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from kcore.hints import TYPE_CHECKING, Any, Protocol
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ What a kind of consumer does otherwise is in a few methods that it replaces.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kcore.clients import arguments
 from kcore.clients.engine import Engine
@@ -20,6 +19,7 @@ from kcore.errors import (
     NoGroupIdError,
     UnassignedPartitionError,
 )
+from kcore.hints import TYPE_CHECKING, Any, Protocol, TypeVar
 from kcore.structs import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,

@@ -6,7 +6,8 @@ The public classes, found when first asked for (PEP 562), so that importing one 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+from kcore.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kcore.admin.config import AdminConfig as AdminConfig

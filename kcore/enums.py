@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+
+from kcore.hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from enum import Enum, IntEnum

@@ -10,9 +10,8 @@ application can commit or save state first.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from kcore.errors import KafkaError
+from kcore.hints import Any, ClassVar
 from kcore.structs import ControlRecord, OffsetAndMetadata, TopicPartition
 from kcore.values import Value, field
 

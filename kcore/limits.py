@@ -6,7 +6,7 @@ What a peer can make us hold, wait for or repeat is bounded here; options a user
 
 from __future__ import annotations
 
-from typing import Final
+from kcore.hints import Final
 
 # Bytes -------------------------------------------------------------------------------------------
 

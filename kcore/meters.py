@@ -11,8 +11,8 @@ their defaults.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
+from kcore.hints import Final
 from kcore.tuples import NamedTuple
 
 SAMPLES: Final = 2

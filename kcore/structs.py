@@ -7,8 +7,8 @@ Same fields, same order as kafka-python's, so equality and hashing agree. Source
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from typing import Any, Final, Protocol
 
+from kcore.hints import Any, Final, Protocol
 from kcore.tuples import NamedTuple
 
 

@@ -5,7 +5,8 @@ integer ms.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Final, Generic, TypeVar
+
+from kcore.hints import Final, Generic, TypeVar
 
 NEVER: Final = (1 << 63) - 1
 

@@ -13,7 +13,8 @@ import sys
 from collections import namedtuple
 from functools import cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Self
+
+from kcore.hints import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from typing import NamedTuple

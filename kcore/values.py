@@ -15,7 +15,8 @@ when they first ask.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, dataclass_transform
+
+from kcore.hints import TYPE_CHECKING, Any, NoReturn, dataclass_transform
 
 if TYPE_CHECKING:
     import dataclasses

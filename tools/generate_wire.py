@@ -314,8 +314,7 @@ def emit_module(path: Path, messages: list[SchemaMessage]) -> str:
         "",
         "from __future__ import annotations",
         "",
-        "from typing import ClassVar",
-        "",
+        "from kcore.hints import ClassVar",
         f"from kcore.wire.message import {', '.join(names)}",
     ]
     return "\n".join(head) + "\n" + text
@@ -335,8 +334,8 @@ def emit_package(modules: dict[str, list[str]]) -> str:
         '"""',
         "",
         "from importlib import import_module",
-        "from typing import TYPE_CHECKING",
         "",
+        "from kcore.hints import TYPE_CHECKING",
         "from kcore.wire.message import ZERO_UUID, Message, Struct",
         "",
         "if TYPE_CHECKING:",

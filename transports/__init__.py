@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Final
 
 from kcore.errors import UsageError
+from kcore.hints import Final
 from kcore.transports.core import Address, Core, Step, Transport, monotonic_ms
 from kcore.transports.pump import Pump
 from kcore.transports.sockets import SocketOptions

@@ -11,8 +11,8 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
 
+from kcore.hints import Any, Protocol
 from kcore.locks import GreenletLock
 
 # Work that fails by itself, each time, is not to keep the others from theirs.

@@ -12,10 +12,10 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
 
 from kcore.actions import Action
 from kcore.enums import Enum
+from kcore.hints import Final, Protocol
 from kcore.tuples import NamedTuple
 
 # Readiness bits: the values of poll(2), so that a poll driver hands on what the kernel said. Any

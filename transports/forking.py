@@ -9,8 +9,9 @@ the child runs.
 from __future__ import annotations
 
 import os
-from typing import Protocol
 from weakref import WeakSet
+
+from kcore.hints import Protocol
 
 
 class Forked(Protocol):

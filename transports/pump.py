@@ -23,10 +23,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Final, cast
 
 from kcore.actions import Action, CallGssapi, Connect, Disconnect, FetchToken, Send, SendParts
 from kcore.errors import ForkedError, IllegalStateError
+from kcore.hints import TYPE_CHECKING, Final, cast
 from kcore.timers import NEVER
 from kcore.transports.core import (
     READABLE,

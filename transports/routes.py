@@ -10,9 +10,9 @@ then the core walks through the pairs, of each of the broker's all of the proxy'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
 
 from kcore.actions import Connect
+from kcore.hints import TYPE_CHECKING, Final
 from kcore.transports.core import Address, Transport
 from kcore.transports.sockets import ProxyFaultError, describe
 from kcore.tuples import NamedTuple

@@ -6,8 +6,8 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any, Final
 
+from kcore.hints import Any, Final
 from kcore.transports.core import Address
 from kcore.values import Value
 

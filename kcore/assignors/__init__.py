@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from kcore.assignors.base import Assignor, MemberSubscription, Plan, RebalanceProtocol
 from kcore.assignors.range import RangeAssignor
+from kcore.hints import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kcore.assignors.roundrobin import RoundRobinAssignor

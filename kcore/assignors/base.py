@@ -7,9 +7,9 @@ no network and no randomness, so the same input always gives the same plan.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from kcore.enums import IntEnum
+from kcore.hints import ClassVar
 from kcore.structs import TopicPartition
 from kcore.values import Value
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Final
 
 from kcore.assignors.base import MemberSubscription
 from kcore.errors import ProtocolError, Truncated, Unexpected
+from kcore.hints import Final
 from kcore.structs import TopicPartition
 from kcore.wire import codec
 from kcore.wire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription

@@ -9,7 +9,6 @@ docs/BOUNDARY.md is the contract.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
 
 from kcore.actions import Action
 from kcore.cluster.links import Links, LinksConfig
@@ -21,6 +20,7 @@ from kcore.cluster.view import Metadata
 from kcore.connection.calls import ClusterView
 from kcore.errors import IllegalStateError
 from kcore.events import Closed, Event, HeartbeatAnswered
+from kcore.hints import TYPE_CHECKING, Protocol
 from kcore.meters import Group, Reading, by_group
 from kcore.structs import Rng
 from kcore.timers import NEVER

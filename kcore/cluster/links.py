@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from kcore.actions import Action, Connect
 from kcore.cluster.nodes import NodeLink
@@ -51,6 +50,7 @@ from kcore.events import (
     LinkClosed,
     LinkOpened,
 )
+from kcore.hints import TYPE_CHECKING
 from kcore.structs import Node, Rng
 from kcore.timers import NEVER
 from kcore.values import Value

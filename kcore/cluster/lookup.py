@@ -5,7 +5,6 @@ that fetching relies on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kcore import errors
 from kcore.cluster.links import Links
@@ -13,6 +12,7 @@ from kcore.cluster.refresh import RefreshConfig, metadata_request
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer
 from kcore.errors import KafkaError, KafkaTimeoutError
+from kcore.hints import Any
 from kcore.structs import Rng
 from kcore.timers import NEVER
 from kcore.values import Value

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from kcore import limits
 from kcore.errors import KafkaError
 from kcore.events import Event, OperationCompleted
+from kcore.hints import Any
 
 
 class Outbox:

@@ -8,7 +8,6 @@ answers that brought nothing new (a topic without a leader would otherwise be as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from kcore import errors
 from kcore.cluster.links import Links
@@ -17,6 +16,7 @@ from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer
 from kcore.errors import KafkaError
 from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
+from kcore.hints import Any
 from kcore.structs import Rng
 from kcore.timers import NEVER
 from kcore.values import Value

@@ -10,9 +10,8 @@ topic ids (before 2.8): then the answers are believed, or the partition would ne
 
 from __future__ import annotations
 
-from typing import Any
-
 from kcore.connection.calls import COORDINATOR_KEY_BASE
+from kcore.hints import Any
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.values import Value, field
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from math import log2
-from typing import Final
 
+from kcore.hints import Final
 from kcore.structs import Rng
 
 JITTER: Final = 0.2

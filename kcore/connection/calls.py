@@ -14,10 +14,10 @@ Rules every room relies on:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
 
 from kcore.enums import Enum
 from kcore.errors import DisconnectedError, KafkaError
+from kcore.hints import Any, Final, Protocol
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.apis import ApiKey
 

@@ -5,8 +5,8 @@ those who have to prove it load.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
+from kcore.hints import Final
 from kcore.values import Value, field
 
 PLAIN: Final = "PLAIN"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from kcore.actions import CallGssapi, FetchToken
 from kcore.connection.states import LinkState
 from kcore.errors import ProxyAuthenticationError, ProxyError
+from kcore.hints import Final
 
 # What the link was at when its set-up time ran out.
 _UNFINISHED: Final[Mapping[LinkState, str]] = {

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from kcore import limits
 from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, SendParts
@@ -39,6 +38,7 @@ from kcore.errors import (
     UnsupportedVersionError,
     UsageError,
 )
+from kcore.hints import TYPE_CHECKING, Any
 from kcore.timers import NEVER
 from kcore.values import Value, field
 from kcore.wire import frames

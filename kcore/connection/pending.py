@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from kcore.connection.calls import Answer, Build, Done, Standing
+from kcore.hints import Any
 from kcore.wire.apis import ApiKey
 
 

@@ -22,7 +22,6 @@ Source: ConsumerConfig.java and CommonClientConfigs.java of Kafka 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
 
 from kcore.assignors import CLASSES as ASSIGNORS
 from kcore.assignors import by_name
@@ -30,6 +29,7 @@ from kcore.consumer.options import TABLE
 from kcore.errors import IllegalStateError
 from kcore.fetch.config import FetchConfig, IsolationLevel, ResetStrategy
 from kcore.group.config import CLASSIC, CONSUMER, GroupConfig
+from kcore.hints import Any, Final
 from kcore.limits import (
     MAX_BATCH_BYTES,
     MAX_BUFFERED_BYTES,

@@ -8,10 +8,10 @@ partitions are is looked up when somebody asks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
 
 from kcore.connection.measures import ApiMeasures, LinkMeasures
 from kcore.events import Event, HeartbeatAnswered, PartitionsAssigned, RebalanceStarted
+from kcore.hints import TYPE_CHECKING, Final
 from kcore.meters import Group, Meter, Reading
 from kcore.wire.apis import ApiKey
 

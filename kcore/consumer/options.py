@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from kcore.errors import KafkaConfigurationError
 from kcore.fetch.config import BY_DURATION, ResetStrategy
+from kcore.hints import Final
 from kcore.settings import java, names
 from kcore.settings.parsers import (
     Parser,

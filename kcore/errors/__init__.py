@@ -12,13 +12,13 @@ first of them is asked for: all by a name (PEP 562), by a code those of its modu
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from kcore.errors.base import *
 from kcore.errors.base import BrokerResponseError, KafkaError, unknown_code
 from kcore.errors.client import *
 from kcore.errors.client import ProtocolError
 from kcore.errors.everyday import *
+from kcore.hints import TYPE_CHECKING
 
 KcoreError = KafkaError
 KafkaProtocolError = ProtocolError

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar
+
+from kcore.hints import Any, ClassVar
 
 
 class Refresh(Enum):

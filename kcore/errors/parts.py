@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
 
 from kcore.errors import TopicAuthorizationFailedError, for_code
 from kcore.errors.base import BrokerResponseError
+from kcore.hints import Any, Final
 from kcore.structs import TopicPartition
 
 _NAMES_MAX: Final = 10  # of partitions spelled out

@@ -9,7 +9,6 @@ entry on the shelf, behind the records that came before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from kcore.connection.calls import Answer, ClusterView
 from kcore.errors import (
@@ -33,6 +32,7 @@ from kcore.fetch.session import Ask, Verdict
 from kcore.fetch.shelf import Entry, Frame
 from kcore.fetch.states import PartitionState
 from kcore.fetch.validation import Validation
+from kcore.hints import Final
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID

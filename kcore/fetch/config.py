@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, ClassVar, Final
 
+from kcore.hints import Any, ClassVar, Final
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 from kcore.values import Value
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Container, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, cast
 
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
 from kcore.errors import (
@@ -34,6 +33,7 @@ from kcore.fetch.session import NO_SESSION
 from kcore.fetch.shelf import Entry
 from kcore.fetch.single import OneByOne
 from kcore.fetch.validation import Validation
+from kcore.hints import TYPE_CHECKING, Final, cast
 from kcore.records import ConsumerRecord, RecordReader
 from kcore.structs import Rng, TopicPartition
 from kcore.wire.apis import ApiKey

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from kcore.fetch.partition import ASIDE, HELD, PAUSED, SUSPENDED, Partition
 from kcore.fetch.planner import Planner
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
+from kcore.hints import Final
 from kcore.structs import TopicPartition
 
 _ITS_TURN: Final = "behind, and so are others: its turn comes"

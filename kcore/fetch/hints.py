@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kcore.connection.calls import ClusterView
+from kcore.hints import Any
 from kcore.structs import Leader, Node, TopicPartition
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
@@ -20,6 +19,7 @@ from kcore.fetch.inquiry import Inquiry
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
+from kcore.hints import Final
 from kcore.structs import OffsetAndTimestamp, Rng, TopicPartition
 from kcore.timers import NEVER
 from kcore.tuples import NamedTuple

@@ -6,8 +6,7 @@ Java asks for `fetch.max.bytes` whatever the link carries. Over one that cannot 
 
 from __future__ import annotations
 
-from typing import Final
-
+from kcore.hints import Final
 from kcore.limits import MAX_INT32
 
 # A timeout may have come long before the answer would have been whole, or at no byte at all, so it

@@ -7,10 +7,10 @@ and `next_offset`; `planner.py` the node; `answers.py` what a broker told; `retr
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
 
 from kcore.fetch.config import ResetStrategy
 from kcore.fetch.states import PartitionState
+from kcore.hints import TYPE_CHECKING, Final
 from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
 from kcore.tuples import NamedTuple
 

@@ -7,12 +7,12 @@ watches the positions, because a seek, a reset or a lost partition makes what is
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Protocol
 
 from kcore.errors import IllegalArgumentError, IllegalStateError
 from kcore.fetch.config import ResetStrategy
 from kcore.fetch.partition import ASIDE, HELD, PAUSED, SUSPENDED, Partition, Position
 from kcore.fetch.states import TRANSITIONS, WITH_POSITION, PartitionState, PositionInput
+from kcore.hints import Protocol
 from kcore.structs import Leader, OffsetAndMetadata, TopicPartition
 
 # What ends by an answer.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from kcore.fetch.config import FetchConfig
 from kcore.fetch.partition import Partition
 from kcore.fetch.session import FINAL_EPOCH, INITIAL_EPOCH, Ask, FetchSession
 from kcore.fetch.window import Window
+from kcore.hints import Final
 from kcore.structs import TopicPartition
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import FetchRequest

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Generic, TypeVar
 
+from kcore.hints import Generic, TypeVar
 from kcore.timers import NEVER
 
 K = TypeVar("K", bound=Hashable)

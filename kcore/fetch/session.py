@@ -8,9 +8,9 @@ after it nobody knows what the broker remembers. Java: FetchSessionHandler.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from kcore.enums import Enum
+from kcore.hints import Final
 from kcore.limits import MAX_INT32
 from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
-from typing import TYPE_CHECKING
 
 from kcore.errors import KafkaError
 from kcore.fetch.config import ENTRY_OVERHEAD_BYTES
 from kcore.fetch.partition import Partition
+from kcore.hints import TYPE_CHECKING
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:

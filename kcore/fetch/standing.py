@@ -13,11 +13,11 @@ that came too early, a session that ends, anything touched, moved, paused or hel
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Final
 
 from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
 from kcore.fetch.requests import next_empty
 from kcore.fetch.session import INITIAL_EPOCH
+from kcore.hints import TYPE_CHECKING, Final
 from kcore.limits import MAX_INT32
 from kcore.wire.frames import encode_request, encode_response, renumber_request
 from kcore.wire.messages import FetchResponse

@@ -12,9 +12,8 @@ application has sought elsewhere changes nothing. Source: Java's `SubscriptionSt
 
 from __future__ import annotations
 
-from typing import Final
-
 from kcore.enums import Enum
+from kcore.hints import Final
 
 
 class PartitionState(Enum):

@@ -6,10 +6,10 @@ What they say of a batch is for the one who skips it: nothing of it has been che
 from __future__ import annotations
 
 import struct
-from typing import Final
 
 from kcore.errors import CorruptRecordError
 from kcore.fetch.reading import Slice
+from kcore.hints import Final
 
 _V2_MAGIC_AT: Final = 16
 _V2_LAST_DELTA: Final = struct.Struct(">i")

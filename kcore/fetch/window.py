@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Final
 
+from kcore.hints import Final
 from kcore.limits import MAX_INT32
 from kcore.structs import TopicPartition
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from kcore.errors import KafkaError
 from kcore.group.context import Context
 from kcore.group.machine import Machine
 from kcore.group.membership import Generation, Membership
 from kcore.group.states import MEMBER_TABLE, MemberInput, MemberState
+from kcore.hints import Final
 from kcore.structs import MemberState as PublicState
 
 _PUBLIC_STATES: Final = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from itertools import groupby
-from typing import Any, Final
 
 from kcore.connection.calls import Answer, Message
 from kcore.enums import Enum
@@ -27,6 +26,7 @@ from kcore.group.effects import Effect, Effects, error_of
 from kcore.group.membership import Generation, Membership, instance_fenced
 from kcore.group.operations import Operation, Operations
 from kcore.group.repeated import Repeated
+from kcore.hints import Any, Final
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey

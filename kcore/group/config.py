@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from kcore import limits
 from kcore.assignors import Assignor, RangeAssignor, RebalanceProtocol
 from kcore.errors import InvalidGroupIdError, KafkaConfigurationError
+from kcore.hints import Final
 from kcore.values import Value
 
 # The broker holds a JoinGroup until the rebalance timeout; the answer gets this much longer to

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import ClusterView, Network
@@ -11,6 +10,7 @@ from kcore.enums import Enum
 from kcore.events import Event
 from kcore.group.config import GroupConfig
 from kcore.group.host import GroupHost
+from kcore.hints import Protocol
 from kcore.structs import Rng
 from kcore.timers import Timers
 from kcore.values import Value

@@ -7,11 +7,11 @@ not in a table has the table's default. Then the same for the consumer protocol.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from kcore import errors
 from kcore.enums import Enum
 from kcore.errors import BrokerResponseError, KafkaError, ProtocolError
+from kcore.hints import Final
 from kcore.values import Value
 from kcore.wire.codes import ErrorCode as Code
 

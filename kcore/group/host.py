@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
+from kcore.hints import Protocol
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 

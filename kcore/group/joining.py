@@ -10,7 +10,6 @@ membership is done here, when to try again is decided by whoever takes `Ended`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kcore.assignors import MemberSubscription, RebalanceProtocol, blobs
 from kcore.connection.calls import Answer, Message
@@ -26,6 +25,7 @@ from kcore.group.leader import Leader
 from kcore.group.leaving import Leaving
 from kcore.group.membership import Generation, instance_fenced
 from kcore.group.states import MemberState
+from kcore.hints import Any
 from kcore.timers import NEVER
 from kcore.values import Value
 from kcore.wire.apis import ApiKey

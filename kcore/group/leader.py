@@ -8,11 +8,11 @@ changes (a topic grows, appears, goes away, moves racks), the leader asks for a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kcore.assignors import Assignor, MemberSubscription, Plan, RebalanceProtocol, blobs
 from kcore.errors import IllegalStateError, KafkaError, Unexpected
 from kcore.group.context import Context
+from kcore.hints import Any
 from kcore.structs import TopicPartition
 
 Snapshot = dict[str, object]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from kcore.connection.calls import Answer, Message, StruckError
 from kcore.events import GroupLeft
@@ -13,6 +12,7 @@ from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.membership import Generation
 from kcore.group.states import MemberState
+from kcore.hints import Protocol
 from kcore.structs import GroupMembershipOperation
 from kcore.wire import messages  # hardly ever needed: loaded at first use
 from kcore.wire.apis import ApiKey

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Generic, TypeVar
 
 from kcore.errors import IllegalStateError
+from kcore.hints import Generic, TypeVar
 
 S = TypeVar("S", bound=Enum)
 I = TypeVar("I", bound=Enum)  # noqa: E741

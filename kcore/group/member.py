@@ -8,7 +8,6 @@ the rebalance, closing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from kcore.connection.calls import ClusterView, Network
 from kcore.errors import ConsumerStoppedError, KafkaError
@@ -25,6 +24,7 @@ from kcore.group.offsets import CommittedFetcher, FetchDone, Found
 from kcore.group.protocols import Hooks, Parts, classic_parts, consumer_parts
 from kcore.group.states import MemberState, Step
 from kcore.group.steps import LAST_STEPS
+from kcore.hints import TYPE_CHECKING
 from kcore.structs import ConsumerGroupMetadata, GroupMembershipOperation, Rng, TopicPartition
 from kcore.timers import NEVER, Timers
 

@@ -5,11 +5,11 @@ since when, why a membership was lost, and whether a rejoin is due.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
 
 from kcore.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kcore.group.context import Context
 from kcore.group.states import MemberState
+from kcore.hints import TYPE_CHECKING, Final
 from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple
 

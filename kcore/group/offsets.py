@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import Any, Final
 
 from kcore.connection.calls import Answer, Message
 from kcore.errors import KafkaError, Unexpected, for_code
@@ -17,6 +16,7 @@ from kcore.group.coordinator import Coordinator
 from kcore.group.effects import error_of
 from kcore.group.membership import Generation, Membership
 from kcore.group.operations import Operation, Operations
+from kcore.hints import Any, Final
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode

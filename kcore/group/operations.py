@@ -7,12 +7,12 @@ An operation ends exactly once, never inside the call that made it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
 
 from kcore.errors import KafkaError, KafkaTimeoutError, RetriableCommitFailedError
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import passing
+from kcore.hints import Generic, TypeVar
 from kcore.timers import NEVER
 
 

@@ -6,7 +6,6 @@ What only one of them needs is loaded with the first member that speaks it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from kcore.group.autocommit import AutoCommit
 from kcore.group.context import Context
@@ -16,6 +15,7 @@ from kcore.group.leaving import Leave, Leaving
 from kcore.group.membership import Membership
 from kcore.group.states import Step
 from kcore.group.steps import Steps
+from kcore.hints import Protocol
 from kcore.tuples import NamedTuple
 
 

@@ -10,9 +10,9 @@ memory after seconds of sleep. An answer that differs in a single bit is read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from kcore.connection.calls import ANSWERED, Build, Message
+from kcore.hints import Final
 from kcore.wire.frames import encode_request
 
 # Of an answer's frame: behind its correlation id.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from kcore.connection.calls import Network
+from kcore.hints import Protocol
 
 
 class Links(Network, Protocol):

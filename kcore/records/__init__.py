@@ -6,8 +6,8 @@ What no consumer needs is not imported here: `kcore.records.batches` (headers al
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+from kcore.hints import TYPE_CHECKING
 from kcore.records.markers import ControlRecord
 from kcore.records.reader import RecordReader
 from kcore.records.record import ConsumerRecord

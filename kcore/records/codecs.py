@@ -18,8 +18,8 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
 
+from kcore.hints import Any, Final
 from kcore.records.framing import CodecError, lz4_bound, seal_lz4, snappy_blocks, zstd_frames
 
 __all__ = ["COMPRESS", "DECOMPRESS", "NAMES", "CodecError", "MissingPackageError", "name_of"]

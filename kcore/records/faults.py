@@ -5,9 +5,8 @@ One error raised again and again would collect tracebacks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn
-
 from kcore.errors import CorruptRecordError, DeserializationError, KafkaError, UnsupportedCodecError
+from kcore.hints import TYPE_CHECKING, Any, Final, NoReturn
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from kcore.errors import KafkaConfigurationError
+from kcore.hints import Final
 
 DEFAULT_PORT: Final = 9092
 # What client_dns_lookup may be (KIP-302, KIP-235).

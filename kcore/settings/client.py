@@ -6,7 +6,6 @@ Source: CommonClientConfigs.java of Kafka 4; kafka-python's names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
 
 from kcore import __version__
 from kcore.cluster.links import LinksConfig
@@ -14,6 +13,7 @@ from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.credentials import DELEGATED, Credentials
 from kcore.connection.link import LinkOptions
 from kcore.errors import KafkaConfigurationError
+from kcore.hints import Any, TypeVar
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES, format_server
 from kcore.settings.names import Table, by_canonical_name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+from kcore.hints import Any
 
 Deserialize = Callable[[str, Any, Any], Any]
 

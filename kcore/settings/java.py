@@ -7,8 +7,8 @@ Source: ConsumerConfig, ProducerConfig, CommonClientConfigs, SslConfigs and Sasl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
+from kcore.hints import Final
 from kcore.settings.tokens import OAUTH_PACKAGE
 
 Foreign = Mapping[str, tuple[object, str]]

@@ -5,10 +5,10 @@ that is given may mean.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
 from kcore.connection.credentials import MECHANISM_NAMES
 from kcore.errors import KafkaConfigurationError
+from kcore.hints import Final
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES
 from kcore.settings.java import OF_THE_JVM, Foreign, is_default

@@ -7,9 +7,9 @@ protocol was forgotten, and the consumer would send in the clear what was meant 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
 
 from kcore.connection.credentials import GSSAPI, OAUTHBEARER
+from kcore.hints import Any, Final
 from kcore.settings.tokens import TOKEN_DEFAULTS, TOKEN_SECRETS, token_contradictions
 
 SECRETS: Final = (

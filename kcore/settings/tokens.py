@@ -13,9 +13,9 @@ ClientCredentialsRequestFormatterFactory of Kafka 4.3; librdkafka's sasl.oauthbe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
 
 from kcore.enums import Enum
+from kcore.hints import Any, Final
 
 PROVIDER: Final = "sasl_oauth_token_provider"
 ENDPOINT: Final = "sasl_oauthbearer_token_endpoint_url"

@@ -8,7 +8,7 @@ what those ask for is made when they first ask.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from kcore.hints import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import dataclasses

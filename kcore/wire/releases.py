@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Final
 
+from kcore.hints import Final
 from kcore.wire.apis import ApiKey
 
 RELEASES: Final = (

@@ -37,6 +37,7 @@ HEAVY = {
     "kcore.telemetry.payload",
     "kcore.telemetry.reporter",
     "kcore.wire.otlp",
+    "typing",
 }
 
 

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # Bands, top to bottom: a band imports only bands above it, and rooms of one band not each other.
 # The leaves are single modules of one room.
 LEAVES = {
-    *("values", "tuples", "enums", "errors", "limits", "structs", "timers", "meters", "locks"),
-    *("actions", "events", "durations"),
+    *("hints", "values", "tuples", "enums", "errors", "limits", "structs", "timers", "meters"),
+    *("locks", "actions", "events", "durations"),
 }
 BANDS: list[set[str]] = [
     {"leaves"},

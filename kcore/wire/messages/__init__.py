@@ -4,8 +4,8 @@ Made by tools/generate_wire.py; do not edit.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+from kcore.hints import TYPE_CHECKING
 from kcore.wire.message import ZERO_UUID, Message, Struct
 
 if TYPE_CHECKING:

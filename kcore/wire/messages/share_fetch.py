@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
+from kcore.hints import ClassVar
 from kcore.wire.message import UNSET, ZERO_UUID, Fields, Message, Struct
 
 
