@@ -10,7 +10,7 @@ ARGS   ?=
 # of CPU to collect the tests alone. `make clean` takes the bytecode away.
 unexport PYTHONDONTWRITEBYTECODE
 
-SOURCES := setup.py $(shell find kcore -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+SOURCES := setup.py $(shell find kcore clients -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -48,7 +48,7 @@ lint: build $(VENV)/.extra-lint $(VENV)/.extra-test $(VENV)/.extra-demo  ## ruff
 	@$(BIN)/ruff check .
 	@$(BIN)/python tools/typecheck.py
 	@$(BIN)/python tools/stubcheck.py
-	@find kcore -name '*.pyx' -o -name '*.pxd' | sort | PATH="$(CURDIR)/$(BIN):$$PATH" xargs -r cython-lint
+	@find kcore clients -name '*.pyx' -o -name '*.pxd' | sort | PATH="$(CURDIR)/$(BIN):$$PATH" xargs -r cython-lint
 	@$(BIN)/pytest -q tests/tidy
 
 debug: build $(VENV)/.extra-test  ## a build with bounds checks, line trace and C warnings as errors, and the tests on it

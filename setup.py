@@ -38,15 +38,23 @@ if os.environ.get("KCORE_COVERAGE") == "1":
     COMPILE += ["-g", "-fsanitize-coverage=trace-pc,trace-cmp"]
 MACROS = [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")] if DEBUG else []
 
+
+
+def name_of(path: Path) -> str:
+    """A module's: what lies beside kcore/ is mapped into it (see pyproject.toml)."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts if parts[0] == "kcore" else ("kcore", *parts))
+
+
 extensions = [
     Extension(
-        str(path.with_suffix("")).replace(os.sep, "."),
+        name_of(path),
         [str(path)],
         extra_compile_args=COMPILE,
         extra_link_args=LINK,
         define_macros=MACROS,
     )
-    for path in sorted(Path("kcore").rglob("*.pyx"))
+    for path in sorted([*Path("kcore").rglob("*.pyx"), *Path("clients").rglob("*.pyx")])
 ]
 
 setup(

@@ -159,4 +159,5 @@ class Dispatch:
     def forked(self) -> None:
         """In the child of a fork: nobody drives the core here."""
         self._forked = not self._closed  # what is over may be looked at here, too
+        self.core.intake.routes.clear()  # so that records come by `append`, which looks first
         self._closed = self.stopped = True

@@ -296,6 +296,26 @@ cdef class WorkLock:
         """
         return Away(self)
 
+    def held(self) -> "Held":
+        """The lock, without a piece of work; who has it may begin one. Again and again."""
+        return Held(self)
+
+
+@cython.final
+cdef class Held:
+    """Of WorkLock.held."""
+
+    cdef WorkLock lock
+
+    def __init__(self, WorkLock lock not None) -> None:
+        self.lock = lock
+
+    def __enter__(self):
+        self.lock.take()
+
+    def __exit__(self, *_):
+        self.lock.give()
+
 
 @cython.final
 cdef class Still:

@@ -1,7 +1,7 @@
 """Hold the stubs (.pyi) against the compiled extensions with mypy's stubtest: `make lint`.
 
 What Cython adds to every module is not looked for in the stubs, nor are names that a module only
-imports or keeps for itself.
+imports or keeps for itself. Looked at is the package as installed (see typecheck.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from typecheck import ROOT, VIEW, link_view, package_folders
+
 CONFIG = "[mypy]\nfollow_imports = silent\nignore_missing_imports = True\n"
 SCAFFOLDING = ("__pyx_capi__", "__test__", "__reduce_cython__", "__setstate_cython__")
 # What classes made in C do not show: signatures of `__init__` with keywords, the buffer protocol
@@ -34,13 +35,20 @@ NOT_PUBLIC = (
 )
 
 
-def modules() -> list[str]:
-    """Every extension that has a stub."""
-    stubs = sorted((ROOT / "kcore").rglob("*.pyi"))
-    return [stub.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for stub in stubs]
+def modules(beside: dict[str, str]) -> list[str]:
+    """Every extension that has a stub. beside: folders that are mapped into kcore."""
+    places = {"kcore": ROOT / "kcore"}
+    places |= {f"kcore.{name}": ROOT / folder for name, folder in beside.items()}
+    return sorted(
+        ".".join([package, *stub.relative_to(folder).with_suffix("").parts])
+        for package, folder in places.items()
+        for stub in folder.rglob("*.pyi")
+    )
 
 
 def main() -> int:
+    beside = package_folders()
+    link_view(beside)
     allowed = [rf".*\.{name}" for name in SCAFFOLDING] + [*HIDDEN, *NOT_PUBLIC]
     with tempfile.TemporaryDirectory() as folder:
         config, names = Path(folder, "mypy.ini"), Path(folder, "allowed")
@@ -48,9 +56,9 @@ def main() -> int:
         names.write_text("\n".join(allowed) + "\n", "utf-8")
         command = [
             *(sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-unused-allowlist"),
-            *("--mypy-config-file", str(config), "--allowlist", str(names), *modules()),
+            *("--mypy-config-file", str(config), "--allowlist", str(names), *modules(beside)),
         ]
-        return subprocess.run(command, check=False, cwd=ROOT).returncode
+        return subprocess.run(command, check=False, cwd=VIEW).returncode
 
 
 if __name__ == "__main__":

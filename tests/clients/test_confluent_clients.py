@@ -10,7 +10,7 @@ from support.confluent_scenarios import SCENARIOS
 
 import kcore
 from kcore.admin import NewTopic
-from kcore.clients.stand_in.confluent.message import of_record
+from kcore.clients.stand_in.confluent.messages import of_record
 from kcore.clients.stand_in.confluent.names import MODULES
 from kcore.embedded import EmbeddedBroker
 

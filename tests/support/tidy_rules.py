@@ -328,7 +328,8 @@ def untyped_extensions(root: Path) -> list[str]:
     """Compiled modules that mypy cannot see into."""
     return [
         f"{place(root, path)} has no .pyi beside it"
-        for path in files(root / "kcore", {".pyx"})
+        for room in ("kcore", "clients")
+        for path in files(root / room, {".pyx"})
         if not path.with_suffix(".pyi").exists()
     ]
 

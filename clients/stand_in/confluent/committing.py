@@ -18,7 +18,7 @@ from kcore.clients.stand_in.confluent.errors import (
 )
 from kcore.clients.stand_in.confluent.gate import Gate
 from kcore.clients.stand_in.confluent.happenings import Happenings
-from kcore.clients.stand_in.confluent.message import Message
+from kcore.clients.stand_in.confluent.messages import Message
 from kcore.clients.stand_in.confluent.offsets import (
     Offsets,
     Stored,

@@ -19,7 +19,7 @@ from kcore.clients.stand_in.confluent.errors import KafkaError, failure, named, 
 from kcore.clients.stand_in.confluent.gate import Gate
 from kcore.clients.stand_in.confluent.hand import Hand
 from kcore.clients.stand_in.confluent.happenings import Happenings
-from kcore.clients.stand_in.confluent.message import Message, of_record
+from kcore.clients.stand_in.confluent.messages import Message, of_record
 from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
 from kcore.clients.stand_in.confluent.options import Configuration, of_consumer, wrong
 from kcore.clients.stand_in.confluent.reader import Reader

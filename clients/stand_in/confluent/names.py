@@ -14,7 +14,7 @@ from kcore.clients.stand_in.confluent import (
     structures,
 )
 from kcore.clients.stand_in.confluent.consumer import Consumer
-from kcore.clients.stand_in.confluent.message import Message
+from kcore.clients.stand_in.confluent.messages import Message
 from kcore.clients.stand_in.confluent.partitioners import consistent, fnv1a, murmur2
 from kcore.clients.stand_in.confluent.producer import Producer
 from kcore.clients.stand_in.confluent.share import ShareConsumer

@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
-from threading import Lock, RLock, Thread
+from threading import RLock, Thread
 from types import TracebackType
 from typing import Any, Final, Self
 
 from kcore.clients.stand_in.confluent.admin_cluster import OwnDesk
-from kcore.clients.stand_in.confluent.deliveries import (
-    Callback,
-    Counter,
-    Parcel,
-    Unsent,
-    timed_out,
-)
+from kcore.clients.stand_in.confluent.deliveries import Callback, Unsent, timed_out, why_failed
 from kcore.clients.stand_in.confluent.errors import (
     KafkaException,
     code_of,
@@ -30,13 +23,14 @@ from kcore.clients.stand_in.confluent.errors import (
     words_of,
 )
 from kcore.clients.stand_in.confluent.happenings import Happenings
+from kcore.clients.stand_in.confluent.messages import Counter, Outgoing
 from kcore.clients.stand_in.confluent.options import Configuration, of_producer, wrong
 from kcore.clients.stand_in.confluent.partitioners import CHOOSERS, DRAWN
 from kcore.clients.stand_in.confluent.statistics import of_producer as statistics_of
 from kcore.clients.stand_in.confluent.transactions import Transactions
-from kcore.clients.stand_in.confluent.writer import Headers, Writer, refused
+from kcore.clients.stand_in.confluent.writer import Writer, refused
 from kcore.errors import KafkaError as OurError
-from kcore.events import Event, MetadataUpdated
+from kcore.events import Event
 from kcore.limits import MAX_INT32
 from kcore.tuples import NamedTuple
 
@@ -52,7 +46,7 @@ class _Kept(NamedTuple):
     until: float
 
 
-class Producer(Transactions, OwnDesk):
+class Producer(Outgoing, Transactions, OwnDesk):
     """Writes messages; options in librdkafka's words. KafkaException: what is wrong with them.
 
     TypeError: no configuration.
@@ -68,27 +62,27 @@ class Producer(Transactions, OwnDesk):
         self._choose = CHOOSERS[name]
         happenings = self._happenings = Happenings(str(conf.get("client.id", "rdkafka")), conf)
         happenings.serve_for(self)
-        self._on_delivery = conf.calls.get("on_delivery")
         self._errors_only: bool = conf.get("delivery.report.only.error", False)
-        self._count_max: int = conf.get("queue.buffering.max.messages", 100_000) or MAX_INT32
-        self._bytes_max: int = conf.get("queue.buffering.max.kbytes", 1_048_576) * 1024
-        self._message_max: int = conf.get("message.max.bytes", 1_000_000)
         self._timeout_s = (conf.get("message.timeout.ms", 300_000) or MAX_INT32) / 1000
-        self._counter = Counter()
-        self._parcels: dict[Any, Parcel] = {}
-        self._counts: dict[str, int] = {}  # partitions of topics
-        self._kept: dict[str, deque[_Kept]] = {}  # by topic
         self._feeding = False
-        self._taking = Lock()  # for the order of messages, what they are put into, and these two
-        self._taken = 0
-        self._taken_bytes = 0
-        self._telling = RLock()  # for what is told, and these two
-        self._ended = 0
-        self._ended_bytes = 0
+        self._telling = RLock()
         options = of_producer(conf)
         options["partitioner_ignore_keys"] = name == "random"
         connects = "bootstrap.servers" in conf.given
-        self._writer = Writer(happenings, options, connects=connects)
+        writer = Writer(happenings, options, connects=connects)
+        counter = self._counter = Counter(
+            writer.intake,
+            writer.lock,
+            self._choose,
+            why_failed,
+            conf.get("queue.buffering.max.messages", 100_000) or MAX_INT32,
+            conf.get("queue.buffering.max.kbytes", 1_048_576) * 1024,
+        )
+        self._kept: dict[str, deque[_Kept]] = counter.kept
+        self._taking = writer.lock.held()  # for the order of messages, and how many there are
+        self._writer = writer
+        message_max = conf.get("message.max.bytes", 1_000_000)
+        self._begin(counter, conf.calls.get("on_delivery"), message_max)
 
     def _need(self) -> Writer:
         writer = self._writer
@@ -98,58 +92,26 @@ class Producer(Transactions, OwnDesk):
 
     # Messages ----------------------------------------------------------------------------------
 
-    def produce(
-        self,
-        topic: str,
-        value: Any = None,
-        key: Any = None,
-        partition: int = DRAWN,
-        callback: Callback | None = None,
-        on_delivery: Callback | None = None,
-        timestamp: int = 0,
-        headers: Any = None,
-    ) -> None:
-        """Take a message, to be delivered soon. value, key: bytes, or text. headers: pairs, or a
-        dict. timestamp: ms since 1970; 0: now. callback, on_delivery: called with a KafkaError (or
-        None) and the message, by `poll` and `flush`.
-
-        BufferError: there are too many that are not delivered: `poll`, then try again.
-        KafkaException: too large, no such partition, not in a transaction. TypeError.
-        """
-        writer = self._writer or self._need()
-        if type(value) is not bytes and value is not None:
-            value = _bytes("value", value)
-        if type(key) is not bytes and key is not None:
-            key = _bytes("key", key)
-        given = _headers(headers) if headers else []
-        at = time.time()
-        size = (0 if value is None else len(value)) + (0 if key is None else len(key))
-        if size > self._message_max:
-            raise failure("MSG_SIZE_TOO_LARGE", "Broker: Message size too large")
-        if type(topic) is not str:
-            raise TypeError(f"topic must be a string, not {topic!r:.200}")
-        told = callback or on_delivery or self._on_delivery
-        unsent = (topic, partition, key, value, given, timestamp or int(at * 1000), told, at, size)
+    def _take(self, unsent: Unsent) -> None:
+        """A message that could not simply be put into a batch that is open."""
+        writer, size, counter = self._need(), unsent[-1], self._counter
         with self._taking:
-            if (
-                self._taken - self._ended >= self._count_max
-                or self._taken_bytes - self._ended_bytes + size > self._bytes_max
-            ):
-                raise BufferError("Local: Queue full")
+            counter.check_room(size)
             try:
-                if topic in self._kept or not self._put(writer, unsent):
+                if unsent[0] in self._kept or not self._put(writer, unsent):
                     self._keep(unsent)
             except OurError as error:
                 raise _not_taken(error) from error
-            self._taken += 1
-            self._taken_bytes += size
+            counter.count(size)
 
     def _put(self, writer: Writer, unsent: Unsent) -> bool:
         """Into a batch; False: its topic is not known yet. OurError."""
-        topic, partition, key, value, headers, timestamp_ms, told, at, size = unsent
+        if self._counter.put_quickly(unsent):
+            return True
+        topic, partition, key, value, headers, timestamp_ms, *_ = unsent
         number: int | None = partition
         if partition == DRAWN:
-            count = self._counts.get(topic) or self._count(writer, topic)
+            count = writer.count_of(topic)
             if not count:
                 return False
             number = self._choose(key, count)
@@ -158,27 +120,8 @@ class Producer(Transactions, OwnDesk):
         taken = writer.take(topic, key, value, headers, number, timestamp_ms)
         if taken is None:
             return False
-        batch, place = taken
-        parcels = self._parcels
-        where = batch.tp
-        parcel = parcels.get(where)
-        if parcel is None or parcel.batch is not batch:
-            parcel = parcels[where] = Parcel(batch, self._counter)
-            with writer.lock:
-                if not batch.done:
-                    batch.waiters.append(parcel)
-                else:
-                    parcel.given = True
-        parcel.sent.append((place, key, value, headers, timestamp_ms, told, at, size))
-        if parcel.given:
-            self._counter.take(parcel)
+        self._counter.put(*taken, unsent)
         return True
-
-    def _count(self, writer: Writer, topic: str) -> int:
-        found = writer.count_of(topic)
-        if found:
-            self._counts[topic] = found
-        return found
 
     def _keep(self, unsent: Unsent) -> None:
         kept = self._kept.setdefault(unsent[0], deque())
@@ -216,19 +159,14 @@ class Producer(Transactions, OwnDesk):
             if not kept:
                 del self._kept[topic]
 
-    def _over(self, count: int, size: int) -> None:
-        self._ended += count
-        self._ended_bytes += size
-
     def statistics(self) -> str:
         """What stats_cb is given."""
-        writer, queued = self._need(), (len(self), self._taken_bytes - self._ended_bytes)
+        writer, counter = self._need(), self._counter
+        queued = len(self), counter.taken_bytes - counter.ended_bytes
         return statistics_of(writer, self._config, queued, writer.began_at)
 
     def see(self, event: Event) -> None:
         """What our producer says beside deliveries; not for programs."""
-        if isinstance(event, MetadataUpdated):
-            self._counts.clear()
 
     def _put_everything(self, timeout: float) -> None:
         until = None if timeout < 0 else time.monotonic() + timeout
@@ -269,8 +207,12 @@ class Producer(Transactions, OwnDesk):
 
     # Delivery ----------------------------------------------------------------------------------
 
+    @property
+    def _left(self) -> int:
+        return self._counter.taken - self._counter.ended
+
     def __len__(self) -> int:
-        return self._taken - self._ended if self._writer is not None else 0
+        return self._left if self._writer is not None else 0
 
     def __bool__(self) -> bool:
         return True
@@ -298,11 +240,11 @@ class Producer(Transactions, OwnDesk):
         self._need().hurry()
         while True:
             self._serve()
-            if self._taken == self._ended:
+            if not self._left:
                 return 0
             left = _SLICE_S if until is None else until - time.monotonic()
             if left <= 0:
-                return self._taken - self._ended
+                return self._left
             kept = bool(self._kept)
             self._wait(left)
             if kept:
@@ -314,7 +256,7 @@ class Producer(Transactions, OwnDesk):
         served = happenings.serve(writer.now_ms())
         if counter.has_any:
             with self._telling:
-                served += counter.serve(self._over, errors_only=self._errors_only, now=time.time())
+                served += counter.serve(self._errors_only)
         return served
 
     def _wait(self, left_s: float) -> None:
@@ -364,6 +306,7 @@ class Producer(Transactions, OwnDesk):
             self.flush()
         finally:
             self._writer = None
+            self._end()
             writer.close(0)
             self._close_desk()
         return True
@@ -391,31 +334,6 @@ def _not_taken(error: OurError) -> KafkaException:
     if code_of(error) == named("_STATE").code():
         return failure("_STATE", f"Unable to produce message: {words_of(code_of(error))}: {error}")
     return raised(error)
-
-
-def _bytes(name: str, value: Any) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value)
-    raise TypeError(f"{name} must be bytes or a string, not {type(value).__name__}")
-
-
-def _headers(headers: Any) -> Headers:
-    """TypeError."""
-    if isinstance(headers, Mapping):
-        pairs: Any = headers.items()
-    elif isinstance(headers, list):
-        pairs = headers
-    else:
-        raise TypeError("expected headers to be a dict or list of (key, value) tuples")
-    found: Headers = []
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError("headers must be a list of (key, value) tuples, or a dict")
-        name, value = pair
-        found.append((name, None if value is None else _bytes("a header's value", value)))
-    return found
 
 
 def _check_of_batch(index: int, message: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kcore.clients.stand_in.confluent.consumer import Consumer
 from kcore.clients.stand_in.confluent.errors import named
-from kcore.clients.stand_in.confluent.message import Message
+from kcore.clients.stand_in.confluent.messages import Message
 from kcore.clients.stand_in.confluent.producer import Producer
 from kcore.clients.stand_in.confluent.serialization import (
     ConsumeError,

@@ -15,7 +15,7 @@ from kcore.clients.stand_in.confluent.errors import (
 )
 from kcore.clients.stand_in.confluent.gate import Gate
 from kcore.clients.stand_in.confluent.happenings import Happenings
-from kcore.clients.stand_in.confluent.message import Message, of_record
+from kcore.clients.stand_in.confluent.messages import Message, of_record
 from kcore.clients.stand_in.confluent.options import Configuration, of_share_consumer
 from kcore.clients.stand_in.confluent.reader import authenticate_as
 from kcore.clients.stand_in.confluent.structures import AcknowledgeType, Messages, TopicPartition

@@ -32,6 +32,7 @@ class Writer(Producer):
         self._courier._reporter = happenings  # noqa: SLF001 - in its place, and it is one
         self.now_ms = self._courier.now_ms
         self.lock = self._courier.lock
+        self.intake = self._core.intake
         if connects:
             self._connect_soon()
 
@@ -60,14 +61,11 @@ class Writer(Producer):
         topic: str,
         key: bytes | None,
         value: bytes | None,
-        headers: Headers,
+        headers: Headers | None,
         partition: int | None,
         timestamp_ms: int,
     ) -> tuple[Batch, int] | None:
         """Take a record: its batch and its number there; None: not now. KafkaError."""
-        ticket = self._take(topic, key, value, headers, partition, timestamp_ms)
-        if ticket is not None:
-            return ticket.batch, ticket.number
         courier = self._courier
         if courier.stopped:
             courier.check()
