@@ -144,12 +144,13 @@ def imported_from(root: Path, module: str, name: str) -> str:
     return module
 
 
-def python_imports(root: Path, path: Path) -> set[str]:
+@cache  # for each of the rules that ask
+def python_imports(root: Path, path: Path, text: str) -> frozenset[str]:
     """Modules that a .py file imports, at any depth of it, by name in a string too."""
     own = module_of(root, path).split(".")
     package = own if path.stem == "__init__" else own[:-1]
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(ast.parse(text, str(path))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -158,7 +159,7 @@ def python_imports(root: Path, path: Path) -> set[str]:
             found.update(imported_from(root, module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Constant) and MODULE_NAME.fullmatch(str(node.value)):
             found.add(str(node.value))
-    return found
+    return frozenset(found)
 
 
 def cython_imports(root: Path, path: Path) -> set[str]:
@@ -176,10 +177,10 @@ def cython_imports(root: Path, path: Path) -> set[str]:
     return found
 
 
-def imports(root: Path, path: Path) -> set[str]:
+def imports(root: Path, path: Path) -> set[str] | frozenset[str]:
     if path.suffix in {".pyx", ".pxd"}:
         return cython_imports(root, path)
-    return python_imports(root, path)
+    return python_imports(root, path, path.read_text())
 
 
 def wrong_layers(root: Path) -> list[str]:
@@ -257,12 +258,21 @@ def long_modules(root: Path) -> list[str]:
     ]
 
 
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All below a node, at any depth: what is in expressions is not looked at."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from statements(child)
+
+
 def long_functions(root: Path) -> list[str]:
     wrong = []
     for path in files(root, {".py"}):
         if place(root, path).startswith(GENERATED):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 count = (node.end_lineno or node.lineno) - node.lineno + 1
                 if count > FUNCTION_LINES_MAX:
