@@ -1,12 +1,14 @@
-"""Two processes of tests at once: `pytest -n 2 --dist loadgroup`, as `make test` has it.
+"""Three processes of tests at once: `pytest -n 3 --dist loadgroup`, as `make test` has it.
 
 Most tests that talk to somebody wait most of their time (for a heartbeat, for a broker to start),
-one core idle. Meanwhile a second process runs those that only calculate, at the lowest priority, so
-that it gets what the others leave, and no test with a clock is slowed down by it.
+the cores idle. One process has those with a real Kafka or a Spark; beside it, making way for it, a
+second one those with brokers in their own process; and a third one those that only calculate, at
+the lowest priority, so that it gets what the others leave, and no test with a clock is slowed down.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -39,71 +41,58 @@ CALCULATING = {
     "values",
     "wire",
 }
-# The exceptions: they would start a second Kafka.
-MEETS_KAFKA = (
-    "test_coordinator_differential.py",
-    "test_share_differential.py",
-    "test_streams_differential",
+# Rooms whose brokers are in the test's own process, or in one that it starts, and whose clocks are
+# generous enough to wait for a core.
+PATIENT = {"clients", "embedded"}
+PATIENT_OF_OTHERS = ("transports/test_handshakes", "transports/test_tunnels")
+# The exceptions.
+WAITING = (
+    "_differential",  # would start a second Kafka
+    "embedded/test_embedded_consumer_journal",  # so would this
+    "embedded/test_embedded_java",  # JVMs, and the patient have enough to do
+    "clients/test_async_struck",  # it counts on being told of records soon
 )
-# Of other rooms: those whose brokers are in the test's own process, and whose clocks are generous
-# enough to wait for a core. The first process would take a minute longer with them.
-PATIENT = (
-    "clients/test_admin_",
-    "clients/test_assertions",
-    "clients/test_async_consumer_struck",
-    "clients/test_async_transactions",
-    "clients/test_canonical_names",
-    "clients/test_producer_chaos",
-    "clients/test_producer_struck",
-    "clients/test_share",
-    "clients/test_struck",
-    "clients/test_through_proxies",
-    "clients/test_transactions",
-    "clients/test_wrong_arguments",
-    "embedded/test_embedded_clients",
-    "embedded/test_embedded_directory",
-    "embedded/test_embedded_docs",
-    "embedded/test_embedded_followers",
-    "embedded/test_embedded_groups",
-    "embedded/test_embedded_java",
-    "embedded/test_embedded_mishaps",
-    "embedded/test_embedded_quotas",
-    "embedded/test_embedded_share_groups",
-    "embedded/test_embedded_tokens",
-    "embedded/test_embedded_transactions",
-    "embedded/test_gone_at_any_moment",
-    "transports/test_handshakes",
-    "transports/test_tunnels",
-)
-LOWEST = 19
+PRIORITIES = {"calculating": 19, "patient": 5, "waiting": 0}  # how far they make way
 
 
-def calculates(path: str) -> bool:
-    """Whether the tests of a file (`tests/ROOM/...`) only calculate, or bear to be treated so."""
+def kind_of(path: str) -> str:
+    """What the tests of a file (`tests/ROOM/...`) do most of their time."""
     within = path.replace(os.sep, "/").partition("tests/")[2]
-    room, _, rest = within.partition("/")
+    room = within.partition("/")[0]
+    if any(name in within for name in WAITING):
+        return "waiting"
     if room in CALCULATING:
-        return not rest.startswith(MEETS_KAFKA)
-    return within.startswith(PATIENT)
+        return "calculating"
+    return "patient" if room in PATIENT or within.startswith(PATIENT_OF_OTHERS) else "waiting"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
-    """Each kind has a process of its own."""
+    """Each kind has a process of its own, if there are three."""
     if config.getvalue("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only there with -n
 
     class ByKind(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "calculating" if calculates(nodeid.partition("::")[0]) else "waiting"
+            return kind_of(nodeid.partition("::")[0])
+
+        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+            """Three at most: more is not asked for, and it is asked with each event of each test.
+            All of ten thousand would be counted.
+            """
+            each = (done for scope in workload.values() for done in reversed(scope.values()))
+            return len(list(itertools.islice((done for done in each if not done), 3)))
 
     return ByKind(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The process that calculates makes way, once it is known which one that is."""
+    """A process makes way for the others, once it is known what its tests do."""
     shared = getattr(item.config.option, "loadgroup", False)  # in a process that xdist started
-    if shared and os.environ["PYTEST_XDIST_WORKER_COUNT"] != "1" and calculates(item.nodeid):
-        os.setpriority(os.PRIO_PROCESS, 0, LOWEST)
+    if shared and os.environ["PYTEST_XDIST_WORKER_COUNT"] != "1":
+        now = os.getpriority(os.PRIO_PROCESS, 0)
+        wanted = PRIORITIES[kind_of(item.nodeid)]
+        if wanted > now:
+            os.setpriority(os.PRIO_PROCESS, 0, wanted)

@@ -163,7 +163,14 @@ import pytest
 def test_calculates(number):
     print("calculates", os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), "end")
 """,
-    "tests/clients/test_waits": """
+    "tests/clients/test_is_patient": """
+import os
+
+
+def test_is_patient():
+    print("patient", os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), "end")
+""",
+    "tests/embedded/test_differential": """
 import os
 import pytest
 
@@ -184,7 +191,7 @@ def test_spark(spark):
 """,
 }
 ALONE = ()
-SIDE_BY_SIDE = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup")
+SIDE_BY_SIDE = ("-p", "xdist.plugin", "-n", "3", "--dist", "loadgroup")
 
 
 @pytest.fixture
@@ -247,18 +254,18 @@ def test_a_run_that_met_no_kafka_fails_where_all_is_required(run, options):
 def test_those_that_met_a_kafka_or_a_spark_are_counted(run, options):
     done = run("1", *options, missing=None, **KINDS)
     assert done.ret == pytest.ExitCode.OK
-    assert done.parseoutcomes() == {"passed": 7}
+    assert done.parseoutcomes() == {"passed": 8}
     assert "1 tests passed in Spark" in done.stdout.str()
     assert "3 tests passed against a real Kafka" in done.stdout.str()
 
 
-def test_those_that_calculate_make_way_for_those_that_wait(run):
+def test_each_kind_makes_way_for_those_that_wait_for_others(run):
     done = run("0", *SIDE_BY_SIDE, missing=None, **KINDS)
     said = re.findall(r"^(\w+) (\d+) (\d+) end$", done.stdout.str(), re.MULTILINE)
-    assert len(said) == 6
+    assert len(said) == 7
     own = str(os.getpriority(os.PRIO_PROCESS, 0))
-    (calculates,) = {(process, priority) for kind, process, priority in said if kind != "waits"}
-    (waits,) = {(process, priority) for kind, process, priority in said if kind == "waits"}
-    assert calculates[1] == "19"
-    assert waits[1] == own
-    assert calculates[0] != waits[0]
+    processes = {kind: process for kind, process, _ in said}
+    assert len(set(processes.values())) == 3
+    assert {(kind, priority) for kind, _, priority in said} == {
+        ("calculates", "19"), ("patient", str(max(5, int(own)))), ("waits", own)
+    }  # fmt: skip
