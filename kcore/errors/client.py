@@ -11,7 +11,7 @@ from kcore.errors.base import (
     RetriableError,
     UsageError,
 )
-from kcore.errors.everyday import InvalidGroupIdError, UnsupportedVersionError
+from kcore.errors.everyday import InvalidGroupIdError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 # Bytes --------------------------------------------------------------------------------------------
@@ -44,14 +44,6 @@ class FrameError(ProtocolError):
     """
 
     start: bytes = b""
-
-
-class CorrelationIdError(RetriableError, ProtocolError):
-    """An answer to a request that was not asked, or not asked next."""
-
-
-class InvalidReceiveError(ProtocolError):
-    """An answer that cannot be taken in whole (kafka-python's name)."""
 
 
 class UnsupportedCodecError(KafkaError):
@@ -124,36 +116,8 @@ class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
     attempts: Mapping[str, str] | None = None
 
 
-class KafkaUnavailableError(KafkaError):
-    """The cluster cannot be reached (aiokafka's name)."""
-
-
 class NodeNotReadyError(RetriableError):
     """The node's link is not up yet."""
-
-
-class UnknownBrokerIdError(KafkaError):
-    """No broker of this id is known."""
-
-
-class MetadataEmptyBrokerList(RetriableError):
-    """A metadata answer without brokers."""
-
-
-class StaleMetadata(InvalidMetadataError):
-    """Metadata is too old to decide on."""
-
-
-class TooManyInFlightRequests(RetriableError):
-    """The link has as many requests under way as it may have."""
-
-
-class IncompatibleBrokerVersion(UnsupportedVersionError):
-    """The broker is too old for what was asked."""
-
-
-class UnrecognizedBrokerVersion(KafkaError):
-    """The broker's version could not be told."""
 
 
 class AuthenticationMethodNotSupported(AuthenticationFailedError):
@@ -177,21 +141,6 @@ class ProxyAuthenticationError(AuthenticationFailedError):
     proxy: str | None = None
     host: str | None = None
     port: int | None = None
-
-
-# The user's own ----------------------------------------------------------------------------------
-
-
-class HandlerError(KafkaError):
-    """What handles records for `Workers` raised (the `__cause__`).
-
-    partition: the TopicPartition. offset, record: what it was given. Nothing of the partition from
-    there on is committed: whoever reads on gets the record again.
-    """
-
-    partition: TopicPartition | None = None
-    offset: int | None = None
-    record: object = None
 
 
 # Cancellation -------------------------------------------------------------------------------------
@@ -255,28 +204,6 @@ class ForkedError(IllegalStateError):
 
 class ConsumerStoppedError(IllegalStateError):
     """The consumer is closed."""
-
-
-class ProducerClosed(IllegalStateError):
-    """The producer is closed."""
-
-
-class TransactionAbortedError(KafkaError):
-    """The batch was given up with its transaction."""
-
-
-class RecordTooLargeError(KafkaError):
-    """One record is larger than a request may be, or than a fetch may return.
-
-    partition: the TopicPartition. offset: where it is.
-    """
-
-    partition: TopicPartition | None = None
-    offset: int | None = None
-
-
-class QuotaViolationError(KafkaError):
-    """A metric is above its quota."""
 
 
 # Positions and commits ----------------------------------------------------------------------------

@@ -40,3 +40,17 @@ assert sorted(kcore.errors.BrokerResponseError.by_code) == list(range(-1, 134))
 def test_what_there_is_not_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="NoSuchError"):
         _ = errors.NoSuchError
+
+
+def test_a_rare_name_does_not_load_those_of_brokers() -> None:
+    program = """
+import sys
+from kcore.errors import ProducerClosed, for_code
+assert "kcore.errors.rare" in sys.modules
+assert for_code(3).__name__ == "UnknownTopicOrPartitionError"  # of `partitions`
+from kcore.errors import UnknownTopicOrPartitionError as found
+assert found is for_code(3)
+assert not {"kcore.errors.groups", "kcore.errors.admin"} & {*sys.modules}
+assert for_code(9_999).errno == 9_999
+"""
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
