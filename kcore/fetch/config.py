@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 
+from kcore.enums import Enum
 from kcore.hints import Any, ClassVar, Final
 from kcore.limits import MAX_BATCH_BYTES, MAX_BUFFERED_BYTES
 from kcore.values import Value
