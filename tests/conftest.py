@@ -4,6 +4,11 @@ import gc
 import signal
 
 import pytest
+from hypothesis import settings
+
+# Nothing here is a matter of time: 200 ms for an example, the default, are over on a busy machine.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 pytest_plugins = [
     "real_kafka",
@@ -64,8 +69,5 @@ def pytest_collection_finish():
     """Ten thousand tests are a million objects, all of which would be looked at by each collection
     from here on: 0.3 s for those that tests ask for.
     """
-    # Loaded at the end of each run, it looks for what holds trio's `random`: nothing frozen does.
-    import hypothesis  # noqa: F401, PLC0415
-
     gc.collect()
     gc.freeze()

@@ -188,9 +188,7 @@ def test_one_that_goes_while_somebody_logs_in_lets_nobody_in():
     token, code = create(tokens)
     scram = Scram(Users(random.Random(1), {}), "SCRAM-SHA-256", random.Random(3), tokens, NOW)
     password = base64.b64encode(code).decode()
-    credentials = Credentials(
-        "SCRAM-SHA-256", token.token_id, password, DELEGATED
-    )
+    credentials = Credentials("SCRAM-SHA-256", token.token_id, password, DELEGATED)
     client = client_side.MECHANISMS["SCRAM-SHA-256"](credentials, random.Random(4))
     final = client.step(scram.step(client.first()))
     tokens.expire(code, ALICE, -1, NOW)

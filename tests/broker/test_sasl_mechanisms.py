@@ -57,7 +57,7 @@ def meet(mechanism, users, user, password):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:3])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(user=NAMES, password=PASSWORDS)
 def test_both_sides_agree_on_who_knows_the_password(mechanism, user, password):
     users = Users(random.Random(5), {"other": "other", user: password})
@@ -112,7 +112,7 @@ def test_a_credential_can_be_made_of_a_salted_password():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(messages=st.lists(st.binary(max_size=60) | st.sampled_from(WORDS), max_size=4))
 def test_nothing_that_is_said_breaks_it(mechanism, messages):
     server = served(mechanism, Users(random.Random(1), {"alice": "secret"}))

@@ -211,7 +211,7 @@ def test_a_journal_that_cannot_fail_is_the_same():
     assert eventful(immediate=True) == EVENTFUL
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1 << 20), st.data())
 def test_killed_anywhere_in_a_random_life_it_goes_on(seed, data):
     chaos = Chaos(seed)

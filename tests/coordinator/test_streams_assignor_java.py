@@ -56,8 +56,7 @@ def part(name, tasks, *, stateful):
 
 def shown(plan):
     return {
-        name: [grouped(target.active), grouped(target.standby)]
-        for name, target in plan.items()
+        name: [grouped(target.active), grouped(target.standby)] for name, target in plan.items()
     }
 
 

@@ -331,7 +331,7 @@ _row = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=st.lists(_row, max_size=30),
     kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)),

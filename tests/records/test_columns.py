@@ -197,7 +197,7 @@ def test_timestamps_wrap_as_take_has_them():
     st.booleans(),
     st.integers(1, 25),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_records(rows, views, step):
     data = encode_batch(rows, base_offset=3)
     found = same(data, 3, views=views, step=step)

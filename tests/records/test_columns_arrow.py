@@ -196,7 +196,7 @@ def test_nothing_is_added_to_columns_that_were_shown():
     st.booleans(),
     st.sampled_from(["none", "gzip"]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_records(rows, views, codec):
     batch = pa.record_batch(made(data=log(rows, codec=codec), views=views, include_headers=True))
     assert found(batch) == expected(rows)

@@ -57,7 +57,7 @@ def seen(record: Any) -> Any:
     return (*place, record.key, record.value, record.headers)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(PART, min_size=1, max_size=5),
     st.integers(0, 2**60),

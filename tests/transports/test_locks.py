@@ -170,7 +170,8 @@ def test_greenlets_exclude_each_other_and_wait():
     with lock:
         with lock:  # it is re-entrant
             greenlet = gevent.spawn(other)
-            gevent.sleep(0.02)
+            while len(seen) < 2:
+                gevent.sleep(0.001)
             assert seen == [False, False]
         gevent.sleep(0.01)
         assert seen == [False, False]
