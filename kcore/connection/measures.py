@@ -7,7 +7,7 @@ clients give it: of a node, of the bootstrap (below 0), or that of a coordinator
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kcore.connection.pending import Call
 from kcore.meters import Group, Meter, Reading
@@ -57,9 +57,14 @@ class ApiMeasures:
 
 
 class LinkMeasures:
-    """See the module's text. watched: APIs that are measured by themselves, too."""
+    """See the module's text. watched: APIs that are measured by themselves, too.
+
+    throttled: who hears, of each answer to one of these, which node's key it was, and how many ms
+    it asked to hold back.
+    """
 
     def __init__(self, now_ms: int, watched: Iterable[ApiKey]) -> None:
+        self.throttled: Callable[[int, int], object] | None = None
         self.apis = {api: ApiMeasures(now_ms) for api in watched}
         self._all = _Traffic(now_ms)
         self._nodes: dict[int, _Traffic] = {}
@@ -106,6 +111,8 @@ class LinkMeasures:
         if watched is not None:
             watched.latency.record(elapsed_ms, now_ms)
             watched.throttle.record(throttle_ms, now_ms)
+            if self.throttled is not None:
+                self.throttled(node, throttle_ms)
 
     def tell(self, now_ms: int) -> Group:
         """Of the client, but for its requests."""

@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import ref
 
 from kcore import errors
@@ -16,12 +16,25 @@ from kcore.clients.log import Log
 from kcore.clients.reporting import Reporter
 from kcore.clients.stand_in.confluent.errors import KafkaError, code_of, named, told
 from kcore.clients.stand_in.confluent.options import Configuration
-from kcore.events import ClusterReachable, ClusterUnreachable, ErrorRaised, Event, LinkClosed
+from kcore.clients.stand_in.confluent.structures import ThrottleEvent
+from kcore.connection.calls import node_id_of
+from kcore.events import (
+    ClusterReachable,
+    ClusterUnreachable,
+    ErrorRaised,
+    Event,
+    LinkClosed,
+    LinkOpened,
+)
+
+if TYPE_CHECKING:
+    from kcore.connection.measures import LinkMeasures
 
 log = Log("kcore.clients")
 
 _AGAIN_MS: Final = 10_000  # until the same is said once more
 _KINDS_MAX: Final = 100
+_CALLS_MAX: Final = 10_000  # that wait for a program which does not come back
 _AUTHENTICATION: Final = (errors.AuthenticationFailedError, errors.IllegalSaslStateError)
 
 
@@ -48,6 +61,9 @@ class Happenings(Reporter):
         self._error_cb = conf.calls.get("error_cb")
         self._stats_cb = conf.calls.get("stats_cb")
         self._logger: Any = conf.calls.get("logger")
+        self._throttle_cb: Any = conf.calls.get("throttle_cb")
+        self._throttled_ms = 0  # as last said
+        self._places: dict[int, str] = {}  # of brokers
         self._interval_ms = int(conf.get("statistics.interval.ms", 0)) if self._stats_cb else 0
         self._stats_at: int | None = None
         if self._logger is not None and conf.get("debug"):
@@ -60,10 +76,25 @@ class Happenings(Reporter):
         """Have this client see events. Held weakly: whoever drives it holds what is in here."""
         self._client = ref(client)
 
+    def watch(self, measures: LinkMeasures) -> None:
+        """Hear of quotas by what is measured of a client's links."""
+        if self._throttle_cb is not None:
+            measures.throttled = self._throttled
+
+    def _throttled(self, key: int, throttle_ms: int) -> None:
+        """As librdkafka: that a broker had it wait, and once that this is over."""
+        said, self._throttled_ms = self._throttled_ms, throttle_ms
+        if (throttle_ms or said) and len(self.calls) < _CALLS_MAX:
+            node_id = node_id_of(key)
+            event = ThrottleEvent(self._places.get(node_id, ""), node_id, throttle_ms / 1000)
+            self.calls.append(partial(self._throttle_cb, event))
+
     def report(self, event: Event, now_ms: int) -> None:
         """Take one event."""
         super().report(event, now_ms)
         match event:
+            case LinkOpened():
+                self._places[event.node_id] = f"{event.host}:{event.port}"
             case ClusterUnreachable():
                 self._tell(named("_ALL_BROKERS_DOWN", "all brokers are down"), now_ms)
             case ClusterReachable():
@@ -96,8 +127,8 @@ class Happenings(Reporter):
 
     @property
     def tells_errors(self) -> bool:
-        """Whether somebody is to hear of errors soon."""
-        return self._error_cb is not None or self._logger is not None
+        """Whether somebody is to hear of errors, or of quotas, soon."""
+        return any(one is not None for one in (self._error_cb, self._throttle_cb, self._logger))
 
     def due_in(self, now_ms: int) -> float:
         """How long nothing is to be called for by the clock, ms."""

@@ -28,6 +28,7 @@ class Reader(Consumer):
         self._engine.reporter = happenings
         self.now_ms = self._engine.pump.now_ms
         self.core: Any = self._engine.core
+        happenings.watch(self.core._links.measures)  # noqa: SLF001 - who measures them anyway
 
     def _find_release(self, timeout_ms: float) -> None:
         """Nobody waits for that."""

@@ -33,6 +33,7 @@ class ShareReader(OurShareConsumer):
     def use(self, happenings: Happenings) -> None:
         """Have these hear of what happens."""
         self._engine.reporter = happenings
+        happenings.watch(self._engine.core._links.measures)  # noqa: SLF001 - who measures anyway
 
     def now_ms(self) -> int:
         """The clock."""

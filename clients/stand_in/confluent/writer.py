@@ -30,6 +30,7 @@ class Writer(Producer):
         except KafkaError as error:
             raise raised(error) from error
         self._courier._reporter = happenings  # noqa: SLF001 - in its place, and it is one
+        happenings.watch(self._core._links.measures)  # noqa: SLF001 - as above
         self.now_ms = self._courier.now_ms
         self.lock = self._courier.lock
         self.intake = self._core.intake
