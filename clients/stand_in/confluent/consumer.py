@@ -430,6 +430,7 @@ class Consumer(Committing, OwnDesk):
             finally:
                 self._reader = None
                 self._close_desk()
+                self._config.close()
                 self._happenings.serve_last()
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ from weakref import ref
 from kcore import errors
 from kcore.clients.log import Log
 from kcore.clients.reporting import Reporter
-from kcore.clients.stand_in.confluent.errors import KafkaError, code_of, named, told
+from kcore.clients.stand_in.confluent.errors import KafkaError, code_of, named, told, words
 from kcore.clients.stand_in.confluent.options import Configuration
 from kcore.clients.stand_in.confluent.structures import ThrottleEvent
 from kcore.connection.calls import node_id_of
@@ -70,6 +70,7 @@ class Happenings(Reporter):
             said = f"INIT [{self._name_of_client}] kcore stands in for librdkafka"
             self.calls.append(partial(self._logger.log, logging.DEBUG, said))
         self._said: dict[tuple[int, str], int] = {}
+        conf.token_failed = partial(_token_failed, ref(self))
         self._client: Callable[[], Client | None] = lambda: None
 
     def serve_for(self, client: Client) -> None:
@@ -122,8 +123,8 @@ class Happenings(Reporter):
         if self._error_cb is not None:
             self.calls.append(partial(self._error_cb, error))
         if self._logger is not None:
-            words = f"FAIL [{self._name_of_client}] {error.str()}"
-            self.calls.append(partial(self._logger.log, logging.ERROR, words))
+            said = f"FAIL [{self._name_of_client}] {error.str()}"
+            self.calls.append(partial(self._logger.log, logging.ERROR, said))
 
     @property
     def tells_errors(self) -> bool:
@@ -158,6 +159,12 @@ class Happenings(Reporter):
                 self.calls.popleft()()
             except Exception:
                 log.exception("a callback failed while the client was closed")
+
+
+def _token_failed(held: Callable[[], Happenings | None], why: str) -> None:
+    happenings = held()
+    if happenings is not None:
+        happenings.tell(named("_AUTHENTICATION", f"{words('_AUTHENTICATION')}: {why}"))
 
 
 def _place(node_id: int) -> str:

@@ -8,13 +8,13 @@ KafkaException of _INVALID_ARG.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any, Final
 
 from kcore.clients.log import Log
 from kcore.clients.stand_in.confluent.errors import KafkaException, failure
+from kcore.clients.stand_in.confluent.tokens import TokenProvider
 from kcore.limits import MAX_INT32
 
 log = Log("kcore.clients")
@@ -183,8 +183,12 @@ def wrong(why: str) -> KafkaException:
 class Configuration:
     """What a program has given: values of librdkafka's names, callbacks, and how it was said.
 
-    given: by name, in the types they have. calls: callbacks, by name.
+    given: by name, in the types they have. calls: callbacks, by name. token_failed: what hears, in
+    words, that oauth_cb has given no other token.
     """
+
+    _tokens: TokenProvider | None = None
+    token_failed: Callable[[str], object] | None = None
 
     def __init__(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         """TypeError: no configuration. KafkaException: a name or a value that cannot be."""
@@ -216,6 +220,18 @@ class Configuration:
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a name, or what librdkafka takes without."""
         return self.given.get(name, default)
+
+    def tokens(self) -> TokenProvider:
+        """Who asks oauth_cb, from now on until `close`. KafkaException: it gives none."""
+        if self._tokens is None:
+            told = self.get("sasl.oauthbearer.config", "")
+            self._tokens = TokenProvider(self.calls["oauth_cb"], told, self.token_failed)
+        return self._tokens
+
+    def close(self) -> None:
+        """The client is closed: nobody is asked any more."""
+        if self._tokens is not None:
+            self._tokens.close()
 
 
 def _merged(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,7 +336,6 @@ _OF_TOKENS: Final[Mapping[str, str]] = {
     },
     "sasl.oauthbearer.assertion.jwt.template.file": "sasl_oauthbearer_assertion_template_file",
 }
-_TOKEN_USED: Final = 0.8  # of a token's life
 # What nobody listens at, for a client that is given no servers and is to find none.
 NOBODY: Final = "127.0.0.1:1"
 
@@ -390,10 +405,7 @@ def _authenticate(conf: Configuration, found: Options) -> None:
     found["sasl_mechanism"] = mechanism
     if mechanism == "OAUTHBEARER":
         if "oauth_cb" in conf.calls:
-            provider = TokenProvider(
-                conf.calls["oauth_cb"], conf.get("sasl.oauthbearer.config", "")
-            )
-            found["sasl_oauth_token_provider"] = provider
+            found["sasl_oauth_token_provider"] = conf.tokens()
         else:
             found |= {
                 ours: conf.given[name] for name, ours in _OF_TOKENS.items() if name in conf.given
@@ -406,46 +418,6 @@ def _authenticate(conf: Configuration, found: Options) -> None:
     else:
         found["sasl_plain_username"] = conf.get("sasl.username", "")
         found["sasl_plain_password"] = conf.get("sasl.password", "")
-
-
-class TokenProvider:
-    """oauth_cb as ours asks for tokens: the first is there when a client is made, and each is good
-    for most of its life.
-    """
-
-    def __init__(self, call: Callable[[str], Any], config: str) -> None:
-        """KafkaException: it gives none."""
-        self._call = call
-        self._config = config
-        self._extensions: dict[str, str] = {}
-        self._token, self._until = "", 0.0
-        try:
-            self.token()
-        except Exception as error:
-            raise failure(
-                "SASL_AUTHENTICATION_FAILED", f"oauth_cb gave no token: {error}"
-            ) from error
-
-    def token(self) -> str:
-        """The last one, or what oauth_cb gives: (token, expiry[, principal[, extensions]]), the
-        expiry in s since 1970. TypeError: not that.
-        """
-        now = time.time()
-        if now < self._until:
-            return self._token
-        found = self._call(self._config)
-        if not isinstance(found, tuple) or len(found) < 2 or not isinstance(found[0], str):
-            raise TypeError(
-                "expected oauth_cb to return (token_str, expiry_time[, principal, extensions]), "
-                f"not {type(found).__name__}"
-            )
-        self._extensions = dict(found[3]) if len(found) > 3 and found[3] else {}
-        self._token, self._until = found[0], now + (float(found[1]) - now) * _TOKEN_USED
-        return self._token
-
-    def extensions(self) -> dict[str, str]:
-        """What goes along with the token given last."""
-        return self._extensions
 
 
 def _in_flight(conf: Configuration, limit: int) -> int:

@@ -309,6 +309,7 @@ class Producer(Outgoing, Transactions, OwnDesk):
             self._end()
             writer.close(0)
             self._close_desk()
+            self._config.close()
         return True
 
     def __del__(self) -> None:

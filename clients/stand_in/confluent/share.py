@@ -59,7 +59,7 @@ class ShareConsumer:
     _reader: ShareReader | None = None
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        conf = Configuration(arguments, keywords)
+        conf = self._config = Configuration(arguments, keywords)
         if "on_commit" in conf.calls:
             raise ValueError(
                 "on_commit is not supported by a ShareConsumer: use "
@@ -194,7 +194,10 @@ class ShareConsumer:
         with self._gate:
             reader, self._reader = self._reader, None
             if reader is not None:
-                reader.close()
+                try:
+                    reader.close()
+                finally:
+                    self._config.close()
                 self._happenings.serve_last()
 
     def __enter__(self) -> Self:
