@@ -44,6 +44,7 @@ log = Log("kcore.consumer")
 # How long a start waits for topics that are not there, and for partitions that nobody leads; they
 # are looked for later.
 _PLACED_MS = 1_000
+_LOOK_MS = 50  # for topics that are being made
 
 
 class AsyncConsumer(AsyncBounded, LoopLife):
@@ -151,9 +152,38 @@ class AsyncConsumer(AsyncBounded, LoopLife):
 
         self._attend()
         if await self._driver.until(done, limit_ms):
+            if at_end and self._wish == "topics" and not self._are_there():
+                await self._made(min(limit_ms, _PLACED_MS))
             await self._driver.until(placed, min(limit_ms, _PLACED_MS))
         if self._stopping:
             raise ConsumerStoppedError("the consumer was stopped before it had partitions")
+
+    def _are_there(self) -> bool:
+        """Whether there are partitions of each topic that is named."""
+        if self._groupless is not None:
+            return self._groupless.complete
+        known = self._engine.core.cluster.partitions
+        return all(known(topic) for topic in self.subscription() or ())
+
+    async def _made(self, limit_ms: float) -> None:
+        """Topics are being made: wait for them, and in a group for an assignment that has them."""
+        before = self._engine.assignments
+
+        def there() -> bool:
+            return self._stopping or self._wish is None or self._are_there()
+
+        def assigned() -> bool:
+            anew = self._engine.assignments > before and not self._bridge.busy
+            return self._stopping or self._wish is None or anew
+
+        for _ in range(max(1, int(limit_ms / _LOOK_MS))):
+            self._attend()  # no deadline of the core's says when to look for them anew
+            if await self._driver.until(there, _LOOK_MS):
+                break
+        else:
+            return
+        if self._groupless is None:
+            await self._driver.until(assigned, limit_ms)
 
     async def stop(self, group_membership_operation: str = "default") -> None:
         """Commit (if auto commit is on), leave the group, close all connections. Twice is harmless.

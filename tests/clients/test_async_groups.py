@@ -5,7 +5,16 @@ import pytest
 from anyloop import EACH_LOOP
 from async_consumers import Seen, consumer, fill, run
 
-from kcore import ConsumerRebalanceListener, TopicPartition, errors
+from kcore import (
+    AsyncAdmin,
+    AsyncConsumer,
+    AsyncProducer,
+    ConsumerRebalanceListener,
+    TopicPartition,
+    errors,
+)
+from kcore.admin import NewTopic
+from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = EACH_LOOP
@@ -230,6 +239,32 @@ def test_unsubscribed_its_listener_is_told(broker):
             assert reader.subscription() == {"t"}
 
     run(main())
+
+
+@pytest.mark.parametrize("group", [None, "made-meanwhile"])
+def test_what_is_written_when_it_has_started_is_read_of_a_topic_that_was_being_made(group):
+    async def main(where):
+        reader = AsyncConsumer("late", bootstrap_servers=where, group_id=group)
+        admin = AsyncAdmin(bootstrap_servers=where)
+        await admin.start()
+
+        async def make():
+            await anyloop.sleep(0.3)
+            await admin.create_topics([NewTopic("late", 1, 1)])
+
+        making = anyloop.create_task(make())
+        await reader.start()
+        assert reader.assignment() == {TopicPartition("late", 0)}
+        await making
+        async with AsyncProducer(bootstrap_servers=where) as producer:
+            await producer.send_and_wait("late", b"v")
+        found = await reader.getmany(timeout_ms=10_000)
+        assert [record.value for record in found[TopicPartition("late", 0)]] == [b"v"]
+        await reader.stop()
+        await admin.close()
+
+    with EmbeddedBroker(config=BrokerConfig(auto_create_topics=False)) as embedded:
+        run(main(embedded.bootstrap))
 
 
 def test_partitions_that_were_lost_reach_a_coroutine():

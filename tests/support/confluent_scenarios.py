@@ -337,7 +337,13 @@ def transactions(ck, where, name):
     producer.abort_transaction(LIMIT_S)
     facts.append([one.value() for one in reader.consume(2, LIMIT_S)])
     facts.append(places(reader.committed([ck.TopicPartition(name, 0)], LIMIT_S)))
+    facts.append(reader.poll(0.5))
+    second = [ck.TopicPartition(name, 1)]
+    facts.append(places(reader.position(second)))  # markers are behind it
     reader.close()
+    after = ck.Consumer({"bootstrap.servers": where, "group.id": name})
+    facts.append(places(after.committed(second, LIMIT_S)))
+    after.close()
     return facts
 
 
@@ -353,6 +359,9 @@ def looking(ck, where, name):
             {number: len(part.replicas) for number, part in topic.partitions.items()},
             name in consumer.list_topics(timeout=LIMIT_S).topics,
             bool(consumer.cluster_id()),
+            consumer.get_watermark_offsets(ck.TopicPartition(name, 2)),
+            raises(ck, lambda: consumer.get_watermark_offsets(ck.TopicPartition(name, 7))),
+            raises(ck, lambda: consumer.get_watermark_offsets(ck.TopicPartition("nowhere", 0))),
         ]
 
 

@@ -174,7 +174,7 @@ class Committing:
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
         """(first offset, offset behind the last record), asked for; cached: as last told, or
-        OFFSET_INVALID.
+        OFFSET_INVALID. KafkaException, soon: there is no such partition (_UNKNOWN_PARTITION).
         """
         self._need()
         place = place_of(partition)
@@ -182,8 +182,12 @@ class Committing:
             reader = self._need()
             if cached:
                 return reader.edges(place)
+            what = "watermark offsets"
+            if not self._asked(what, lambda limit: reader.exists(place, limit), timeout):
+                why = f"Failed to get {what}: {words('_UNKNOWN_PARTITION')}"
+                raise failure("_UNKNOWN_PARTITION", why)
             ends: tuple[int, int] = self._asked(
-                "watermark offsets",
+                what,
                 lambda limit: (
                     reader.beginning_offsets([place], limit)[place],
                     reader.end_offsets([place], limit)[place],

@@ -73,7 +73,15 @@ class Consumer(Committing, OwnDesk):
         self._hand = Hand(self._stored.last)
         self._rebalances = Rebalances(self, reader, self._stored, self._keep)
         self._rebalances.changed = self._ends.forget
+        self._stored.passed = self._passed
         self._reader = reader
+
+    def _passed(self, place: Place) -> int | None:
+        """See Stored."""
+        reader = self._reader
+        if reader is None or self._hand.holds(place) or not reader.here(place):
+            return None
+        return reader.core.position(place)  # type: ignore[no-any-return]
 
     def _need(self) -> Reader:
         reader = self._reader
@@ -223,6 +231,7 @@ class Consumer(Committing, OwnDesk):
                 raise failure("_STATE", why + words("_STATE"))
             self._drop_hand()
             self._ends.forget([place])
+            self._stored.sought(place)
             go_to(reader, place, offset)
 
     # Reading -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from operator import length_hint
 from time import monotonic
 from typing import Any, Final
 
@@ -42,6 +43,13 @@ class Hand:
     def has_more(self) -> bool:
         """Whether there are partitions that nothing was given of."""
         return bool(self._more)
+
+    def holds(self, place: Place) -> bool:
+        """Whether there are records of this partition."""
+        now, records = self.current
+        if now == place and length_hint(records):
+            return True
+        return any(place == held for held, _ in self._more)
 
     def turn(self) -> bool:
         """Go on with the next partition. False: there is none, and this was it."""

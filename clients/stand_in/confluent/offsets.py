@@ -4,7 +4,7 @@ the program says (enable.auto.offset.store), and what of it is committed already
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kcore.clients.stand_in.confluent import constants
@@ -18,15 +18,18 @@ Offsets = dict[Place, OffsetAndMetadata]
 
 class Stored:
     """See the module's text. last: the record handed over last of each partition. by_itself: what
-    is handed over is stored. seen: all that was ever read.
+    is handed over is stored. seen: all that was ever read. passed: where reading stands, None while
+    records before that are still to be handed over: ends of transactions are behind it.
     """
 
     def __init__(self, *, by_itself: bool) -> None:
         self.by_itself = by_itself
         self.last: dict[Place, Any] = {}
         self.seen: set[Place] = set()
+        self.passed: Callable[[Place], int | None] = lambda _place: None
         self._said: Offsets = {}
         self._committed: dict[Place, int] = {}
+        self._sought: dict[Place, Any] = {}  # what was handed over last, before a seek
 
     def forget(self, places: Iterable[Place]) -> None:
         """These are read anew, or not any more."""
@@ -35,6 +38,17 @@ class Stored:
             self.last.pop(place, None)
             self._said.pop(place, None)
             self._committed.pop(place, None)
+            self._sought.pop(place, None)
+
+    def sought(self, place: Place) -> None:
+        """The program goes on elsewhere: where reading stands counts with the next record."""
+        self._sought[place] = self.last.get(place)
+
+    def _behind(self, place: Place, record: Any) -> int:
+        at: int = record.offset + 1
+        if self._sought.get(place) is record:
+            return at
+        return max(at, self.passed(place) or 0)
 
     def store(self, offsets: Offsets) -> None:
         """The program says it."""
@@ -49,7 +63,8 @@ class Stored:
                 if record is None:
                     continue
                 epoch = record.leader_epoch
-                at = OffsetAndMetadata(record.offset + 1, "", -1 if epoch is None else epoch)
+                behind = self._behind(place, record)
+                at = OffsetAndMetadata(behind, "", -1 if epoch is None else epoch)
             elif place in self._said:
                 at = self._said[place]
             else:
@@ -67,7 +82,7 @@ class Stored:
         record = self.last.get(place)
         if record is None:
             return constants.OFFSET_INVALID, None
-        return record.offset + 1, record.leader_epoch
+        return self._behind(place, record), record.leader_epoch
 
 
 def place_of(partition: Any) -> Place:

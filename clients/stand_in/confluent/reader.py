@@ -75,6 +75,15 @@ class Reader(Consumer):
         missing = constants.OFFSET_INVALID
         return missing if first is None else first, missing if end is None else end
 
+    def exists(self, tp: TopicPartition, timeout_ms: float | None) -> bool:
+        """Whether there is such a partition, as far as is known; if not, asked once.
+        KafkaTimeoutError.
+        """
+        if tp.partition in (self.core.cluster.partitions(tp.topic) or ()):
+            return True
+        found = self._answer(self._ask_metadata([tp.topic], dict, timeout_ms))
+        return tp.partition in found.get(tp.topic, ())
+
     def authenticate_as(self, username: str, password: str) -> None:
         """On connections that are made from now on."""
         authenticate_as(self.core, username, password)
