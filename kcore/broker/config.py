@@ -73,7 +73,9 @@ class BrokerConfig:
     log: LogConfig = field(default_factory=LogConfig)
     coordinator: CoordinatorConfig = field(
         default_factory=lambda: CoordinatorConfig(
-            group_initial_rebalance_delay_ms=0, group_consumer_assignment_interval_ms=0
+            group_initial_rebalance_delay_ms=0,
+            group_consumer_assignment_interval_ms=0,
+            group_share_assignment_interval_ms=0,
         )
     )
     transactions: TransactionConfig = field(default_factory=TransactionConfig)

@@ -2,7 +2,6 @@
 
     a group's own > the node's file (`group.consumer.*` and the like) > Kafka's default
 
-Left out: `share.assignment.interval.ms`, as assignments of share groups are made at once here.
 Source of the rules: Java's GroupConfig of Kafka 4.3.
 """
 
@@ -88,6 +87,7 @@ OPTIONS: Final[Mapping[str, Option]] = dict(
         _option("consumer.assignment.interval.ms", Kind.INT, 0),
         _option("share.session.timeout.ms", Kind.INT, 1),
         _option("share.heartbeat.interval.ms", Kind.INT, 1),
+        _option("share.assignment.interval.ms", Kind.INT, 0),
         _option("share.record.lock.duration.ms", Kind.INT, 1_000),
         _option("share.delivery.count.limit", Kind.INT, 2),
         _option("share.partition.max.record.locks", Kind.INT, 100),

@@ -65,6 +65,7 @@ class CoordinatorConfig:
     group_consumer_max_assignment_interval_ms: int = 15_000
     group_share_session_timeout_ms: int = 45_000
     group_share_heartbeat_interval_ms: int = 5_000
+    group_share_assignment_interval_ms: int = 1_000
     group_share_max_size: int = 200
     group_share_record_lock_duration_ms: int = 30_000
     group_share_delivery_count_limit: int = 5
@@ -73,6 +74,8 @@ class CoordinatorConfig:
     group_share_max_session_timeout_ms: int = 60_000
     group_share_min_heartbeat_interval_ms: int = 5_000
     group_share_max_heartbeat_interval_ms: int = 15_000
+    group_share_min_assignment_interval_ms: int = 0
+    group_share_max_assignment_interval_ms: int = 15_000
     group_share_min_record_lock_duration_ms: int = 15_000
     group_share_max_record_lock_duration_ms: int = 60_000
     group_share_min_delivery_count_limit: int = 2
@@ -115,6 +118,7 @@ class CoordinatorConfig:
                 for name in consumer.BOUNDED
             },
             "group_share_session_timeout_ms": self.group_share_heartbeat_interval_ms + 1,
+            "group_share_assignment_interval_ms": 0,
             "group_share_max_size": 1,
             "group_streams_session_timeout_ms": self.group_streams_heartbeat_interval_ms + 1,
             "group_streams_initial_rebalance_delay_ms": 0,
@@ -204,13 +208,7 @@ class CoordinatorConfig:
     @property
     def share_options(self) -> ShareOptions:
         """What share groups have of which nothing is set."""
-        return ShareOptions(
-            session_timeout_ms=self.group_share_session_timeout_ms,
-            heartbeat_interval_ms=self.group_share_heartbeat_interval_ms,
-            record_lock_duration_ms=self.group_share_record_lock_duration_ms,
-            delivery_count_limit=self.group_share_delivery_count_limit,
-            partition_max_record_locks=self.group_share_partition_max_record_locks,
-        )
+        return ShareOptions(**{name: getattr(self, f"group_share_{name}") for name in BOUNDED})
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -28,6 +28,13 @@ R = TypeVar("R", ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest)
 G = TypeVar("G", ShareGroup, StreamsGroup)
 
 
+def is_old_enough(made_ms: int, interval_ms: int, wall_ms: int) -> bool:
+    """Whether a target that was made then (0: not known when) may be followed by another
+    (KIP-1263).
+    """
+    return not made_ms or not interval_ms or wall_ms >= made_ms + interval_ms
+
+
 class BaseHeartbeats(Deadlines[G], Generic[R, G]):
     """The heartbeats of one kind of group, of a partition's groups."""
 

@@ -147,6 +147,7 @@ class Brokers:
             group_consumer_session_timeout_ms=plan.session_timeout_ms,
             group_consumer_heartbeat_interval_ms=plan.heartbeat_interval_ms,
             group_consumer_assignment_interval_ms=plan.assignment_interval_ms,
+            group_share_assignment_interval_ms=0,
             **share,
         )
         config = BrokerConfig(

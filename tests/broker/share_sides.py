@@ -142,6 +142,9 @@ class RealWorld:
         """A fetch that meets the start of the log unawares finds out about it, and gets nothing."""
         assert not member.fetch(("t", 0), max_wait_ms=1_000).error_code
 
+    def wait(self, ms):
+        time.sleep(ms / 1_000)
+
     def ready(self, member):
         """Until the state of its partitions is there, which takes Kafka a moment."""
 
@@ -196,6 +199,9 @@ class OurWorld(ShareWorld):
         written = client.ask(produce(data, "t", transactional_id=name), 9)
         assert written.responses[0].partition_responses[0].error_code == 0
         end(client, name, answer, committed=committed)
+
+    def wait(self, ms):
+        self.run(ms)
 
     def find_start(self, member):
         """Ours looks before."""

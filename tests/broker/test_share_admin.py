@@ -113,6 +113,16 @@ def test_nodes_have_defaults_and_bounds():
     assert world.cluster.share_options("g").record_lock_duration_ms == 1_000
 
 
+def test_how_soon_a_target_may_follow_another():
+    client = World().client()
+    name = "share.assignment.interval.ms"
+    assert options_of(client, "g")[name] == ("0", 4)  # of a BrokerConfig that is not told otherwise
+    for value, code in (("0", E.NONE), ("15000", E.NONE), ("15001", E.INVALID_CONFIG)):
+        assert alter_options(client, "g", assignment_interval_ms=value) == code
+    assert alter_options(client, "g", assignment_interval_ms="-1") == E.INVALID_CONFIG
+    assert options_of(client, "g")[name] == ("15000", 8)
+
+
 def test_a_session_outlasts_a_heartbeat():
     coordinator = CoordinatorConfig(
         group_share_min_session_timeout_ms=1_000, group_share_max_heartbeat_interval_ms=60_000
@@ -130,6 +140,8 @@ def test_a_session_outlasts_a_heartbeat():
         {"group_share_session_timeout_ms": 5_000},
         {"group_share_session_timeout_ms": 70_000},
         {"group_share_max_size": 0},
+        {"group_share_assignment_interval_ms": -1},
+        {"group_share_assignment_interval_ms": 15_001},
         {"group_share_delivery_count_limit": 11},
         {"group_share_min_delivery_count_limit": 0},
     ],

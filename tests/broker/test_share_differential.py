@@ -400,6 +400,10 @@ def options(seen):
         ("share.partition.max.record.locks", "99"),
         ("share.renew.acknowledge.enable", "false"),
         ("share.renew.acknowledge.enable", "no"),
+        ("share.assignment.interval.ms", "-1"),
+        ("share.assignment.interval.ms", "15000"),
+        ("share.assignment.interval.ms", "15001"),
+        ("share.assignment.interval.ms", "0"),
         ("share.nothing", "1"),
     ):
         option = R.AlterableConfig(name=name, value=value)
@@ -420,9 +424,30 @@ def options(seen):
                 (one.name, one.value, one.config_source, one.read_only, one.config_type,
                  [(x.name, x.value, x.source) for x in one.synonyms])
                 for one in answer.configs
-                if one.name.startswith("share.") and ".assign" not in one.name
+                if one.name.startswith("share.")
             )
         )  # fmt: skip
+
+
+def intervals(seen):
+    """How soon a target follows another (KIP-1263): who comes meanwhile waits for a part in it."""
+    world, client = seen.world, seen.world.client()
+    configure(client, world.group, "share.assignment.interval.ms", "0")
+    world.wait(300)
+    world.ready(seen.member(1))
+    name = seen.member(1).name
+    configure(client, world.group, "share.assignment.interval.ms", "4000")
+    world.wait(300)
+    answer = seen.beat(client, "m2", 0, ["t"])
+    first = seen.beat(client, name, answer.member_epoch)
+    seen.note([bool(answer.assignment.topic_partitions), first.member_epoch - answer.member_epoch])
+    world.wait(4_500)
+    later = seen.beat(client, "m2", answer.member_epoch)
+    seen.note([bool(later.assignment), later.member_epoch - answer.member_epoch])
+    configure(client, world.group, "share.assignment.interval.ms", "0")
+    world.wait(300)
+    third = seen.beat(client, "m3", 0, ["t"])
+    seen.note([bool(third.assignment.topic_partitions), third.member_epoch - later.member_epoch])
 
 
 _numbers = itertools.count(1)
@@ -443,7 +468,7 @@ _numbers = itertools.count(1)
         deleted_records,
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in (offsets, transactions, closed_connections, quotas)
+            for one in (intervals, offsets, transactions, closed_connections, quotas)
         ),
     ],
 )

@@ -23,6 +23,7 @@ class ShareWorld(World):
         self.sizes = Topics(**({"foo": 4, "bar": 2} if sizes is None else sizes))
         self.set_for: dict[str, dict[str, Any]] = {}
         self.read: dict[tuple[str, bytes, int], ShareOffset] = {}
+        options.setdefault("group_share_assignment_interval_ms", 0)
         super().__init__(**options)
 
     def make(self, seed: int = 1) -> GroupCoordinator:

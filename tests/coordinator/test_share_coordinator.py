@@ -124,6 +124,21 @@ def test_what_is_set_for_a_group_counts():
     assert not w.share.members
 
 
+def test_kip_1263_assignments_come_no_faster_than_allowed():
+    w = ShareWorld(group_share_assignment_interval_ms=1_000)
+    first, parts = w.enter("m1")
+    assert parts
+    w.after(999)
+    assert w.enter("m2") == (first, {})
+    assert (w.share.epoch, w.share.target_epoch) == (first + 1, first)
+    assert w.beat("m2", first) == (first, None)
+    w.after(1)
+    moved, parts = w.beat("m2", first)
+    assert (moved, bool(parts)) == (first + 1, True)
+    w.set_for["g"] = {"assignment_interval_ms": 0}
+    assert w.enter("m3")[1]
+
+
 def test_epochs():
     w = ShareWorld()
     w.enter("m1")

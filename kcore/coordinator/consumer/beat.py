@@ -17,6 +17,7 @@ from kcore.coordinator.consumer.member import LEAVING_STATIC, ConsumerMember, To
 from kcore.coordinator.consumer.reconciling import Goal, reconcile
 from kcore.coordinator.consumer.requests import owned_by
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
+from kcore.coordinator.heartbeating import is_old_enough
 from kcore.coordinator.journal import Item
 from kcore.coordinator.patterns import compiled
 from kcore.coordinator.refused import RefusedError
@@ -193,9 +194,8 @@ class Beat:
     def _may_assign(self) -> bool:
         """Whether the last target is old enough (KIP-1263)."""
         options = self._context.keeper.consumer_options(self._group.group_id)
-        interval_ms = options.assignment_interval_ms
         made_ms = self._group.target_wall_ms
-        return not made_ms or not interval_ms or self._wall_ms >= made_ms + interval_ms
+        return is_old_enough(made_ms, options.assignment_interval_ms, self._wall_ms)
 
     def _assign(self) -> Target:
         group, topics = self._group, self._context.topics

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.coordinator.appends import answered
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
 from kcore.coordinator.desk import Ticket
-from kcore.coordinator.heartbeating import BaseHeartbeats
+from kcore.coordinator.heartbeating import BaseHeartbeats, is_old_enough
 from kcore.coordinator.journal import Item
 from kcore.coordinator.numbered import grouped
 from kcore.coordinator.refused import RefusedError
@@ -227,7 +227,7 @@ class _Beat:
         """A new target if there is none for this epoch; the member with what that gives it."""
         group, member = self._group, self._member
         target_epoch, target = group.target_epoch, group.target_of(member.member_id)
-        if target_epoch < self._epoch:
+        if target_epoch < self._epoch and self._may_assign():
             target_epoch, target = self._epoch, self._assign()
         if member.epoch != target_epoch or member.assigned != target:
             member = replace(
@@ -236,6 +236,12 @@ class _Beat:
             self.items.append(records.current_entry(group.group_id, member))
         self._member = member
         return member
+
+    def _may_assign(self) -> bool:
+        """Whether the last target is old enough (KIP-1263)."""
+        options = self._context.keeper.share_options(self._group.group_id)
+        made_ms = self._group.target_wall_ms
+        return is_old_enough(made_ms, options.assignment_interval_ms, self._wall_ms)
 
     def _members(self) -> list[ShareMember]:
         """All members, with this one as it is now."""

@@ -18,6 +18,7 @@ READ_COMMITTED: Final = "read_committed"
 BOUNDED: Final = (
     "session_timeout_ms",
     "heartbeat_interval_ms",
+    "assignment_interval_ms",
     "record_lock_duration_ms",
     "delivery_count_limit",
     "partition_max_record_locks",
@@ -30,6 +31,7 @@ class ShareOptions:
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
     record_lock_duration_ms: int = 30_000
     delivery_count_limit: int = 5
     partition_max_record_locks: int = 2_000

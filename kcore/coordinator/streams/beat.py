@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.consumer.topics import metadata_hash
+from kcore.coordinator.heartbeating import is_old_enough
 from kcore.coordinator.journal import Item
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.streams import records
@@ -213,8 +214,7 @@ class Beat:
 
 def may_assign(group: StreamsGroup, options: StreamsOptions, wall_ms: int) -> bool:
     """Whether the last target is old enough (KIP-1263)."""
-    made_ms, interval_ms = group.target_wall_ms, options.assignment_interval_ms
-    return not made_ms or not interval_ms or wall_ms >= made_ms + interval_ms
+    return is_old_enough(group.target_wall_ms, options.assignment_interval_ms, wall_ms)
 
 
 def new_target(
