@@ -2,10 +2,13 @@
 embedded broker.
 """
 
+import asyncio
 import types
 
 import confluent_kafka
+import confluent_kafka.aio
 import pytest
+from support.confluent_aio import program
 from support.confluent_scenarios import SCENARIOS
 
 import kcore
@@ -27,3 +30,13 @@ def test_a_program_sees_the_same(scenario, on, request, names):
     run = SCENARIOS[scenario]
     expected = run(confluent_kafka, where, theirs)
     assert run(OURS, where, ours) == expected
+
+
+@pytest.mark.kafka
+def test_a_program_of_serializing_clients_in_a_loop_sees_the_same(kafka, names):
+    ours, theirs = f"{names.topic}-ours", f"{names.topic}-theirs"
+    with kcore.Admin(bootstrap_servers=kafka.bootstrap) as admin:
+        admin.create_topics([NewTopic(ours, 1, 1), NewTopic(theirs, 1, 1)])
+    aio = types.SimpleNamespace(**MODULES["confluent_kafka.aio"])
+    expected = asyncio.run(program(confluent_kafka.aio, kafka.bootstrap, theirs))
+    assert asyncio.run(program(aio, kafka.bootstrap, ours)) == expected

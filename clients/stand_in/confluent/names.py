@@ -7,6 +7,7 @@ from typing import Any, Final
 from kcore.clients.stand_in.confluent import (
     admin_names,
     aio,
+    aio_serializing,
     constants,
     errors,
     serialization,
@@ -115,6 +116,8 @@ _SERDE_ERRORS: Final[dict[str, Any]] = {
 _AIO: Final[dict[str, Any]] = {
     "AIOConsumer": aio.AIOConsumer,
     "AIOProducer": aio.AIOProducer,
+    "AsyncDeserializingConsumer": aio_serializing.AsyncDeserializingConsumer,
+    "AsyncSerializingProducer": aio_serializing.AsyncSerializingProducer,
 }
 
 _TOP: Final[dict[str, Any]] = {

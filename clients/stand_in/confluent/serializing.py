@@ -83,10 +83,14 @@ class Serdes:
             if callable(tell):
                 tell(cluster_id)
 
+    def let_go(self) -> list[Any]:
+        """What builders have made, to be closed by whoever asks; once."""
+        made, self._made = self._made, []
+        return made
+
     def close(self) -> None:
         """Close what a builder has made; once."""
-        made, self._made = self._made, []
-        for serde in made:
+        for serde in self.let_go():
             close = getattr(serde, "close", None)
             if callable(close):
                 close()

@@ -1,0 +1,31 @@
+"""The serializing clients of `confluent_kafka.aio`: a program over both libraries."""
+
+import asyncio
+import types
+
+import confluent_kafka
+import confluent_kafka.aio
+import pytest
+from support.confluent_aio import program
+
+from kcore.clients.stand_in.confluent.names import MODULES
+from kcore.embedded import EmbeddedBroker
+
+AIO = {
+    "ours": types.SimpleNamespace(**MODULES["confluent_kafka.aio"]),
+    "theirs": confluent_kafka.aio,
+}
+
+
+@pytest.fixture(scope="module")
+def where():
+    with EmbeddedBroker() as broker:
+        for name in AIO:
+            broker.create_topic(name, 1)
+        yield broker.bootstrap
+
+
+def test_a_program_sees_the_same(where):
+    found = {name: asyncio.run(program(aio, where, name)) for name, aio in AIO.items()}
+    assert ("k", "good", 0) in found["ours"]
+    assert found["ours"] == found["theirs"]
