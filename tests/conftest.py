@@ -1,10 +1,13 @@
 """What every suite shares; the parts are modules of tests/support/."""
 
 import gc
+import os
 import signal
 
 import pytest
 from hypothesis import settings
+
+from kcore.cli.demo import kafka_node
 
 # Nothing here is a matter of time: 200 ms for an example, the default, are over on a busy machine.
 settings.register_profile("untimed", deadline=None)
@@ -27,6 +30,17 @@ def pytest_configure():
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    _take_own_ports()
+
+
+def _take_own_ports():
+    """A port that is free now is looked up for a server that comes a little later, or again: the
+    processes of one run look among ports of their own.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    share = len(kafka_node.PORTS) // 8
+    first = int(worker) % 8 * share
+    kafka_node.PORTS = kafka_node.PORTS[first : first + share]
 
 
 @pytest.fixture(params=["asyncio", "trio"], scope="module")

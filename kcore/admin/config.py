@@ -54,12 +54,13 @@ class AdminConfig(ClientConfig):
 
 def _fill_in(values: dict[str, Any]) -> None:
     fill_in(values)
-    if "bootstrap_controllers" in values:
-        values.setdefault("bootstrap_servers", values["bootstrap_controllers"])
+    controllers = values.get("bootstrap_controllers")
+    if controllers is not None:
+        values.setdefault("bootstrap_servers", controllers)
 
 
-def _contradictions(config: ClientConfig, given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _contradictions(config: AdminConfig, given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield from contradictions(config, given)
-    if "bootstrap_controllers" in given and "bootstrap_servers" in given:
+    if config.bootstrap_controllers is not None and "bootstrap_servers" in given:
         why = "give bootstrap_servers or bootstrap_controllers: it is either that are asked"
         yield "bootstrap_controllers", why

@@ -7,11 +7,11 @@ from typing import Final
 
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.settings import java, names
-from kcore.settings.parsers import Parser, integer, servers
+from kcore.settings.parsers import Parser, integer, optional, servers
 
 PARSERS: Final[Mapping[str, Parser]] = {
     **names.PARSERS,
-    "bootstrap_controllers": servers,
+    "bootstrap_controllers": optional(servers),
     "default_api_timeout_ms": integer(1, MAX_TIMEOUT_MS),
 }
 WITHOUT_EFFECT: Final[Mapping[str, object]] = {
