@@ -56,9 +56,9 @@ def for_controllers(ask: Ask) -> Ask:
         # Loggers are of one node; all else is written to the log of metadata.
         return replace(
             ask,
-            place=lambda key: ask.place(key)
-            if key[0] is ConfigResourceType.BROKER_LOGGER
-            else ACTIVE,
+            place=lambda key: (
+                ask.place(key) if key[0] is ConfigResourceType.BROKER_LOGGER else ACTIVE
+            ),
         )
     return ask
 

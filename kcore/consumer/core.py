@@ -189,6 +189,7 @@ class ConsumerCore(ClientCore):
             # What is due of auto commit is sent before positions go (C3).
             self._group.handle_poll(now_ms)
             self._group.handle_tick(now_ms)
+            self._group.let_go()
         self._positions.assign(wanted)
         self._host.update_interest()
         self._settle(now_ms)
@@ -200,9 +201,8 @@ class ConsumerCore(ClientCore):
         self._settle(now_ms)
 
     def _give_up_all(self, now_ms: int) -> None:
-        if self._group is not None:
-            self._group.leave(now_ms, "the consumer unsubscribed")
-        self._positions.assign([])
+        if self._group is None or not self._group.leave(now_ms, "the consumer unsubscribed"):
+            self._positions.assign([])
         self._host.set_group_topics(None)
 
     def _subscription_changed(self, now_ms: int) -> None:

@@ -48,6 +48,7 @@ class Closing:
         self._fresh_link = False
         self._unfinished = False  # `leave` has not come to its end
         self._told = False  # by `leave`, and the acknowledgement is awaited
+        self._keeps = False  # the host has what is given up until then
         self._commits = False  # `close` has not asked for the last commit yet
 
     def recover(self, now_ms: int) -> None:
@@ -63,12 +64,18 @@ class Closing:
 
     # -- unsubscribe ---------------------------------------------------------------------------
 
-    def leave(self, now_ms: int, reason: str) -> None:
+    def leave(self, now_ms: int, reason: str) -> bool:
         """Give up the membership; a later subscription begins a new one. Called again, it goes on
         where it was struck.
+
+        True: what is given up stays the host's, suspended, until that is acknowledged: who is told
+        may commit it and ask for its positions.
         """
-        if not self._membership.subscribed or self._rebalance.step in _CLOSING_STEPS:
-            return
+        if self._membership.subscribed and self._rebalance.step not in _CLOSING_STEPS:
+            self._begin_leaving(now_ms, reason)
+        return self._keeps
+
+    def _begin_leaving(self, now_ms: int, reason: str) -> None:
         if self._rebalance.step is not Step.LEAVING:
             self._reason = reason
             self._told, self._unfinished = False, True
@@ -77,16 +84,27 @@ class Closing:
             # Subscribed and unsubscribed again before the first leave was acknowledged.
             self._membership.subscribed = False
             return
-        self._told |= self._rebalance.tell_all_gone()
-        # Gone for the host at once: it may get another assignment by hand before this is
-        # acknowledged. Until then the membership still knows what was owned, so that it can be
-        # committed.
-        self._ctx.host.take_assignment([])
+        self._told = self._told or self._rebalance.tell_all_gone()
+        host = self._ctx.host
+        self._keeps = self._told and self._ctx.config.await_acknowledgement
+        if self._keeps:
+            host.suspend(host.owned_partitions())
+        else:
+            host.take_assignment([])
         self._membership.subscribed = self._unfinished = False
-        if not self._told or not self._ctx.config.await_acknowledgement:
+        if not self._keeps:
             self._left(now_ms)
 
+    def let_go(self) -> None:
+        """The host gets another assignment, by hand: it has nothing any more of what is given up.
+        The membership knows until it is acknowledged, so that it can be committed.
+        """
+        if self._keeps:
+            self._keeps = False
+            self._ctx.host.take_assignment([])
+
     def _left(self, now_ms: int) -> None:
+        self.let_go()
         self._rebalance.forget()
         self._send_leave(now_ms)
         self._membership.release()

@@ -255,11 +255,15 @@ class GroupMember:
         del now_ms
         self._membership.request_rejoin(reason)
 
-    def leave(self, now_ms: int, reason: str) -> None:
+    def leave(self, now_ms: int, reason: str) -> bool:
         """Unsubscribed: tell what is given up, leave the group. Call it while the assignment still
-        stands.
+        stands; True: it does until that is acknowledged, or `let_go`.
         """
-        self._closing.leave(now_ms, reason)
+        return self._closing.leave(now_ms, reason)
+
+    def let_go(self) -> None:
+        """Another assignment takes the place of what is being given up."""
+        self._closing.let_go()
 
     def close(
         self,

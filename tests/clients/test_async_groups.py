@@ -65,6 +65,27 @@ class PlainListener:
         self.told.append(("assigned", assigned))
 
 
+def test_a_listener_commits_what_unsubscribe_gives_up(broker):
+    async def main():
+        async with consumer(broker, group_id="given-up") as reader:
+            listener = Listener(reader)
+            reader.subscribe(["t"], listener=listener)
+            left = ALL
+            while left:
+                found = await reader.getmany(timeout_ms=5_000)
+                assert found
+                left -= sum(map(len, found.values()))
+            reader.unsubscribe()
+            while listener.told[-1] != ("revoked", {T0, T1}):
+                await anyloop.sleep(0.005)
+            assert not listener.refused
+            assert await reader.committed(T0) == await reader.committed(T1) == EACH
+            while reader.assignment():
+                await anyloop.sleep(0.005)
+
+    run(main())
+
+
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_members_come_and_go_and_listeners_commit(broker, strategy):
     async def main():

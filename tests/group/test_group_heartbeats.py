@@ -238,11 +238,27 @@ def test_x3_unsubscribe_during_a_rebalance_means_lost() -> None:
 def test_unsubscribe_waits_for_the_acknowledgement_and_subscribing_again_joins() -> None:
     world = World(config={"await_acknowledgement": True})
     world.become_stable()
-    world.member.leave(world.now, "unsubscribed")
-    assert world.host.owned == []  # an assignment by hand may follow at once
+    owned = list(world.host.owned)
+    assert world.member.leave(world.now, "unsubscribed")
+    assert world.host.owned == owned  # who is told may commit it
+    assert world.host.suspended == set(owned)
     world.subscribe("t2")
     assert not world.open(ApiKey.LEAVE_GROUP)
     world.ack()
+    assert world.host.owned == []
     world.answer(ApiKey.LEAVE_GROUP)
     world.poll()
     assert world.request(ApiKey.JOIN_GROUP).body.member_id == ""
+
+
+def test_an_assignment_by_hand_takes_the_place_of_what_unsubscribe_gives_up() -> None:
+    world = World(config={"await_acknowledgement": True})
+    world.become_stable()
+    world.member.leave(world.now, "unsubscribed")
+    world.member.let_go()
+    assert world.host.owned == []
+    world.host.take_assignment([tp("t9-0")])
+    assert not world.open(ApiKey.LEAVE_GROUP)
+    world.ack()
+    assert world.host.owned == [tp("t9-0")]
+    world.answer(ApiKey.LEAVE_GROUP)
