@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VIEW = ROOT / ".cache" / "mypy"
+BYTECODE = "__pycache__"
 PATH = re.compile(r"^kcore/(\w+)(?=/)", re.MULTILINE)
 
 
@@ -25,13 +26,16 @@ def package_folders() -> dict[str, str]:
 
 
 def link_view(beside: dict[str, str]) -> None:
-    """Make `VIEW/kcore` hold a link to each part of the package, and nothing else."""
+    """Make `VIEW/kcore` hold a link to each part of the package, and nothing else but the bytecode
+    of who imported it from there.
+    """
     package = VIEW / "kcore"
     package.mkdir(parents=True, exist_ok=True)
     wanted = {path.name: path for path in (ROOT / "kcore").iterdir()}
     wanted |= {name: ROOT / folder for name, folder in beside.items()}
+    wanted.pop(BYTECODE, None)
     for stale in package.iterdir():
-        if stale.name not in wanted:
+        if stale.name not in wanted and stale.name != BYTECODE:
             stale.unlink()
     for name, target in wanted.items():
         link = package / name
