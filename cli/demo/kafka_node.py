@@ -14,6 +14,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from functools import cache
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
@@ -32,10 +35,17 @@ class NodeError(RuntimeError):
     """The node ended, or was not ready in time; the text ends with the last lines of its log."""
 
 
+@cache
+def _in_turns() -> Iterator[int]:
+    return cycle(random.sample(PORTS, len(PORTS)))
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports on which nobody listens now."""
+    """Ports on which nobody listens now; others with each call, since a server that is to listen
+    there may not have begun.
+    """
     found: list[int] = []
-    for port in random.sample(PORTS, len(PORTS)):
+    for port in islice(_in_turns(), len(PORTS)):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind((HOST, port))
             found.append(port)
