@@ -44,8 +44,13 @@ def names(request: pytest.FixtureRequest) -> Names:
     return Names(f"{base}-{number}", f"group-{base}-{number}")
 
 
+# Records of tests have what timestamps they like: a look every five minutes, the default, took
+# those away that were as old as their timestamps in the middle of a test.
+SETTINGS = {"log.retention.check.interval.ms": str(24 * 3_600_000)}
+
+
 def _started(config: pytest.Config, nodes: int) -> Iterator[KafkaCluster]:
-    with KafkaCluster(nodes) as cluster:
+    with KafkaCluster(nodes, settings=SETTINGS) as cluster:
         config.stash.setdefault(CLUSTERS, []).append(cluster)
         yield cluster
         config.stash[CLUSTERS].remove(cluster)
