@@ -9,6 +9,7 @@ import confluent_kafka
 import pytest
 
 from kcore.clients.stand_in.confluent.names import MODULES
+from kcore.clients.stand_in.confluent.tokens import TokenProvider
 
 OURS = types.SimpleNamespace(**MODULES["confluent_kafka"])
 BOTH = pytest.mark.parametrize("library", [OURS, confluent_kafka], ids=["ours", "theirs"])
@@ -100,3 +101,46 @@ def test_what_is_wrong_is_told_while_the_last_token_is_good_and_again_tried():
     assert "oauth_cb" in said
     assert "no identity provider" in said
     consumer.close()
+
+
+@pytest.mark.parametrize("expiry", [float("nan"), 0, "5"])
+def test_a_first_token_whose_life_is_over_is_none(expiry):
+    calls = []
+
+    def give(config):
+        calls.append(config)
+        return "token", expiry
+
+    with pytest.raises(OURS.KafkaException, match="it expires at"):
+        OURS.Producer(conf(give))
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("expiry", [float("nan"), 0])
+def test_one_whose_life_is_over_renews_none_and_nothing_spins(expiry):
+    giver, told = Giver(1), []
+    consumer = OURS.Consumer(conf(giver, **{"group.id": "g", "error_cb": told.append}))
+    giver.life_s = expiry - time.time()
+    wait(lambda: len(giver.calls) >= 2)
+    time.sleep(0.5)
+    assert len(giver.calls) == 2
+    consumer.poll(0.1)
+    (said,) = [e.str() for e in told if e.code() == OURS.KafkaError._AUTHENTICATION]
+    assert "it expires at" in said
+    consumer.close()
+
+
+def test_extensions_are_those_of_the_token_that_was_given():
+    """They are asked for behind it, and it may have been renewed in between."""
+    given = iter("abc")
+
+    def give(_config):
+        name = next(given)
+        return name, time.time() + 0.2, "", {"of": name}
+
+    provider = TokenProvider(give, "", None)
+    assert provider.token() == "a"
+    wait(lambda: provider.due_in() > 0 and provider._last.value == "b")
+    assert provider.extensions() == {"of": "a"}
+    assert (provider.token(), provider.extensions()) == ("b", {"of": "b"})
+    provider.close()

@@ -14,12 +14,21 @@ from weakref import ref
 
 from kcore.clients.log import Log
 from kcore.clients.stand_in.confluent.errors import failure
+from kcore.tuples import NamedTuple
 
 log = Log("kcore.clients")
 
 _USED: Final = 0.8  # of a token's life, then it is renewed
 _AGAIN_S: Final = 10.0  # after one that could not be
 _LOOK_S: Final = 3_600.0  # the clock on the wall may be set
+
+
+class _Token(NamedTuple):
+    """What oauth_cb has given; expires_at: s since 1970."""
+
+    value: str
+    extensions: dict[str, str]
+    expires_at: float
 
 
 class TokenProvider:
@@ -35,21 +44,21 @@ class TokenProvider:
         self._config = config
         self._failed = failed
         self._asking = Lock()
-        self._extensions: dict[str, str] = {}
-        self._token, self._expires_at, self._renew_at = "", 0.0, 0.0
+        self._renew_at = 0.0
         try:
-            self._ask()
+            self._last = self._ask()
         except Exception as error:
             raise failure(
                 "SASL_AUTHENTICATION_FAILED", f"oauth_cb gave no token: {error}"
             ) from error
+        self._given = self._last
         over = self._over = Event()
         held = ref(self, lambda _: over.set())
         Thread(target=_keep_new, args=(held, over), name="kcore-oauth", daemon=True).start()
 
-    def _ask(self) -> None:
-        """Take what oauth_cb gives: (token, expiry[, principal[, extensions]]), the expiry in s
-        since 1970. TypeError: not that.
+    def _ask(self) -> _Token:
+        """What oauth_cb gives: (token, expiry[, principal[, extensions]]), the expiry in s since
+        1970. TypeError: not that. ValueError: its life is over.
         """
         now = time.time()
         found = self._call(self._config)
@@ -59,20 +68,25 @@ class TokenProvider:
                 f"not {type(found).__name__}"
             )
         expires_at = float(found[1])
-        self._extensions = dict(found[3]) if len(found) > 3 and found[3] else {}
-        self._token, self._expires_at = found[0], expires_at
+        if not expires_at > now:  # no number, as well
+            raise ValueError(f"it expires at {expires_at}, and now it is {now:.3f}")
         self._renew_at = now + (expires_at - now) * _USED
+        return _Token(found[0], dict(found[3]) if len(found) > 3 and found[3] else {}, expires_at)
 
     def token(self) -> str:
         """The last one; if its life is over, what oauth_cb gives now, and whatever it raises."""
-        with self._asking:
-            if time.time() >= self._expires_at:
-                self._ask()
-            return self._token
+        last = self._last
+        if time.time() >= last.expires_at:
+            with self._asking:
+                if self._last is last:
+                    self._last = self._ask()
+                last = self._last
+        self._given = last
+        return last.value
 
     def extensions(self) -> dict[str, str]:
         """What goes along with the token given last."""
-        return self._extensions
+        return self._given.extensions
 
     def due_in(self) -> float:
         """When it is to be renewed, s; not above 0: now."""
@@ -81,7 +95,9 @@ class TokenProvider:
     def renew(self) -> None:
         """Ask for the next one; if there is none, the last one goes on."""
         try:
-            self._ask()
+            with self._asking:
+                if self.due_in() <= 0:  # nobody has meanwhile
+                    self._last = self._ask()
         except Exception as error:  # noqa: BLE001 - it is told, and tried again
             self._renew_at = time.time() + _AGAIN_S
             said = f"oauth_cb gave no token: {error}"
