@@ -39,7 +39,6 @@ if os.environ.get("KCORE_COVERAGE") == "1":
 MACROS = [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")] if DEBUG else []
 
 
-
 def name_of(path: Path) -> str:
     """A module's: what lies beside kcore/ is mapped into it (see pyproject.toml)."""
     parts = path.with_suffix("").parts

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.sasl.config import Acceptor, SaslConfig, TokenValidator
-from kcore.broker.sasl.names import GSSAPI, MECHANISMS, OAUTHBEARER, WITH_PASSWORDS
 from kcore.broker.sasl.users import check_user
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32, MAX_TIMEOUT_MS
+from kcore.wire.mechanisms import GSSAPI, MECHANISMS, OAUTHBEARER, WITH_PASSWORDS
 
 if TYPE_CHECKING:
     import ssl

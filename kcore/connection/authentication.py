@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kcore import limits
-from kcore.connection.credentials import GSSAPI, OAUTHBEARER, Credentials
+from kcore.connection.credentials import Credentials
 from kcore.connection.sasl import MECHANISMS, Mechanism, Outside
 from kcore.errors import (
     AuthenticationFailedError,
@@ -27,6 +27,7 @@ from kcore.errors import (
 from kcore.structs import Rng
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
+from kcore.wire.mechanisms import GSSAPI, OAUTHBEARER
 from kcore.wire.messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,

@@ -8,13 +8,7 @@ from collections.abc import Mapping
 
 from kcore.hints import Final
 from kcore.values import Value, field
-
-PLAIN: Final = "PLAIN"
-SCRAM_SHA_256: Final = "SCRAM-SHA-256"
-SCRAM_SHA_512: Final = "SCRAM-SHA-512"
-OAUTHBEARER: Final = "OAUTHBEARER"
-GSSAPI: Final = "GSSAPI"
-MECHANISM_NAMES: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
+from kcore.wire.mechanisms import OAUTHBEARER
 
 # Says to a broker that user and password are id and code of a delegation token (KIP-48; Java:
 # ScramLoginModule.TOKEN_AUTH_CONFIG).
@@ -22,7 +16,7 @@ DELEGATED: Final[Mapping[str, str]] = {"tokenauth": "true"}
 
 
 class Credentials(Value):
-    """Who we are and how to prove it. `mechanism`: one of MECHANISM_NAMES.
+    """Who we are and how to prove it. `mechanism`: one of kcore.wire.mechanisms.
 
     With OAUTHBEARER the password is the token, which is asked for anew for each exchange, and
     extensions go along with it (KIP-342). With SCRAM they are DELEGATED, or none.

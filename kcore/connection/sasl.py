@@ -18,17 +18,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from kcore.actions import GssapiCall
-from kcore.connection.credentials import (
-    GSSAPI,
-    OAUTHBEARER,
-    PLAIN,
-    SCRAM_SHA_256,
-    SCRAM_SHA_512,
-    Credentials,
-)
+from kcore.connection.credentials import Credentials
 from kcore.errors import SaslAuthenticationFailedError
 from kcore.structs import Rng
 from kcore.values import Value, field
+from kcore.wire.mechanisms import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
 
 # RFC 7677 asks for 4096 at least, which is also Kafka's own minimum; a broker may not lower it to
 # make guessing cheap.

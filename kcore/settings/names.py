@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kcore.connection.credentials import MECHANISM_NAMES
 from kcore.errors import KafkaConfigurationError
 from kcore.hints import Final
 from kcore.limits import MAX_TIMEOUT_MS
@@ -39,6 +38,7 @@ from kcore.settings.parsers import (
 )
 from kcore.settings.tokens import ALGORITHMS
 from kcore.tuples import NamedTuple
+from kcore.wire.mechanisms import MECHANISMS
 
 _ms = integer(0)
 _long_ms = integer(0, MAX_TIMEOUT_MS)
@@ -79,7 +79,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "ssl_keydata": optional(pem),
     "ssl_ciphers": optional(text),
     "ssl_crlfile": optional(path),
-    "sasl_mechanism": optional(choice(*MECHANISM_NAMES)),
+    "sasl_mechanism": optional(choice(*MECHANISMS)),
     "sasl_plain_username": optional(username),
     "sasl_plain_password": optional(password),
     "sasl_delegation_token": truth,

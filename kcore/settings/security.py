@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kcore.connection.credentials import GSSAPI, OAUTHBEARER
 from kcore.hints import Any, Final
 from kcore.settings.tokens import TOKEN_DEFAULTS, TOKEN_SECRETS, token_contradictions
+from kcore.wire.mechanisms import GSSAPI, OAUTHBEARER
 
 SECRETS: Final = (
     "sasl_plain_password",

@@ -26,25 +26,6 @@ S0 = TopicPartition("shut", 0)
 AT = OffsetAndMetadata(0, "", -1)
 
 
-def refusing(cluster, code, times=None):
-    """Partitions of the topic "shut" are answered with a code, so many times."""
-    left = [times]
-
-    def script(node, request):
-        told = []
-        cluster._offset_fetch(node, request, told.append)
-        groups = [told[0]] if request.api_version < 8 else told[0].groups
-        for topic in [topic for group in groups for topic in group.topics]:
-            if topic.name == "shut" and left[0] != 0:
-                for part in topic.partitions:
-                    part.error_code = code
-        if left[0]:
-            left[0] -= 1
-        return told[0]
-
-    cluster.script[ApiKey.OFFSET_FETCH] = script
-
-
 @pytest.fixture
 def world():
     return admin_world(topics={"t": 2, "shut": 1})
@@ -52,7 +33,7 @@ def world():
 
 def test_what_was_refused_is_raised_with_what_was_not(world):
     _, cluster, client = world
-    refusing(cluster, DENIED)
+    cluster.refuse_offsets(DENIED, "shut")
     with pytest.raises(TopicAuthorizationFailedError) as caught:
         client.run(list_group_offsets({"g": [T0, S0], "h": [T1]}))
     error = caught.value
@@ -70,7 +51,7 @@ def test_what_was_refused_is_raised_with_what_was_not(world):
 def test_the_others_are_told_alone_if_asked_to(version):
     _, cluster, client = admin_world(topics={"t": 2, "shut": 1})
     cluster.apis[ApiKey.OFFSET_FETCH] = (1, version)
-    refusing(cluster, DENIED)
+    cluster.refuse_offsets(DENIED, "shut")
     found = client.run(list_group_offsets({"g": [T0, S0], "h": [T1]}, raise_errors=False))
     assert found == {"g": {T0: AT}, "h": {T1: AT}}
 
@@ -84,18 +65,18 @@ def test_what_is_wrong_with_a_group_is_raised_nevertheless(world):
 
 def test_what_passes_is_waited_for(world):
     _, cluster, client = world
-    refusing(cluster, UNSTABLE, times=3)
+    cluster.refuse_offsets(UNSTABLE, "shut", times=3)
     found = client.run(list_group_offsets({"g": [T0, S0]}, require_stable=True))
     assert found == {"g": {T0: AT, S0: AT}}
     assert cluster.count(ApiKey.OFFSET_FETCH) == 4
-    refusing(cluster, UNSTABLE)
+    cluster.refuse_offsets(UNSTABLE, "shut")
     with pytest.raises(KafkaTimeoutError, match="shut-0"):
         client.run(list_group_offsets({"g": [T0, S0]}, require_stable=True), 2_000)
 
 
 def test_resets_change_nothing_if_one_is_refused(world):
     _, cluster, client = world
-    refusing(cluster, DENIED)
+    cluster.refuse_offsets(DENIED, "shut")
     wanted = {T0: Target(offset=1), S0: Target(offset=1)}
     cluster.always(ApiKey.SHARE_GROUP_DESCRIBE, ErrorCode.GROUP_ID_NOT_FOUND)
     with pytest.raises(TopicAuthorizationFailedError, match="shut-0"):

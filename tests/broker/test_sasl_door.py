@@ -12,13 +12,13 @@ from kcore.broker import BrokerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.broker.sasl.config import SaslConfig
-from kcore.broker.sasl.names import MECHANISMS, WITH_PASSWORDS
 from kcore.broker.sasl.states import MOVES, TAKEN, Asked, Outcome, State, Taken
 from kcore.errors import KafkaConfigurationError
 from kcore.wire import frames
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+from kcore.wire.mechanisms import MECHANISMS, WITH_PASSWORDS
 
 DELAY_MS = 100
 USERS = {"alice": "secret", "bob": "secret"}

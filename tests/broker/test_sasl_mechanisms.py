@@ -14,13 +14,13 @@ from test_sasl_door import Gullible
 from kcore.broker.sasl.bearer import Bearer
 from kcore.broker.sasl.gssapi import Gssapi
 from kcore.broker.sasl.mechanisms import MisfitError, Plain, Proven, RefusalError
-from kcore.broker.sasl.names import MECHANISMS
 from kcore.broker.sasl.scram import Scram, credential_of, credential_of_salted
 from kcore.broker.sasl.tokens import read_unsigned
 from kcore.broker.sasl.users import Users, check_user
 from kcore.connection import sasl as client_side
 from kcore.connection.credentials import Credentials
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
+from kcore.wire.mechanisms import MECHANISMS
 
 WALL_MS = 1_700_000_000_000
 # As Kafka has it, names in SCRAM are ASCII.

@@ -130,10 +130,8 @@ def test_what_a_struck_call_has_taken_comes_again(broker, read):
 def test_every_place_of_a_call(broker, read):
     with reader(broker, max_poll_records=5) as consumer:
         first = read(consumer)
-        places = [
-            *range(1, 13),
-            *range(1, 300),
-        ] * 5  # of records that are there already, and of all
+        # Those of a record that is there already, and of one that has to come.
+        places = [*range(1, 13), *range(1, 300)] * 5
         outcomes = read_on(read, consumer, len(offsets_of(first)), places)
     assert outcomes[True] >= 50
 

@@ -21,30 +21,12 @@ OPEN = TopicPartition("open", 0)
 SHUT = TopicPartition("shut", 0)
 
 
-def refusing(cluster, code, *topics, times=None):
-    """Partitions of `topics` are answered with a code, so many times."""
-    left = [times]
-
-    def answer(node, request):
-        told = []
-        cluster._offset_fetch(node, request, told.append)
-        for topic in told[0].groups[0].topics:
-            if topic.name in topics and left[0] != 0:
-                for part in topic.partitions:
-                    part.error_code = code
-        if left[0]:
-            left[0] -= 1
-        return told[0]
-
-    cluster.script[ApiKey.OFFSET_FETCH] = answer
-
-
 def world_of(code, *topics, times=None):
     cluster = ScriptedCluster({"open": 1, "shut": 1})
     for topic in cluster.topics:
         fill(cluster, topic, partitions=1)
     cluster.group.offsets["open", 0] = (5, "m")
-    refusing(cluster, code, *topics, times=times)
+    cluster.refuse_offsets(code, *topics, times=times)
     world = World(cluster)
     client = world.client(group_id="g", auto_offset_reset="earliest")
     client.core.assign([OPEN, SHUT], world.now)

@@ -24,6 +24,7 @@ from kcore.timers import NEVER
 from kcore.wire import frames
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 
 SILENT = object()  # take the request and never answer
 CUT = object()  # close the connection instead
@@ -278,6 +279,24 @@ class ScriptedCluster:
                 )
             )
         reply(R(topics=topics))
+
+    def refuse_offsets(self, code: ErrorCode, *topics: str, times: int | None = None) -> None:
+        """So many OffsetFetch are answered with a code for the partitions of these topics."""
+        left = [times]
+
+        def script(node: int, request: Any) -> Any:
+            told: list[Any] = []
+            self._offset_fetch(node, request, told.append)
+            (answer,) = told
+            for group in [answer] if request.api_version < 8 else answer.groups:
+                for topic in group.topics:
+                    for part in topic.partitions if topic.name in topics and left[0] != 0 else ():
+                        part.error_code = code
+            if left[0]:
+                left[0] -= 1
+            return answer
+
+        self.script[ApiKey.OFFSET_FETCH] = script
 
     def _offset_fetch(self, node: int, request: Any, reply: Callable[[Any], None]) -> None:
         R = m.OffsetFetchResponse

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.broker.sasl.users import ITERATIONS_MAX, ITERATIONS_MIN, USERS_MAX, Users
 from kcore.wire.codes import ErrorCode
+from kcore.wire.mechanisms import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.wire.messages import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.delegation.config import DelegationTokenConfig
-from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.structs import Rng
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
+from kcore.wire.mechanisms import SCRAM_SHA_256, SCRAM_SHA_512
 
 if TYPE_CHECKING:
     from kcore.broker.sasl.credentials import Credential

@@ -14,13 +14,13 @@ from kcore.broker.delegation.tokens import Tokens
 from kcore.broker.sasl.bearer import Bearer
 from kcore.broker.sasl.config import SaslConfig
 from kcore.broker.sasl.mechanisms import Mechanism, MisfitError, Plain, Proven, RefusalError
-from kcore.broker.sasl.names import GSSAPI, OAUTHBEARER, PLAIN
 from kcore.broker.sasl.scram import Scram
 from kcore.broker.sasl.states import MOVES, TAKEN, Asked, Outcome, State, Taken
 from kcore.broker.sasl.users import Users
 from kcore.structs import Rng
 from kcore.timers import NEVER
 from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.mechanisms import GSSAPI, OAUTHBEARER, PLAIN
 
 # A Kafka lets nobody renew more often than this (Java: KafkaChannel).
 RENEWAL_MS_MIN: Final = 1_000

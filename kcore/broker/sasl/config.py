@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kcore.broker.sasl.names import GSSAPI, MECHANISMS, WITH_PASSWORDS
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
+from kcore.wire.mechanisms import GSSAPI, MECHANISMS, WITH_PASSWORDS
 
 # Takes a token; gives the user's name, and for how many ms from now on the token is good (None: for
 # ever). Whatever it raises refuses the token.

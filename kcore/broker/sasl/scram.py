@@ -17,9 +17,9 @@ from typing import Final
 from kcore.broker.delegation.tokens import Token, Tokens
 from kcore.broker.sasl.credentials import Credential
 from kcore.broker.sasl.mechanisms import MisfitError, Proven, RefusalError
-from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.broker.sasl.users import Users
 from kcore.structs import Rng
+from kcore.wire.mechanisms import SCRAM_SHA_256, SCRAM_SHA_512
 
 NONCE_BITS: Final = 130  # as many as Kafka's
 _HASHES: Final = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker.sasl.credentials import Credential
-from kcore.broker.sasl.names import SCRAM_SHA_256, SCRAM_SHA_512
 from kcore.errors import KafkaConfigurationError
 from kcore.structs import Rng
+from kcore.wire.mechanisms import SCRAM_SHA_256, SCRAM_SHA_512
 
 if TYPE_CHECKING:
     from kcore.broker.stores import ClusterStore
