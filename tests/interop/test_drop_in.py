@@ -54,6 +54,9 @@ def made(kafka, client):
     open_ones = []
 
     def make(*topics, **options):
+        # kafka-python shares out what it knows: nothing of a topic, if it has joined before it has
+        # heard of that, and it joins anew when it looks at the metadata again.
+        options = {"metadata_max_age_ms": 1_000} | options
         options = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 1_000} | options
         open_ones.append(client(*topics, bootstrap_servers=[kafka.bootstrap], **options))
         return open_ones[-1]
