@@ -17,6 +17,7 @@ pytest_plugins = [
     "real_kafka",
     "completeness",
     "side_by_side",
+    "watchdog",
     "chromium",
     "loopback",
     "threads",

@@ -12,6 +12,7 @@ import time
 
 import pytest
 from admins import ADMINS
+from alarms import alarm
 
 import kcore
 from kcore import errors
@@ -281,13 +282,8 @@ def test_a_handler_that_calls_in_the_middle_of_a_call_is_refused(blocking):
             said.append(str(error))
         blocking.wakeup()
 
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.03)
-        with pytest.raises(errors.WakeupError):
-            blocking.wait_for_topics(["nope"], timeout_ms=10_000)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    with alarm(handler, 0.03), pytest.raises(errors.WakeupError):
+        blocking.wait_for_topics(["nope"], timeout_ms=10_000)
     assert "in the middle of another call" in said[0]
 
 

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow
 import pytest
+from alarms import alarm
 from leftovers import STRUCK
 from strikes import Strike
 
@@ -154,14 +155,9 @@ def test_a_signal_handler_cannot_break_into_a_poll(broker, verb):
 
     with reader(broker, group_id="handled") as consumer:
         consumer.seek_to_end(T0)
-        before = signal.signal(signal.SIGALRM, handle)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with alarm(handle, 0.05):
             while not outcomes:
                 assert consumer.poll(timeout_ms=200) == {}
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
         consumer.seek(T0, 5)
         assert offsets_of(poll_one(consumer)) == [5]
 
@@ -185,13 +181,8 @@ def test_a_commit_behind_ctrl_c_comes_through(broker):
         read = offsets_of(poll(consumer))
         consumer.commit({T0: (0, "")})  # from here on there is a link to the coordinator
         consumer.seek_to_end(T0)
-        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            with pytest.raises(KeyboardInterrupt):
-                consumer.poll(timeout_ms=10_000)
-        finally:
-            signal.signal(signal.SIGALRM, before)
+        with alarm(signal.default_int_handler, 0.05), pytest.raises(KeyboardInterrupt):
+            consumer.poll(timeout_ms=10_000)
         future = consumer.commit_async({T0: (len(read), "")})
         while not future.is_done:
             consumer.poll(timeout_ms=10)

@@ -54,9 +54,6 @@ def made(kafka, client):
     open_ones = []
 
     def make(*topics, **options):
-        # kafka-python shares out what it knows: nothing of a topic, if it has joined before it has
-        # heard of that, and it joins anew when it looks at the metadata again.
-        options = {"metadata_max_age_ms": 1_000} | options
         options = {"auto_offset_reset": "earliest", "consumer_timeout_ms": 1_000} | options
         open_ones.append(client(*topics, bootstrap_servers=[kafka.bootstrap], **options))
         return open_ones[-1]
@@ -129,7 +126,13 @@ def test_iteration_stops_and_goes_on(kafka, made, parts):
 
 
 def read_until_assigned(consumer):
-    """The records that came while it was given its partitions, however long that took."""
+    """The records that came while it was given its partitions, however long that took.
+
+    kafka-python shares out what it knows: nothing of a topic, if it has joined before it has heard
+    of that, and it may not join anew when it has.
+    """
+    for topic in consumer.subscription():
+        assert consumer.partitions_for_topic(topic)
     found = []
     deadline_s = time.monotonic() + 20
     while not consumer.assignment():

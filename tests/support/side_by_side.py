@@ -8,7 +8,6 @@ the lowest priority, so that it gets what the others leave, and no test with a c
 
 from __future__ import annotations
 
-import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -71,18 +70,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
     """Each kind has a process of its own, if there are three."""
     if config.getvalue("dist") != "loadgroup":
         return None
-    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only there with -n
-
-    class ByKind(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return kind_of(nodeid.partition("::")[0])
-
-        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
-            """Three at most: more is not asked for, and it is asked with each event of each test.
-            All of ten thousand would be counted.
-            """
-            each = (done for scope in workload.values() for done in reversed(scope.values()))
-            return len(list(itertools.islice((done for done in each if not done), 3)))
+    from by_kind import ByKind  # noqa: PLC0415 - xdist is only there with -n
 
     return ByKind(config, log)
 

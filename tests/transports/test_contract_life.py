@@ -12,6 +12,7 @@ import time
 
 import gevent
 import pytest
+from alarms import alarm
 from stepped_asyncio import make_transport
 from toy_core import frame
 
@@ -66,14 +67,11 @@ def test_wakeup_from_a_signal_handler(rig, serve):
         woken_at.append(time.monotonic())
         rig.pump.wakeup()
 
-    before = signal.signal(signal.SIGALRM, handle)
-    try:
+    with alarm(handle):
         for _ in range(TRIES):
             signal.setitimer(signal.ITIMER_REAL, 0.02)
             assert rig.pump.step(5000) is Step.WOKEN
             took.append(time.monotonic() - woken_at[-1])
-    finally:
-        signal.signal(signal.SIGALRM, before)
     assert min(took) < WAKEUP_S
 
 

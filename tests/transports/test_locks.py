@@ -9,6 +9,7 @@ import threading
 
 import gevent
 import pytest
+from alarms import alarm
 
 from kcore.locks import GreenletLock, Turnstile
 from kcore.transports.background import make_lock
@@ -200,9 +201,8 @@ def test_whoever_is_struck_leaves_nobody_inside(gate, lock):
             armed = False
             raise StruckError
 
-    before = signal.signal(signal.SIGALRM, strike)
     struck = 0
-    try:
+    with alarm(strike):
         for _ in range(600):
             # Again and again: the first may come before this is armed.
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.0015), 0.0015)
@@ -219,9 +219,6 @@ def test_whoever_is_struck_leaves_nobody_inside(gate, lock):
             with gate.visit() as let_in:
                 assert let_in
             assert in_a_thread(lambda: free(lock))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
     assert struck == 600
 
 
