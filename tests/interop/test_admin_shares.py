@@ -3,13 +3,13 @@ consumers in them.
 """
 
 import time
-from contextlib import contextmanager
+from contextlib import closing
 
-import confluent_kafka
 import pytest
 from admins import ADMINS, PATIENCE_S, until
 from click.testing import CliRunner
 from real_kafka import missing
+from sharer import Sharer
 
 from kcore import errors
 from kcore.admin import ConfigResource, OffsetShift, SharePartitionOffset
@@ -37,15 +37,8 @@ def parts(kafka, names, records):
     return [TopicPartition(names.topic, number) for number in range(2)]
 
 
-@contextmanager
 def member(kafka, names, client_id="sharer"):
-    options = {"bootstrap.servers": kafka.bootstrap, "group.id": names.group, "log_level": 0}
-    consumer = confluent_kafka.ShareConsumer(options | {"client.id": client_id})
-    consumer.subscribe([names.topic])
-    try:
-        yield consumer
-    finally:
-        consumer.close()
+    return closing(Sharer(kafka.bootstrap, names.group, names.topic, client_id))
 
 
 def read(consumer, count):

@@ -5,8 +5,8 @@ import sys
 import threading
 import time
 
-import confluent_kafka
 import pytest
+from sharer import Sharer
 from strikes import Strike
 
 import kcore
@@ -226,10 +226,7 @@ def test_beside_the_share_consumers_of_others(kafka, share_topic, share, names, 
     tool = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
     where = ("--bootstrap-server", kafka.bootstrap, "--topic", names.topic)
     command = installation.command(tool, *where, "--group", names.group)
-    theirs = confluent_kafka.ShareConsumer(
-        {"bootstrap.servers": kafka.bootstrap, "group.id": names.group}
-    )
-    theirs.subscribe([names.topic])
+    theirs = Sharer(kafka.bootstrap, names.group, names.topic)
     ours, seen = share(kafka, max_poll_records=50), {"ours": [], "confluent's": [], "Java's": []}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -246,9 +243,7 @@ def test_beside_the_share_consumers_of_others(kafka, share_topic, share, names, 
                     written += kafka.produce(names.topic, rows)
                 elif sum(map(len, seen.values())) >= written:
                     break
-                for message in theirs.poll(0.1):
-                    assert message.error() is None
-                    seen["confluent's"].append(int(message.value()))
+                seen["confluent's"] += [int(value) for value in theirs.poll(0.1)]
                 for records in ours.poll(100).values():
                     seen["ours"] += [int(record.value) for record in records]
             ours.commit()
