@@ -367,7 +367,7 @@ def the_cluster(side):
         side.alice.said.append(("logs", error))
     answer = side.alice.link().ask(Quorum(topics=[the_log]), 2)
     leads = answer.topics[0].partitions[0].leader_id
-    side.alice.said.append(("quorum", answer.error_code, leads > 0))
+    side.alice.said.append(("quorum", (answer.error_code, leads > 0)))
     elected = m.ElectLeadersRequest(topic_partitions=[], timeout_ms=10_000)
     side.alice.ask(elected, 2, note="not for who may describe")
     side.allow(ALTER, CLUSTER, THE_CLUSTER)
