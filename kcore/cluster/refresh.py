@@ -163,7 +163,6 @@ class Refresher:
             )
             self._in_flight = True  # behind it: see ClientCore.handle_interrupted
             return
-        self._asked = self._wanted()
         self.requests += 1
         self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
         self._in_flight = True
@@ -187,7 +186,10 @@ class Refresher:
         return None if self._topics is None else self._topics | self._transient.keys()
 
     def _build(self, version: int) -> MetadataRequest:
-        return metadata_request(self._wanted(), version, self._config.allow_auto_create_topics)
+        # Where a link had to be opened first it is written later: what has come up since is in it.
+        self._asked = self._wanted()
+        self._view.requested = bool(self._view.unnamed)
+        return metadata_request(self._asked, version, self._config.allow_auto_create_topics)
 
     # -- answers -----------------------------------------------------------------------------------
 

@@ -75,6 +75,36 @@ def test_m1_the_first_request_goes_out_at_once_and_one_is_in_flight():
     assert len(world.asked) == 1
 
 
+def test_m1_topics_that_turn_up_before_it_is_written_are_in_it():
+    """A link that is being opened writes it later: nothing is left to ask then."""
+    world = World()
+    builds = []
+    world.links.send = lambda _node, _api, build, done, _now, **_: builds.append((build, done))
+    world.tick(0)
+    world.refresher.set_topics({"t"})
+    (build, done), *_ = builds
+    request = build(12)
+    assert [asked.name for asked in request.topics] == ["t"]
+    brokers = [R.MetadataResponseBroker(node_id=1, host="h", port=9)]
+    done(Answer(R(brokers=brokers, topics=[topic()]), None, 12, -1), 3)
+    assert world.refresher.covered
+    world.tick(2_000)
+    assert len(builds) == 1
+
+
+def test_names_wanted_meanwhile_are_asked_for_next():
+    world = World()
+    builds = []
+    world.links.send = lambda _node, _api, build, done, _now, **_: builds.append((build, done))
+    world.tick(0)
+    world.view.request_names(frozenset({b"1" * 16}))
+    builds[0][0](12)
+    brokers = [R.MetadataResponseBroker(node_id=1, host="h", port=9)]
+    builds[0][1](Answer(R(brokers=brokers), None, 12, -1), 3)
+    world.tick(2_000)
+    assert builds[1][0](12).topics[0].topic_id == b"1" * 16
+
+
 def test_m2_age():
     world = World(metadata_max_age_ms=5_000)
     world.refresher.set_topics({"t"})

@@ -260,7 +260,12 @@ BUGS = [
     (skip_records, {Rule.PROGRESS, Rule.SETTLES}, (), IMPLICIT),
     (locks_never_end, {Rule.PROGRESS, Rule.SETTLES}, (Fault.ZOMBIE, Fault.HALF_OPEN), IMPLICIT),
     (locks_end_early, {Rule.HELD_ONCE}, (Fault.ZOMBIE, Fault.HALF_OPEN), IMPLICIT),
-    (sessions_of_who_is_gone_stay, {Rule.SETTLES}, (Fault.CUT, Fault.CRASH), IMPLICIT),
+    (
+        sessions_of_who_is_gone_stay,
+        {Rule.BOUNDED, Rule.SETTLES},  # counted, or in the way of others
+        (Fault.CUT, Fault.CRASH),
+        IMPLICIT,
+    ),
     (members_that_are_gone_stay, {Rule.SETTLES}, (Fault.CRASH,), IMPLICIT),
     (put_members_out, {Rule.STAYS}, (), IMPLICIT),
     (accept_what_was_not_handed_over, {Rule.SAID}, (), IMPLICIT),
