@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kcore.broker import group_settings, node_options
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.group_settings import KINDS
-from kcore.broker.options import OPTIONS, SYNONYMS
+from kcore.broker.options import OPTIONS, Option
 from kcore.broker.settings import EVERY_NODE, checked_topic
 from kcore.broker.telemetry import subscriptions
 from kcore.wire.codes import ErrorCode
@@ -23,10 +23,8 @@ GROUP: Final = 32
 # Settings of groups: more than there are groups in a cluster for tests, by far.
 GROUPS_MAX: Final = 10_000
 
-_TOPIC_KINDS: Final = {name: name for name in OPTIONS}
-
-# Makes new settings of the known ones; the second argument says what they are in `OPTIONS`.
-Change = Callable[[Mapping[str, str], Mapping[str, str]], dict[str, str]]
+# Makes new settings of the known ones, of what is known by name.
+Change = Callable[[Mapping[str, str], Mapping[str, Option]], dict[str, str]]
 
 
 def alter(
@@ -79,7 +77,7 @@ def _alter_topic(call: Call, name: str, change: Change, *, dry_run: bool) -> Non
         raise RefusedError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
         )
-    own = change(topic.settings, _TOPIC_KINDS)
+    own = change(topic.settings, OPTIONS)
     checked_topic(own)
     if not dry_run:
         cluster.topics.configure(topic, own)
@@ -90,10 +88,10 @@ def _alter_node(call: Call, name: str, change: Change, *, dry_run: bool) -> None
     cluster = call.node.cluster
     if name != EVERY_NODE:
         check_node_id(call, name)
-    wanted = change(cluster.settings.nodes.get(name, {}), SYNONYMS)
+    wanted = change(cluster.settings.nodes.get(name, {}), node_options.OPTIONS)
     cluster.settings.check_node(wanted)
     if not dry_run:
-        cluster.settings.nodes[name] = wanted
+        cluster.settings.tell_node(name, wanted)
         cluster.topics.reconfigure()
         cluster.configured(cluster.topics.topics(), call.now_ms)
 
@@ -103,7 +101,7 @@ def _alter_group(call: Call, name: str, change: Change, *, dry_run: bool) -> Non
     groups = cluster.settings.groups
     if not name:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    wanted = change(groups.get(name, {}), KINDS)
+    wanted = change(groups.get(name, {}), group_settings.OPTIONS)
     cluster.settings.check_group(wanted)
     if len(groups) >= GROUPS_MAX and name not in groups:
         raise RefusedError(ErrorCode.POLICY_VIOLATION, f"options of {GROUPS_MAX} groups are most")

@@ -36,6 +36,7 @@ from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 
 if TYPE_CHECKING:
+    from kcore.broker.group_settings import GroupOptions
     from kcore.broker.node import Node
     from kcore.broker.quotas.quotas import Quotas
 
@@ -337,15 +338,18 @@ class Cluster:
         """The journal of a partition."""
         return self.journals.setdefault(offsets_partition, Journal())
 
+    def _group_options(self, group_id: str) -> GroupOptions:
+        return self.settings.of(group_id, self.coordinator_of(group_id))
+
     def consumer_options(self, group_id: str) -> ConsumerOptions:
         """What is set for a consumer group, over what the nodes say."""
-        return self.settings.of(group_id).consumer
+        return self._group_options(group_id).consumer
 
     # Share groups --------------------------------------------------------------------------------
 
     def share_options(self, group_id: str) -> ShareOptions:
         """What is set for a share group, over what the nodes say."""
-        return self.settings.of(group_id).share
+        return self._group_options(group_id).share
 
     def share_offset(self, group_id: str, topic_id: bytes, partition: int) -> ShareOffset:
         """How far a share group is in a partition (KIP-1226: lag)."""
@@ -384,7 +388,7 @@ class Cluster:
 
     def streams_options(self, group_id: str) -> StreamsOptions:
         """What is set for a streams group, over what the nodes say."""
-        return self.settings.of(group_id).streams
+        return self._group_options(group_id).streams
 
     def create_internal_topics(self, topics: Iterable[InternalTopic]) -> dict[str, str]:
         """Topics of an application, whose members are told why some cannot be made."""

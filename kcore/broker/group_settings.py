@@ -101,8 +101,6 @@ OPTIONS: Final[Mapping[str, Option]] = dict(
         _option("streams.assignment.interval.ms", Kind.INT, 0),
     )
 )
-# None of them is a list: there is nothing to append to.
-KINDS: Final = dict.fromkeys(OPTIONS, "")
 
 
 def read(own: Mapping[str, str], config: CoordinatorConfig) -> GroupOptions:
@@ -128,7 +126,9 @@ def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
         if name not in OPTIONS:
             raise _refused(f"Unknown group config name: {name[:1_000]}")
         value = _read(name, text)
-        _check_bounds(name, value, config)
+        out = out_of_bounds(name, value, config)
+        if out is not None:
+            raise _refused(out)
     options = read(own, config)
     for prefix, of_kind in (
         (_CONSUMER, options.consumer),
@@ -141,23 +141,23 @@ def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
             )
 
 
-def _check_bounds(name: str, value: Any, config: CoordinatorConfig) -> None:
+def out_of_bounds(name: str, value: Any, config: CoordinatorConfig) -> str | None:
+    """Why nodes do not let an option be that; None if they do."""
     if name == _STANDBYS and value > config.group_streams_max_standby_replicas:
-        raise _refused(f"{name} must be less than or equal to group.streams.max.standby.replicas")
+        return f"{name} must be less than or equal to group.streams.max.standby.replicas"
     prefix, field = _split(name)
     bounds = {
         _CONSUMER: config.consumer_bounds,
         _SHARE: config.share_bounds,
         _STREAMS: config.streams_bounds,
     }[prefix]
-    if field not in bounds:
-        return
-    lowest, highest = bounds[field]
+    lowest, highest = bounds.get(field, (value, value))
     rest = name.removeprefix(prefix)
     if value < lowest:
-        raise _refused(f"{name} must be greater than or equal to group.{prefix}min.{rest}")
+        return f"{name} must be greater than or equal to group.{prefix}min.{rest}"
     if value > highest:
-        raise _refused(f"{name} must be less than or equal to group.{prefix}max.{rest}")
+        return f"{name} must be less than or equal to group.{prefix}max.{rest}"
+    return None
 
 
 def _read(name: str, text: str) -> Any:

@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
-from kcore.broker import group_settings
+from kcore.broker import group_settings, node_options
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
 from kcore.broker.group_settings import GroupOptions
+from kcore.broker.node_options import FileOption
 from kcore.broker.options import (
+    INT64_MAX,
     OPTIONS,
     SYNONYMS,
     Kind,
     LogConfig,
+    Option,
     apply,
     check_topic_settings,
     read_value,
@@ -30,10 +33,6 @@ from kcore.broker.options import (
 )
 from kcore.broker.telemetry import subscriptions
 from kcore.coordinator import CoordinatorConfig
-from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
-from kcore.coordinator.share.options import BOUNDED
-from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
-from kcore.coordinator.streams.options import DEFAULTED
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -81,67 +80,17 @@ class Described(NamedTuple):
     kind: int
     read_only: bool
     layers: list[Synonym]
+    sensitive: bool = False
 
 
-# What `BrokerConfig` says under names of Kafka's: field, kind; read only while a node is up.
-_FILE: Final[Mapping[str, tuple[str, Kind]]] = {
-    "auto.create.topics.enable": ("auto_create_topics", Kind.BOOLEAN),
-    "auto.leader.rebalance.enable": ("auto_leader_rebalance_enable", Kind.BOOLEAN),
-    "default.replication.factor": ("default_replication_factor", Kind.INT),
-    "fetch.max.bytes": ("fetch_max_bytes", Kind.INT),
-    "num.partitions": ("num_partitions", Kind.INT),
-    "quota.window.num": ("quota_window_num", Kind.INT),
-    "quota.window.size.seconds": ("quota_window_size_seconds", Kind.INT),
-    "controller.quota.window.num": ("controller_quota_window_num", Kind.INT),
-    "controller.quota.window.size.seconds": ("controller_quota_window_size_seconds", Kind.INT),
-    "replica.lag.time.max.ms": ("replica_lag_time_max_ms", Kind.LONG),
-    "replica.selector.class": ("replica_selector_class", Kind.STRING),
-    "socket.request.max.bytes": ("max_request_bytes", Kind.INT),
+# What has its default under another name, which shows up behind a value of its own only.
+_DEFAULTED_AS: Final = {
+    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms", str(INT64_MAX)),
+    "log.retention.ms": ("log.retention.hours", "168"),
+    "log.roll.jitter.ms": ("log.roll.jitter.hours", "0"),
+    "log.roll.ms": ("log.roll.hours", "168"),
 }
-# The same of its `CoordinatorConfig`, whose defaults are Kafka's.
-_COORDINATOR: Final[Mapping[str, tuple[str, Kind]]] = {
-    "group.consumer.assignment.interval.ms": ("group_consumer_assignment_interval_ms", Kind.INT),
-    "group.consumer.assignors": ("group_consumer_assignors", Kind.LIST),
-    "group.consumer.heartbeat.interval.ms": ("group_consumer_heartbeat_interval_ms", Kind.INT),
-    "group.consumer.max.size": ("group_consumer_max_size", Kind.INT),
-    "group.consumer.migration.policy": ("group_consumer_migration_policy", Kind.STRING),
-    "group.consumer.regex.refresh.interval.ms": (
-        "group_consumer_regex_refresh_interval_ms", Kind.INT,
-    ),
-    "group.consumer.session.timeout.ms": ("group_consumer_session_timeout_ms", Kind.INT),
-    "group.initial.rebalance.delay.ms": ("group_initial_rebalance_delay_ms", Kind.INT),
-    "group.share.max.size": ("group_share_max_size", Kind.INT),
-    **{
-        f"group.consumer.{kind}{name.replace('_', '.')}": (
-            f"group_consumer_{kind.replace('.', '_')}{name}", Kind.INT,
-        )
-        for name in CONSUMER_BOUNDED
-        for kind in ("min.", "max.")
-    },
-    **{
-        f"group.share.{kind}{name.replace('_', '.')}": (
-            f"group_share_{kind.replace('.', '_')}{name}", Kind.INT,
-        )
-        for name in BOUNDED
-        for kind in ("", "min.", "max.")
-    },
-    **{
-        f"group.streams.{kind}{name.replace('_', '.')}": (
-            f"group_streams_{kind.replace('.', '_')}{name}", Kind.INT,
-        )
-        for kind, names in (
-            ("", (*DEFAULTED, "max_size", "max_standby_replicas")),
-            ("min.", STREAMS_BOUNDED),
-            ("max.", STREAMS_BOUNDED),
-        )
-        for name in names
-    },
-}  # fmt: skip
-_NODE_ID: Final = "node.id"
-_RACK: Final = "broker.rack"
-
 _KAFKAS: Final = LogConfig()
-_KAFKAS_COORDINATOR: Final = CoordinatorConfig()
 
 
 class Settings:
@@ -154,9 +103,9 @@ class Settings:
         self.groups: dict[str, dict[str, str]] = {}  # group id
         self.client_metrics: dict[str, dict[str, str]] = {}  # by the subscription's name
         self.client_metrics_version = 0  # goes up with each change of them
-        self._group_options = group_settings.read({}, config.coordinator)
-        # Options of groups as read last, and of which settings.
-        self._read: dict[str, tuple[dict[str, str], GroupOptions]] = {}
+        self._coordinators: dict[int, CoordinatorConfig] = {}  # with what nodes were told since
+        # Options of groups as read last, and of which settings; "" for all that have none.
+        self._read: dict[tuple[str, int], tuple[dict[str, str], GroupOptions]] = {}
 
     def log_config(self, own: Mapping[str, str]) -> LogConfig:
         """The options of a topic's logs."""
@@ -166,15 +115,37 @@ class Settings:
         apply(config, own)
         return config
 
-    def of(self, group_id: str) -> GroupOptions:
-        """What is set for a group, over what the nodes say."""
-        own = self.groups.get(group_id)
-        if not own:
-            return self._group_options
-        known = self._read.get(group_id)
+    def tell_node(self, name: str, options: dict[str, str]) -> None:
+        """A node's options, or those of EVERY_NODE, which have been checked, in place of others."""
+        self.nodes[name] = options
+        self._coordinators.clear()
+        self._read.clear()
+
+    def _told(self, part: str, node_id: int) -> dict[str, Any]:
+        """What a node was told while it was up, as fields of a part of `BrokerConfig`."""
+        known = {**self.nodes.get(EVERY_NODE, {}), **self.nodes.get(str(node_id), {})}
+        return node_options.acting(part, known, self._config)
+
+    def producer_id_expiration_ms(self, node_id: int) -> int:
+        """How long a node remembers a producer that writes nothing."""
+        config = self._config.producer_id_expiration_ms
+        return int(self._told("", node_id).get("producer_id_expiration_ms", config))
+
+    def _coordinator(self, node_id: int) -> CoordinatorConfig:
+        config = self._coordinators.get(node_id)
+        if config is None:
+            config = replace(self._config.coordinator, **self._told("coordinator", node_id))
+            self._coordinators[node_id] = config
+        return config
+
+    def of(self, group_id: str, node_id: int) -> GroupOptions:
+        """What is set for a group, over what the node says that keeps it."""
+        own = self.groups.get(group_id, {})
+        key = group_id if own else "", node_id
+        known = self._read.get(key)
         if known is None or known[0] != own:
-            options = group_settings.read(own, self._config.coordinator)
-            known = self._read[group_id] = dict(own), options
+            options = group_settings.read(own, self._coordinator(node_id))
+            known = self._read[key] = dict(own), options
         return known[1]
 
     # Describing ----------------------------------------------------------------------------------
@@ -207,7 +178,10 @@ class Settings:
         default, file = shown_default(name, _KAFKAS), shown_default(name, self._config.log)
         if file != default:
             layers.append(Synonym(synonym, file, Source.FILE))
-        layers.append(Synonym(synonym, default, Source.DEFAULT))
+        if synonym not in _DEFAULTED_AS:
+            layers.append(Synonym(synonym, default, Source.DEFAULT))
+        elif layers:
+            layers.append(Synonym(*_DEFAULTED_AS[synonym], Source.DEFAULT))
         return layers
 
     def _dynamic(self, name: str, node_id: int) -> list[Synonym]:
@@ -220,49 +194,53 @@ class Settings:
 
     def of_node(self, node_id: int) -> list[Described]:
         """The options of a node."""
+        number = str(node_id)
         described = [
-            self._from_file(name, text, default, kind) for name, text, default, kind in self._file()
+            self._of_file(option, node_id) for option in node_options.in_file(self._config)
         ]
         rack = self._racks.get(node_id)
-        described.append(self._from_file(_RACK, rack, None, Kind.STRING))
-        number = str(node_id)
-        described.append(
-            Described(
-                _NODE_ID, number, Source.FILE, Kind.INT, read_only=True,
-                layers=[Synonym(_NODE_ID, number, Source.FILE)],
-            )
-        )  # fmt: skip
+        for name, text, kind in (
+            (node_options.RACK, rack, Kind.STRING),
+            (node_options.NODE_ID, number, Kind.INT),
+        ):
+            layers = [] if text is None else [Synonym(name, text, Source.FILE)]
+            described.append(_described(name, kind, layers, read_only=True))
         for synonym, name in SYNONYMS.items():
             layers = self._layers(name, synonym, node_id)
-            value, source = layers[0].value, layers[0].source
-            kind = OPTIONS[name].kind
-            described.append(
-                Described(synonym, value, source, kind, read_only=False, layers=layers)
-            )
+            described.append(_described(synonym, OPTIONS[name].kind, layers))
         known = {one.name for one in described}
         others = {*self.nodes.get(number, {}), *self.nodes.get(EVERY_NODE, {})} - known
-        for name in sorted(others):
-            layers = self._dynamic(name, node_id)
-            value, source = layers[0].value, layers[0].source
-            described.append(Described(name, value, source, 0, read_only=False, layers=layers))
+        described += [_secret(name, self._dynamic(name, node_id)) for name in sorted(others)]
         return described
 
-    def of_group(self, group_id: str) -> list[Described]:
-        """The options of a group, whether it exists or not."""
+    def _of_file(self, option: FileOption, node_id: int) -> Described:
+        layers = self._file_layers(option, option.name)
+        if option.changing:
+            layers = self._dynamic(option.name, node_id) + layers
+        return _described(option.name, option.kind, layers, read_only=not option.changing)
+
+    @staticmethod
+    def _file_layers(option: FileOption, name: str) -> list[Synonym]:
+        layers = [] if option.default is None else [Synonym(name, option.default, Source.DEFAULT)]
+        if option.value != option.default:
+            layers.insert(0, Synonym(name, option.value, Source.FILE))
+        return layers
+
+    def of_group(self, group_id: str, node_id: int) -> list[Described]:
+        """The options of a group, whether it exists or not, as this node has them."""
         described = []
         own = self.groups.get(group_id, {})
         for name, option in group_settings.OPTIONS.items():
             layers = []
             if name in own:
                 layers.append(Synonym(name, own[name], Source.GROUP))
-            file = shown(group_settings.file_value(name, self._config.coordinator))
-            if option.synonym is not None and file != option.default:
-                layers.append(Synonym(option.synonym, file, Source.FILE))
+            if option.synonym is not None:
+                layers += self._dynamic(option.synonym, node_id)
+                file = shown(group_settings.file_value(name, self._config.coordinator))
+                if file != option.default:
+                    layers.append(Synonym(option.synonym, file, Source.FILE))
             layers.append(Synonym(option.synonym or name, option.default, Source.DEFAULT))
-            value, source = layers[0].value, layers[0].source
-            described.append(
-                Described(name, value, source, option.kind, read_only=False, layers=layers)
-            )
+            described.append(_described(name, option.kind, layers))
         return described
 
     def of_client_metrics(self, name: str) -> list[Described]:
@@ -299,67 +277,54 @@ class Settings:
 
     def of_every_node(self) -> list[Described]:
         """What is set for all nodes."""
-        return [
-            Described(
-                name, text, Source.EVERY_NODE, _kind_of(name), read_only=False,
-                layers=[Synonym(name, text, Source.EVERY_NODE)],
+        described = []
+        for name, text in self.nodes.get(EVERY_NODE, {}).items():
+            layers = [Synonym(name, text, Source.EVERY_NODE)]
+            option = node_options.OPTIONS.get(name)
+            described.append(
+                _secret(name, layers) if option is None else _described(name, option.kind, layers)
             )
-            for name, text in self.nodes.get(EVERY_NODE, {}).items()
-        ]  # fmt: skip
-
-    def _file(self) -> Iterable[tuple[str, str | None, str | None, Kind]]:
-        """Name, value, default, kind."""
-        plain = BrokerConfig()
-        for name, (field, kind) in _FILE.items():
-            value, default = getattr(self._config, field), getattr(plain, field)
-            if value is not None:
-                value = shown(value)
-            yield name, value, None if default is None else shown(default), kind
-        for name, (field, kind) in _COORDINATOR.items():
-            value = getattr(self._config.coordinator, field)
-            yield name, shown(value), shown(getattr(_KAFKAS_COORDINATOR, field)), kind
-
-    @staticmethod
-    def _from_file(name: str, text: str | None, default: str | None, kind: Kind) -> Described:
-        layers = [] if default is None else [Synonym(name, default, Source.DEFAULT)]
-        if text != default:
-            layers.insert(0, Synonym(name, text, Source.FILE))
-        source = layers[0].source if layers else Source.DEFAULT
-        return Described(name, text, source, kind, read_only=True, layers=layers)
+        return described
 
     # Changing ------------------------------------------------------------------------------------
 
     def check_node(self, wanted: Mapping[str, str]) -> None:
         """RefusedError if these cannot be a node's options."""
-        fixed = sorted({*_FILE, *_COORDINATOR, _NODE_ID, _RACK}.intersection(wanted))
-        if fixed:
-            raise RefusedError(
-                ErrorCode.INVALID_REQUEST,
-                f"Cannot update these configs dynamically: [{', '.join(fixed)}]",
-            )
-        for name, text in wanted.items():
-            if name in SYNONYMS:
-                read_value(name, OPTIONS[SYNONYMS[name]], text)
+        node_options.check(wanted, self._config)
         _check_count(wanted)
+
+
+def _described(
+    name: str, kind: int, layers: list[Synonym], *, read_only: bool = False
+) -> Described:
+    """Of an option whose value is that of the first of its layers."""
+    value, source = (layers[0].value, layers[0].source) if layers else (None, Source.DEFAULT)
+    return Described(name, value, source, kind, read_only=read_only, layers=layers)
+
+
+def _secret(name: str, layers: list[Synonym]) -> Described:
+    """Of an option that is not known: it could be a password, so nobody gets to see its value."""
+    hidden = [layer._replace(value=None) for layer in layers]
+    return _described(name, 0, hidden, read_only=True)._replace(sensitive=True)
 
 
 def replaced(
     operations: Iterable[tuple[str, int, str | None]],
     _known: Mapping[str, str],
-    kinds: Mapping[str, str],
+    options: Mapping[str, Option],
 ) -> dict[str, str]:
     """Settings of which only these are left; as in `changed`."""
-    return changed(operations, {}, kinds)
+    return changed(operations, {}, options)
 
 
 def changed(
     operations: Iterable[tuple[str, int, str | None]],
     known: Mapping[str, str],
-    kinds: Mapping[str, str],
+    options: Mapping[str, Option],
 ) -> dict[str, str]:
     """Settings after incremental operations (KIP-339): name, operation, text. RefusedError.
 
-    kinds: what the options are called in `OPTIONS`, where they are known.
+    options: those that are known.
     """
     result = dict(known)
     seen = set()
@@ -383,15 +348,14 @@ def changed(
         if operation is Operation.SET:
             result[name] = text
         else:
-            result[name] = _with_parts(name, operation, text, result.get(name), kinds.get(name))
+            result[name] = _with_parts(name, operation, text, result.get(name), options.get(name))
     return result
 
 
 def _with_parts(
-    name: str, operation: Operation, text: str, known: str | None, option_name: str | None
+    name: str, operation: Operation, text: str, known: str | None, option: Option | None
 ) -> str:
     """A list with parts added or taken out."""
-    option = OPTIONS.get(option_name or "")
     if option is None or option.kind is not Kind.LIST:
         raise RefusedError(
             ErrorCode.INVALID_CONFIG,
@@ -415,10 +379,6 @@ def checked_topic(wanted: Mapping[str, str]) -> None:
 def _check_count(wanted: Mapping[str, str]) -> None:
     if len(wanted) > SETTINGS_MAX:
         raise RefusedError(ErrorCode.POLICY_VIOLATION, f"{SETTINGS_MAX} options are the most")
-
-
-def _kind_of(name: str) -> int:
-    return OPTIONS[SYNONYMS[name]].kind if name in SYNONYMS else 0
 
 
 def update(config: LogConfig, new: LogConfig) -> None:

@@ -46,7 +46,8 @@ class Upkeep:
 
     def _enforce_retention(self, now_ms: int) -> None:
         wall_ms = self._cluster.wall_ms(now_ms)
-        oldest_ms = wall_ms - self._cluster.config.producer_id_expiration_ms
+        expiration_ms = self._cluster.settings.producer_id_expiration_ms(self._node_id)
+        oldest_ms = wall_ms - expiration_ms
         for topic in self._cluster.topics.topics():
             for partition in topic.partitions:
                 log = partition.logs.get(self._node_id)

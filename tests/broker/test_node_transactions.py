@@ -524,3 +524,22 @@ def test_silent_producers_are_forgotten():
     assert len(list(log.sequences)) == 1
     world.run(700_000)
     assert not list(log.sequences)
+
+
+def test_silent_producers_are_forgotten_as_soon_as_their_node_is_told_now():
+    world = World()
+    world.topic()
+    client = world.client()
+    options = {"producer_id": 77, "producer_epoch": 0}
+    client.ask(produce(batch(b"v", time=WALL_MS + world.now_ms, base_sequence=0, **options)), 9)
+    log = world.cluster.topics.get("t").partitions[0].log
+    world.run(1_000_000)
+    assert len(list(log.sequences)) == 1
+    client = world.client()
+    Alter = m.IncrementalAlterConfigsRequest
+    for node, text in (("", "900000000"), ("1", "600000")):
+        named = Alter.AlterableConfig(name="producer.id.expiration.ms", value=text)
+        entry = Alter.AlterConfigsResource(resource_type=4, resource_name=node, configs=[named])
+        assert not client.ask(Alter(resources=[entry])).responses[0].error_code
+    world.run(300_000)
+    assert not list(log.sequences)

@@ -4,10 +4,11 @@ import pytest
 from broker_world import World, batch, only, produce
 
 from kcore.broker import BrokerConfig, LogConfig
+from kcore.coordinator import CoordinatorConfig
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -181,7 +182,7 @@ def test_what_a_cluster_was_started_with_is_from_its_file():
     world.topic()
     client = world.client()
     assert shown(client, TOPIC, "t", "retention.ms") == (
-        "7", 4, [("log.retention.ms", "7", 4), ("log.retention.ms", "604800000", 5)]
+        "7", 4, [("log.retention.ms", "7", 4), ("log.retention.hours", "168", 5)]
     )  # fmt: skip
     assert shown(client, BROKER, "1", "num.partitions") == (
         "3", 4, [("num.partitions", "3", 4), ("num.partitions", "1", 5)]
@@ -235,3 +236,41 @@ def test_a_lower_minimum_lets_more_be_read():
     assert topic.partitions[0].log.high_watermark == 0
     alter(client, TOPIC, "t", ("min.insync.replicas", SET, "1"))
     assert topic.partitions[0].log.high_watermark == 1
+
+
+INTERVAL = "group.consumer.assignment.interval.ms"
+
+
+def interval_ms(world, group="g"):
+    return world.cluster.consumer_options(group).assignment_interval_ms
+
+
+def test_what_is_set_for_a_node_acts_on_the_groups_that_it_keeps():
+    world = World(nodes=2)
+    keeper = world.cluster.coordinator_of("g")
+    client, other = world.client(keeper), world.client(3 - keeper)
+    assert alter(client, BROKER, "", (INTERVAL, SET, "70")) == (0, None)
+    assert interval_ms(world) == 70
+    assert alter(other, BROKER, str(3 - keeper), (INTERVAL, SET, "80")) == (0, None)
+    assert interval_ms(world) == 70
+    assert alter(client, BROKER, str(keeper), (INTERVAL, SET, "90")) == (0, None)
+    assert interval_ms(world) == 90
+    own = ("consumer.assignment.interval.ms", SET, "5")
+    assert alter(client, GROUP, "g", own) == (0, None)
+    assert interval_ms(world) == 5
+    alter(client, GROUP, "g", ("consumer.assignment.interval.ms", DELETE, None))
+    assert interval_ms(world) == 90
+    alter(client, BROKER, str(keeper), (INTERVAL, SET, "1"), validate_only=True)
+    alter(client, BROKER, str(keeper), (INTERVAL, SET, "x"))
+    assert interval_ms(world) == 90
+    world.cluster.stop_node(keeper, world.now_ms)
+    assert interval_ms(world) == 80
+
+
+def test_what_a_file_does_not_allow_any_more_does_nothing():
+    """A directory remembers what nodes were told, and its broker is started with another file."""
+    config = CoordinatorConfig(group_consumer_min_assignment_interval_ms=100)
+    world = World(config=BrokerConfig(coordinator=config))
+    world.cluster.settings.tell_node("", {INTERVAL: "7", "producer.id.expiration.ms": "x"})
+    assert interval_ms(world) == 1_000
+    assert world.cluster.settings.producer_id_expiration_ms(1) == 86_400_000

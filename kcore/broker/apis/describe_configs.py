@@ -48,6 +48,7 @@ def _shown(option: Described, *, synonyms: bool) -> Option:
         value=option.value,
         config_source=option.source,
         read_only=option.read_only,
+        is_sensitive=option.sensitive,
         config_type=option.kind,
         documentation=None,
         synonyms=[
@@ -75,7 +76,7 @@ def _options(call: Call, kind: int, name: str) -> list[Described]:
     if kind == GROUP:
         if not name:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return cluster.settings.of_group(name)
+        return cluster.settings.of_group(name, call.node.node_id)
     if kind == CLIENT_METRICS:
         if not name:
             raise RefusedError(

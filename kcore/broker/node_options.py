@@ -1,0 +1,208 @@
+"""What a node can be told, under Kafka's names: its file, `BrokerConfig` here, and what of that can
+be changed while it is up (Java: KafkaConfig, DynamicBrokerConfig of Kafka 4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kcore.broker import group_settings
+from kcore.broker.batches import RefusedError
+from kcore.broker.config import BrokerConfig
+from kcore.broker.options import OPTIONS as TOPICS
+from kcore.broker.options import SYNONYMS, Kind, Option, read_value, shown
+from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
+from kcore.coordinator.share.options import BOUNDED as SHARE_BOUNDED
+from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
+from kcore.coordinator.streams.options import DEFAULTED
+from kcore.tuples import NamedTuple
+from kcore.wire.codes import ErrorCode
+
+NODE_ID: Final = "node.id"
+RACK: Final = "broker.rack"
+PRODUCER_IDS: Final = "producer.id.expiration.ms"
+_SELECTOR: Final = "replica.selector.class"
+_GROUPS: Final = "group."
+
+
+class _Told(NamedTuple):
+    """Where an option stands: the part of `BrokerConfig` that has it ("" for itself), its field."""
+
+    part: str
+    field: str
+    kind: Kind = Kind.INT
+
+
+def _dotted(*fields: str) -> Iterator[tuple[str, str]]:
+    return ((field.replace("_", "."), field) for field in fields)
+
+
+def _bounded(kind: str, names: tuple[str, ...]) -> Iterator[str]:
+    return (f"group_{kind}_{bound}_{name}" for name in names for bound in ("min", "max"))
+
+
+_TOLD: Final[Mapping[str, _Told]] = {
+    "auto.create.topics.enable": _Told("", "auto_create_topics", Kind.BOOLEAN),
+    "auto.leader.rebalance.enable": _Told("", "auto_leader_rebalance_enable", Kind.BOOLEAN),
+    "replica.lag.time.max.ms": _Told("", "replica_lag_time_max_ms", Kind.LONG),
+    _SELECTOR: _Told("", "replica_selector_class", Kind.STRING),
+    "socket.request.max.bytes": _Told("", "max_request_bytes"),
+    "group.share.max.share.sessions": _Told("", "share_sessions_max"),
+    **{
+        name: _Told("", field)
+        for name, field in _dotted(
+            "default_replication_factor",
+            "fetch_max_bytes",
+            "num_partitions",
+            "producer_id_expiration_ms",
+            "quota_window_num",
+            "quota_window_size_seconds",
+            "controller_quota_window_num",
+            "controller_quota_window_size_seconds",
+        )
+    },
+    "max.incremental.fetch.session.cache.slots": _Told("sessions", "slots"),
+    "connections.max.idle.ms": _Told("crowd", "connections_max_idle_ms", Kind.LONG),
+    **{
+        f"delegation.token.{name}": _Told("delegation_tokens", field, Kind.LONG)
+        for name, field in _dotted("max_lifetime_ms", "expiry_time_ms", "expiry_check_interval_ms")
+    },
+    "transaction.remove.expired.transaction.cleanup.interval.ms": _Told(
+        "transactions", "transaction_remove_expired_cleanup_interval_ms"
+    ),
+    **{
+        name: _Told("transactions", field)
+        for name, field in _dotted(
+            "transaction_max_timeout_ms",
+            "transaction_state_log_num_partitions",
+            "transactional_id_expiration_ms",
+        )
+    },
+    "group.consumer.assignors": _Told("coordinator", "group_consumer_assignors", Kind.LIST),
+    "group.consumer.migration.policy": _Told(
+        "coordinator", "group_consumer_migration_policy", Kind.STRING
+    ),
+    "offsets.retention.check.interval.ms": _Told(
+        "coordinator", "offsets_retention_check_interval_ms", Kind.LONG
+    ),
+    **{
+        name: _Told("coordinator", field)
+        for name, field in _dotted(
+            "group_initial_rebalance_delay_ms",
+            "group_max_session_timeout_ms",
+            "group_max_size",
+            "group_min_session_timeout_ms",
+            "offset_metadata_max_bytes",
+            "offsets_retention_minutes",
+            "offsets_topic_num_partitions",
+            "group_consumer_max_size",
+            "group_consumer_regex_refresh_interval_ms",
+            "group_share_max_size",
+            "group_streams_max_size",
+            "group_streams_max_standby_replicas",
+            *(f"group_consumer_{name}" for name in CONSUMER_BOUNDED),
+            *(f"group_share_{name}" for name in SHARE_BOUNDED),
+            *(f"group_streams_{name}" for name in DEFAULTED),
+            *_bounded("consumer", CONSUMER_BOUNDED),
+            *_bounded("share", SHARE_BOUNDED),
+            *_bounded("streams", STREAMS_BOUNDED),
+        )
+    },
+}
+
+# What can be changed while a node is up: the lowest value.
+_CHANGING: Final = {
+    **{f"group.{kind}.assignment.interval.ms": 0 for kind in ("consumer", "share", "streams")},
+    PRODUCER_IDS: 1,
+}
+# What Kafka does not show of a node that has been told nothing of it.
+_INTERNAL: Final = {"group.consumer.regex.refresh.interval.ms"}
+
+_PLAIN: Final = BrokerConfig()
+_KAFKAS: Final = {"coordinator": CoordinatorConfig()}  # not those of an embedded broker
+
+
+def _value(name: str, config: BrokerConfig) -> Any:
+    told = _TOLD[name]
+    return getattr(getattr(config, told.part) if told.part else config, told.field)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else shown(value)
+
+
+def _default(name: str) -> str | None:
+    told = _TOLD[name]
+    return _text(getattr(_KAFKAS[told.part], told.field) if told.part in _KAFKAS else
+                 _value(name, _PLAIN))  # fmt: skip
+
+
+# All that a node knows by name: what is about topics, and what is about itself.
+OPTIONS: Final[Mapping[str, Option]] = {
+    **{synonym: TOPICS[name] for synonym, name in SYNONYMS.items()},
+    **{
+        name: Option(told.kind, _default(name) or "", lowest=_CHANGING.get(name))
+        for name, told in _TOLD.items()
+    },
+    NODE_ID: Option(Kind.INT, ""),
+    RACK: Option(Kind.STRING, ""),
+}
+
+
+class FileOption(NamedTuple):
+    """What a node's file says of one option; changing: while it is up, too."""
+
+    name: str
+    value: str | None
+    default: str | None
+    kind: Kind
+    changing: bool
+
+
+def in_file(config: BrokerConfig) -> Iterator[FileOption]:
+    """What nodes are told when they start."""
+    for name, told in _TOLD.items():
+        value, default = _text(_value(name, config)), _default(name)
+        if name not in _INTERNAL or value != default:
+            yield FileOption(name, value, default, told.kind, name in _CHANGING)
+
+
+def acting(part: str, known: Mapping[str, str], config: BrokerConfig) -> dict[str, Any]:
+    """The fields of a part of `BrokerConfig` that these options set; those that the file a node was
+    started with does not allow (any more) do nothing.
+    """
+    fields = {}
+    for name, text in known.items():
+        if name in _CHANGING and _TOLD[name].part == part:
+            try:
+                check({name: text}, config)
+            except RefusedError:
+                continue
+            fields[_TOLD[name].field] = read_value(name, OPTIONS[name], text)
+    return fields
+
+
+def check(wanted: Mapping[str, str], config: BrokerConfig) -> None:
+    """RefusedError (INVALID_REQUEST, as Kafka has it of nodes) if these cannot be a node's."""
+    fixed = sorted({*_TOLD, NODE_ID, RACK}.difference(_CHANGING).intersection(wanted))
+    if fixed:
+        raise _refused(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    for name, text in wanted.items():
+        if name not in OPTIONS:
+            continue
+        try:
+            value = read_value(name, OPTIONS[name], text)
+        except RefusedError as refused:
+            raise _refused(refused.why) from None
+        if _TOLD.get(name, _Told("", "")).part == "coordinator":
+            out = group_settings.out_of_bounds(
+                name.removeprefix(_GROUPS), value, config.coordinator
+            )
+            if out is not None:
+                raise _refused(_GROUPS + out)
+
+
+def _refused(why: str) -> RefusedError:
+    return RefusedError(ErrorCode.INVALID_REQUEST, why)

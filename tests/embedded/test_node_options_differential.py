@@ -1,0 +1,199 @@
+"""Options of nodes: what a real Kafka and the embedded broker say of the same names, and what they
+let be changed while they are up. Each test leaves a Kafka's nodes as they were.
+"""
+
+import itertools
+import time
+
+import pytest
+from differences import compare
+from raw_client import DEADLINE_S, Link, Peer
+from scenarios_admin import APPEND, BROKER, DELETE, SET, SUBTRACT, TOPIC, altered
+from scenarios_consumer_groups import beat, enter, known, renamed
+
+from kcore.broker import BrokerConfig
+from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.transactions import TransactionConfig
+from kcore.embedded import EmbeddedBroker
+from kcore.wire import messages as m
+
+GROUP = 32
+DEFAULT = 5  # the source
+INTERVALS = [f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams")]
+PRODUCER_IDS = "producer.id.expiration.ms"
+_tags = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    """Told the same as tests/support/real_kafka.py tells a Kafka."""
+    coordinator = CoordinatorConfig(
+        group_initial_rebalance_delay_ms=0,
+        group_min_session_timeout_ms=1_000,
+        group_consumer_assignment_interval_ms=0,
+        group_consumer_min_session_timeout_ms=1_000,
+        group_consumer_min_heartbeat_interval_ms=100,
+        group_share_min_session_timeout_ms=1_000,
+        group_share_min_heartbeat_interval_ms=100,
+        group_share_min_record_lock_duration_ms=1_000,
+        group_streams_min_session_timeout_ms=1_000,
+        group_streams_min_heartbeat_interval_ms=100,
+        offsets_topic_num_partitions=4,
+    )
+    config = BrokerConfig(
+        auto_create_topics=False,
+        coordinator=coordinator,
+        transactions=TransactionConfig(transaction_state_log_num_partitions=4),
+    )
+    with EmbeddedBroker(config=config) as broker:
+        yield broker
+        assert not broker.faults
+
+
+def options(link, kind, name, keys=None):
+    """Name -> what is said of it."""
+    cls = m.DescribeConfigsRequest
+    entry = cls.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=keys
+    )
+    (found,) = link.ask(cls(resources=[entry], include_synonyms=True), 4).results
+    assert not found.error_code
+    return {
+        one.name: {
+            "value": one.value,
+            "source": one.config_source,
+            "type": one.config_type,
+            "read only": one.read_only,
+            "sensitive": one.is_sensitive,
+            "synonyms": [(layer.name, layer.value, layer.source) for layer in one.synonyms],
+        }
+        for one in found.configs
+    }
+
+
+def asked_once(address):
+    link = Link(address)
+    try:
+        return options(link, BROKER, "1")
+    finally:
+        link.close()
+
+
+@pytest.mark.kafka
+def test_all_that_is_shown_of_a_node_is_as_in_a_kafka(kafka, embedded):
+    """All of it but what is of no other's: the number and addresses, and the least of the ISR,
+    which a Kafka sets itself (KIP-966).
+    """
+    ours, theirs = (asked_once(address) for address in (embedded.addresses[0], kafka.bootstrap))
+    own = {"min.insync.replicas"}
+    told = {name for name in ours if name.startswith(("group.", "offset", "producer.", "transac"))}
+    assert {"group.max.size", "offsets.retention.minutes", "group.share.max.share.sessions"} < told
+    assert not ours.keys() - theirs.keys()
+    assert {name: ours[name] for name in told} == {name: theirs[name] for name in told}
+    for name in ours.keys() - own - told:
+        mine, other = ours[name], theirs[name]
+        defaults = [[layer for layer in one["synonyms"] if layer[2] == DEFAULT]
+                    for one in (mine, other)]  # fmt: skip
+        assert defaults[0] == defaults[1], name
+        for what in ("type", "read only", "sensitive"):
+            assert mine[what] == other[what], (name, what)
+
+
+FIXED = [
+    "group.min.session.timeout.ms", "group.max.session.timeout.ms", "group.max.size",
+    "offset.metadata.max.bytes", "offsets.retention.minutes", "offsets.topic.num.partitions",
+    "offsets.retention.check.interval.ms", "group.share.max.share.sessions",
+    "group.consumer.session.timeout.ms", "group.consumer.assignors", "transaction.max.timeout.ms",
+    "group.consumer.regex.refresh.interval.ms", "node.id", "num.partitions",
+]  # fmt: skip
+TEXTS = ["50000", "x", "", "-1", "99999999999", "15000", "15001", "0", "1_0"]
+
+
+def refused(peer):
+    """Nothing is done of this: it is only tried."""
+    for name, node in itertools.product([*FIXED, *INTERVALS, PRODUCER_IDS, "unknown"], ["1", ""]):
+        operations = [(name, SET, text) for text in (*TEXTS, None)]
+        operations += [(name, kind, "1") for kind in (DELETE, APPEND, SUBTRACT)]
+        for operation in operations:
+            request = altered(BROKER, node, operation, validate_only=True)
+            peer.ask(request, 1, note=f"{node!r} {operation}")
+    fixed = [(name, SET, "5") for name in ("offsets.retention.minutes", "group.max.size")]
+    for both in ([fixed[1], (INTERVALS[0], SET, "x")], fixed):
+        peer.ask(altered(BROKER, "1", *both, validate_only=True), 1, note=f"{both}")
+    for name, text in (("message.max.bytes", "x"), ("log.cleanup.policy", "bogus"),
+                       ("min.insync.replicas", "0")):  # fmt: skip
+        peer.ask(altered(BROKER, "1", (name, SET, text), validate_only=True), 1, note=f"{name}")
+    for kind in (APPEND, SUBTRACT):
+        operation = ("log.cleanup.policy", kind, "compact")
+        peer.ask(altered(BROKER, "1", operation, validate_only=True), 1, note=f"{operation}")
+
+
+def set_of(peer, node, *operations):
+    peer.ask(altered(BROKER, node, *operations), 1, note=f"{node!r} {operations}")
+
+
+def until(peer, kind, name, keys, said, note):
+    """What is said of these options, once it is `said` of the first; a Kafka's nodes hear of a
+    change a little later.
+    """
+    end = time.monotonic() + DEADLINE_S
+    while True:
+        found = options(peer.link(), kind, name, keys)
+        if found[keys[0]]["value"] == said:
+            break
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+    peer.said.append((note, found))
+
+
+def shown(peer):
+    """In layers: a node's own over those of all nodes over its file, of groups as well."""
+    first = INTERVALS[0]
+    keys = [*INTERVALS, PRODUCER_IDS, "unknown.thing"]
+    of_group = [name.removeprefix("group.") for name in INTERVALS]
+    group = peer.name("g")
+    set_of(peer, "", (first, SET, "70"), (PRODUCER_IDS, SET, "77000"))
+    until(peer, BROKER, "1", keys, "70", "set for all")
+    until(peer, BROKER, "", keys, "70", "of all")
+    set_of(peer, "1", (first, SET, "90"), (INTERVALS[2], SET, "200"), ("unknown.thing", SET, "3"))
+    until(peer, BROKER, "1", keys, "90", "set for one")
+    until(peer, GROUP, group, of_group, "90", "of a group")
+    set_of(peer, "1", (first, DELETE, None), ("unknown.thing", DELETE, None))
+    until(peer, BROKER, "1", keys, "70", "not for one any more")
+    set_of(peer, "1", (INTERVALS[2], DELETE, None), ("log.roll.ms", SET, "700000000"))
+    topic = peer.topic("t")
+    until(peer, TOPIC, topic, ["segment.ms", "retention.ms"], "700000000", "of a topic")
+    until(peer, BROKER, "1", ["log.roll.ms", "log.retention.ms"], "700000000", "of logs")
+    set_of(peer, "1", ("log.roll.ms", DELETE, None))
+    set_of(peer, "", (first, DELETE, None), (PRODUCER_IDS, DELETE, None))
+    until(peer, BROKER, "1", keys, "0", "as it was")
+
+
+def acting(peer):
+    """How long a group waits until it shares out again is what its coordinator says now."""
+    name = INTERVALS[0]
+    group, topic = renamed(peer, "g"), peer.topic(partitions=2)
+    known(peer, group, topic)
+    set_of(peer, "1", (name, SET, "15000"))
+    until(peer, BROKER, "1", [name], "15000", "long")
+    peer.ask(enter(group, "m1", [topic]), note="the first")
+    peer.ask(enter(group, "m2", [topic]), note="no target so soon")
+    set_of(peer, "1", (name, DELETE, None))
+    until(peer, BROKER, "1", [name], "0", "short")
+    peer.ask(beat(group, "m2", 2), note="a target now")
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("scenario", [refused, shown, acting], ids=lambda one: one.__name__)
+def test_the_same_is_said_of_nodes(scenario, kafka, embedded):
+    tag = f"n{next(_tags)}"
+    said = []
+    for address in (embedded.addresses[0], kafka.bootstrap):
+        peer = Peer(address, tag)
+        try:
+            scenario(peer)
+        finally:
+            peer.close()
+        said.append(peer.said)
+    found = compare(*said)
+    assert not found, "\n".join(found)
