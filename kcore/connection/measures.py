@@ -59,8 +59,8 @@ class ApiMeasures:
 class LinkMeasures:
     """See the module's text. watched: APIs that are measured by themselves, too.
 
-    throttled: who hears, of each answer to one of these, which node's key it was, and how many ms
-    it asked to hold back.
+    throttled: who hears, of each answer to one of these (to any, if none is watched), which node's
+    key it was, and how many ms it asked to hold back.
     """
 
     def __init__(self, now_ms: int, watched: Iterable[ApiKey]) -> None:
@@ -111,8 +111,8 @@ class LinkMeasures:
         if watched is not None:
             watched.latency.record(elapsed_ms, now_ms)
             watched.throttle.record(throttle_ms, now_ms)
-            if self.throttled is not None:
-                self.throttled(node, throttle_ms)
+        if self.throttled is not None and (watched is not None or not self.apis):
+            self.throttled(node, throttle_ms)
 
     def tell(self, now_ms: int) -> Group:
         """Of the client, but for its requests."""

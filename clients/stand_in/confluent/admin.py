@@ -33,6 +33,7 @@ from kcore.clients.stand_in.confluent.admin_values import (
 from kcore.clients.stand_in.confluent.errors import KafkaError, failure, raised
 from kcore.clients.stand_in.confluent.happenings import Happenings
 from kcore.clients.stand_in.confluent.options import Configuration, of_admin
+from kcore.clients.stand_in.confluent.statistics import of_admin_client
 from kcore.clients.stand_in.confluent.structures import (
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
@@ -42,6 +43,7 @@ from kcore.clients.stand_in.confluent.structures import (
     TopicCollection,
     TopicPartition,
 )
+from kcore.connection.measures import LinkMeasures
 from kcore.errors import KafkaConfigurationError
 from kcore.errors import KafkaError as OurError
 from kcore.events import Event
@@ -70,11 +72,13 @@ class AdminClient(MetadataMethods):
         self._heard = _Heard(given)
         listen = partial(_pass_on, weakref.ref(self._heard))
         try:
-            self._desk = Desk(of_admin(given), listen)
+            self._desk = Desk(of_admin(given), listen, partial(_watch, weakref.ref(self._heard)))
         except KafkaConfigurationError as error:
             raise raised(error) from error
         weakref.finalize(self, self._desk.close)
-        if self._heard.tells_errors:  # theirs connects before it is asked anything
+        self._config, self._began_at = given, time.time()
+        self._heard.serve_for(self)
+        if self._heard.tells_anything:  # theirs connects before it is asked anything
             self._desk.ask(_reach(), self._timeout_s, lambda _result, _error: None)
 
     # Life ---------------------------------------------------------------------------------------
@@ -96,8 +100,8 @@ class AdminClient(MetadataMethods):
         return 0 if self._desk is None else len(self._desk)
 
     def poll(self, timeout: float) -> int:
-        """Call error_cb and the logger for what has come up, or comes up within the time (s; below
-        0: until then); how often.
+        """Call error_cb, throttle_cb, stats_cb and the logger for what has come up, or comes up
+        within the time (s; below 0: none, as there); how often.
         """
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
             raise TypeError(f"timeout must be a real number, not {type(timeout).__name__}")
@@ -106,10 +110,17 @@ class AdminClient(MetadataMethods):
         while True:
             heard.news.clear()
             served = heard.serve(monotonic_ms())
-            left = None if timeout < 0 else max(until - time.monotonic(), 0)
-            if served or (not left and left is not None):
+            left = until - time.monotonic()
+            if served or left <= 0:
                 return served
-            heard.news.wait(left)
+            heard.news.wait(min(left, heard.due_in(monotonic_ms()) / 1000))
+
+    def see(self, event: Event) -> None:
+        """What our client says; not for programs."""
+
+    def statistics(self) -> str:
+        """What stats_cb is given."""
+        return of_admin_client(self._open().metrics(), self._config, self._began_at)
 
     def _open(self) -> Desk:
         if self._desk is None:
@@ -518,7 +529,24 @@ class _Heard(Happenings):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(str(conf.get("client.id", "rdkafka")), conf)
+        self._interval_ms = int(conf.get("statistics.interval.ms", 0))  # `poll` counts it anyway
         self.news = threading.Event()
+        self.due_in(monotonic_ms())
+
+    @property
+    def tells_anything(self) -> bool:
+        """Whether somebody is to hear of what nobody has asked for."""
+        return self.tells_errors or bool(self._interval_ms)
+
+    def watch(self, measures: LinkMeasures) -> None:
+        """See Happenings."""
+        if self._throttle_cb is not None:
+            measures.throttled = partial(_pass_throttle, weakref.ref(self))
+
+    def hear_throttle(self, key: int, throttle_ms: int) -> None:
+        """A broker has answered, in the desk's thread."""
+        self._throttled(key, throttle_ms)
+        self.news.set()
 
     def tell(self, error: KafkaError) -> None:
         """See Happenings."""
@@ -531,3 +559,15 @@ def _pass_on(heard: weakref.ref[_Heard], event: Event, now_ms: int) -> None:
     found = heard()
     if found is not None:
         found.report(event, now_ms)
+
+
+def _watch(heard: weakref.ref[_Heard], measures: LinkMeasures) -> None:
+    found = heard()
+    if found is not None:
+        found.watch(measures)
+
+
+def _pass_throttle(heard: weakref.ref[_Heard], key: int, throttle_ms: int) -> None:
+    found = heard()
+    if found is not None:
+        found.hear_throttle(key, throttle_ms)

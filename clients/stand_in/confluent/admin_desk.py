@@ -18,10 +18,12 @@ from typing import Any
 from kcore.admin.core import CLOSED, Procedure
 from kcore.clients.async_admin import AsyncAdmin
 from kcore.clients.reporting import Reporter
+from kcore.connection.measures import LinkMeasures
 from kcore.errors import ForkedError, IllegalStateError
 from kcore.events import Event
 
 Listen = Callable[[Event, int], None]
+Watch = Callable[[LinkMeasures], None]
 Done = Callable[[Any, "BaseException | None"], None]
 
 # What closing grants calls that are under way to tell that it came to nothing.
@@ -43,13 +45,17 @@ class _Listener(Reporter):
 class _Asker(AsyncAdmin):
     """Asks nobody anything before it is asked something. calls: under way."""
 
-    def __init__(self, options: Mapping[str, Any], listen: Listen | None) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], listen: Listen | None, watch: Watch | None
+    ) -> None:
         super().__init__(**options)
         self._bound = asyncio.Lock()
         self._retired = False
         self.calls = 0
         if listen is not None:
             self._engine.reporter = _Listener(self._settings.client_id, listen)
+        if watch is not None:
+            watch(self._engine.core._links.measures)  # noqa: SLF001 - who measures them anyway
 
     async def _begin(self) -> None:
         await self._bind()
@@ -76,17 +82,22 @@ class _Asker(AsyncAdmin):
 
 class Desk:
     """See the module's text. options: an AsyncAdmin's; listen(event, now_ms): called in the thread,
-    in the place of the log's reporter. servers: its bootstrap_servers, a list. closed: nobody is
-    asked any more.
+    in the place of the log's reporter; watch(measures): what is measured of the links. servers: its
+    bootstrap_servers, a list. closed: nobody is asked any more.
 
     KafkaConfigurationError: options.
     """
 
-    def __init__(self, options: Mapping[str, Any], listen: Listen | None = None) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        listen: Listen | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         self._options = dict(options)
         self.servers: list[str] = options["bootstrap_servers"]
-        self._listen = listen
-        self._asker = _Asker(self._options, listen)
+        self._listen, self._watch = listen, watch
+        self._asker = _Asker(self._options, listen, watch)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -96,6 +107,10 @@ class Desk:
 
     def __len__(self) -> int:
         return self._asker.calls
+
+    def metrics(self) -> Mapping[str, Any]:
+        """What is measured: numbers by name, by group. From any thread."""
+        return self._asker.metrics()
 
     def ask(self, procedure: Procedure[Any], timeout_s: float, done: Done) -> None:
         """Have it asked; `done(result, error)` is called in a thread where it may take its time.
@@ -126,7 +141,7 @@ class Desk:
         if "sasl_plain_username" not in self._options:
             return
         self._options |= {"sasl_plain_username": username, "sasl_plain_password": password}
-        asker = _Asker(self._options, self._listen)
+        asker = _Asker(self._options, self._listen, self._watch)
         with self._lock:
             last, self._asker = self._asker, asker
             if self._loop is not None:

@@ -141,12 +141,14 @@ class Happenings(Reporter):
 
     def serve(self, now_ms: int) -> int:
         """Call whoever is to be called: how many. Whatever they raise; others come next time."""
+        served = 0
         if self._interval_ms and not self.due_in(now_ms):
             self._stats_at = now_ms + self._interval_ms
             client = self._client()
-            if client is not None and self._stats_cb is not None:
+            if self._stats_cb is None:
+                served = 1
+            elif client is not None:
                 self.calls.append(partial(self._stats_cb, client.statistics()))
-        served = 0
         while self.calls:
             self.calls.popleft()()
             served += 1

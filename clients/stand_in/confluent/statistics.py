@@ -30,10 +30,12 @@ def _window(group: Mapping[str, Any], name: str) -> dict[str, int]:
 
 
 def _common(
-    kind: str, conf: Configuration, groups: Mapping[str, Any], began_at: float
+    kind: str, conf: Configuration, groups: Mapping[str, Any], began_at: float, measured: str = ""
 ) -> dict[str, Any]:
+    """measured: the word that groups of metrics begin with, if it is another."""
     name, now = str(conf.get("client.id", "rdkafka")), time.time()
-    totals = groups.get(f"{kind}-metrics", {})
+    measured = measured or kind
+    totals = groups.get(f"{measured}-metrics", {})
     return {
         "name": f"{name}#{kind}-1",
         "client_id": name,
@@ -56,7 +58,7 @@ def _common(
         "txmsg_bytes": 0,
         "rxmsgs": 0,
         "rxmsg_bytes": 0,
-        "brokers": _brokers(kind, groups),
+        "brokers": _brokers(measured, groups),
         "topics": {},
     }
 
@@ -168,6 +170,11 @@ def _partition(reader: Any, place: Any) -> dict[str, Any]:
         "msgs": 0,
         "rx_ver_drops": 0,
     }
+
+
+def of_admin_client(groups: Mapping[str, Any], conf: Configuration, began_at: float) -> str:
+    """An AdminClient's, which counts as a producer there."""
+    return json.dumps(_common("producer", conf, groups, began_at, "admin-client"))
 
 
 def of_producer(writer: Any, conf: Configuration, queued: tuple[int, int], began_at: float) -> str:
