@@ -39,6 +39,23 @@ def test_a_program_sees_the_same(where, scenario):
     assert run(OURS, where, f"{scenario}-ours") == theirs
 
 
+def test_what_poll_has_taken_ahead_comes_by_consume_record_by_record(where):
+    with kcore.Producer(bootstrap_servers=where) as producer:
+        for number in range(60):
+            producer.send("mixed", b"%d" % number, partition=0)
+    conf = {"bootstrap.servers": where, "group.id": "mixed", "enable.partition.eof": True}
+    with OURS.Consumer(conf) as consumer:
+        consumer.assign([OURS.TopicPartition("mixed", 0, 0)])
+        seen = [consumer.poll(10).offset() for _ in range(9)]
+        for count in (1, 2, 1, 3) * 3:
+            seen += [one.offset() for one in consumer.consume(count, 10)]
+            seen.append(consumer.poll(10).offset())
+        seen += [one.offset() for one in consumer.consume(60 - len(seen), 10)]
+        assert seen == [*range(60)]
+        end = consumer.poll(10)
+        assert (end.error().name(), end.offset()) == ("_PARTITION_EOF", 60)
+
+
 @pytest.mark.slow
 def test_what_a_slow_program_has_ahead_of_it_is_read_anew(where):
     with kcore.Producer(bootstrap_servers=where) as producer:

@@ -218,6 +218,31 @@ def ends(ck, where, name):
     return facts
 
 
+def ends_behind_what_is_taken(ck, where, name):
+    """No end is told of ahead of messages that poll has taken beside the one that it gave, however
+    the program goes on and how long it takes.
+    """
+    produced(ck, where, name, 15)
+    consumer = ck.Consumer({
+        "bootstrap.servers": where,
+        "group.id": name,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 100,
+    })  # fmt: skip
+    consumer.assign([ck.TopicPartition(name, 0, 0)])
+    facts = []
+    for polled in (9, 8, 12):
+        found = [consumer.poll(LIMIT_S) for _ in range(polled)]
+        for count in (1, 1, 1, 20):
+            time.sleep(0.2)
+            found += consumer.consume(count, 1.0)
+        facts.append([told(one)[:4] for one in found])
+        consumer.seek(ck.TopicPartition(name, 0, 0))
+    consumer.close()
+    return facts
+
+
 def by_hand(ck, where, name):
     """Partitions assigned by the program, with offsets; offsets stored by it."""
     produced(ck, where, name)
@@ -404,6 +429,7 @@ SCENARIOS = {
         a_member,
         leaving,
         ends,
+        ends_behind_what_is_taken,
         by_hand,
         its_own_way,
         in_between,

@@ -389,7 +389,7 @@ class Consumer(Committing, OwnDesk):
 
     def _look_for_ends(self, reader: Reader) -> bool:
         """Have _PARTITION_EOF told, once at each end that is come to."""
-        if reader.core.has_records or self._hand.has_more:
+        if reader.core.has_records or not self._hand.is_empty:
             return False
         found = self._ends.look(self._rebalances.places())
         for place, at in found.items():

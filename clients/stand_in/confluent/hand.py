@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from operator import length_hint
 from time import monotonic
 from typing import Any, Final
@@ -40,9 +41,9 @@ class Hand:
         self.until = self._at + _KEPT_S
 
     @property
-    def has_more(self) -> bool:
-        """Whether there are partitions that nothing was given of."""
-        return bool(self._more)
+    def is_empty(self) -> bool:
+        """Whether all has been given that was taken."""
+        return not self._more and not length_hint(self.current[1])
 
     def holds(self, place: Place) -> bool:
         """Whether there are records of this partition."""
@@ -66,7 +67,7 @@ class Hand:
         found: list[tuple[Place, list[Any]]] = []
         while limit > 0:
             place, records = self.current
-            some = [record for record, _ in zip(records, range(limit), strict=False)]
+            some = [*islice(records, limit)]
             if some:
                 found.append((place, some))
                 limit -= len(some)
