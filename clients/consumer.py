@@ -28,6 +28,7 @@ from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
 from kcore.errors import IllegalStateError
 from kcore.hints import TYPE_CHECKING, Any, Self, TypeVar
+from kcore.settings.parsers import wait_ms
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports.forking import release_in_child
 
@@ -298,9 +299,9 @@ class Consumer(Bounded, Batches):
             self._finish_batch()
         core, size = self._engine.core, self._batch_size
         taken: dict[TopicPartition, list[ConsumerRecord]] | None
-        while taken := self._poll_until(
-            self._settings.consumer_timeout_ms, lambda now: core.take_records(size, now)
-        ):
+        # Of the mapping: programs written for kafka-python set it there at any time.
+        wait = wait_ms("consumer_timeout_ms", self.config["consumer_timeout_ms"])
+        while taken := self._poll_until(wait, lambda now: core.take_records(size, now)):
             left = self._looked_at(taken)
             if left:
                 self._batch = Batch(left, pump.now_ms())

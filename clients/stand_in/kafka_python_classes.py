@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
+from types import SimpleNamespace
 from typing import Any, Final
 
 from kcore.admin.config import AdminConfig
@@ -16,6 +18,9 @@ from kcore.clients.producer import Producer
 from kcore.clients.stand_in import shared
 from kcore.consumer.config import ConsumerConfig
 from kcore.producer.config import ProducerConfig
+from kcore.wire.message import Struct
+
+_MAGIC: Final = 2
 
 
 class Partitioner(ABC):
@@ -61,10 +66,24 @@ class StickyPartitioner(DefaultPartitioner):
 _ITS_OWN: Final = (DefaultPartitioner, StickyPartitioner)
 
 
+def _as_given(config: dict[str, object], options: Mapping[str, Any]) -> None:
+    """Have `bootstrap_servers` stand in `config` as a program gave it: some compare."""
+    if "bootstrap_servers" in options:
+        config["bootstrap_servers"] = options["bootstrap_servers"]
+
+
 class KafkaConsumer(Consumer):
-    """kcore's Consumer."""
+    """kcore's Consumer, and what tracers look at of kafka-python's."""
 
     DEFAULT_CONFIG: Final = ConsumerConfig.from_options({}).as_mapping()
+
+    def __init__(self, *topics: str, **options: Any) -> None:
+        super().__init__(*topics, **options)
+        _as_given(self.config, options)
+
+    @property
+    def _subscription(self) -> SimpleNamespace:
+        return SimpleNamespace(subscription=self.subscription())
 
 
 class KafkaProducer(Producer):
@@ -76,12 +95,87 @@ class KafkaProducer(Producer):
         if type(options.get("partitioner")) in _ITS_OWN:
             del options["partitioner"]
         super().__init__(**options)
+        _as_given(self.config, options)
+
+    @staticmethod
+    def max_usable_produce_magic(api_version: tuple[int, ...]) -> int:  # noqa: ARG004 - theirs
+        """The format of batches: the newest, which all brokers take that kcore speaks to."""
+        return _MAGIC
+
+    @property
+    def _metadata(self) -> SimpleNamespace:
+        """Elastic's agent asks for the `controller`: (id, host, port); None while it is unknown."""
+        cluster = self._core.cluster
+        with self._courier.lock:
+            node = cluster.node(cluster.controller_id)
+        found = None if node is None else (node.node_id, node.host, node.port)
+        return SimpleNamespace(controller=found)
+
+
+class Told:
+    """A part of what a broker said: its fields by name, and by place as in kafka-python; lists of
+    such parts hold them in turn.
+    """
+
+    def __init__(self, part: Struct) -> None:
+        self._part = part
+
+    def __getattr__(self, name: str) -> Any:
+        """A field."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _told(getattr(self._part, name))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, row[0]) for row in self._part.FIELDS)
+
+    def __getitem__(self, place: Any) -> Any:
+        return [*self][place]
+
+    def __eq__(self, other: object) -> bool:
+        """Of another of its kind, or of a tuple of all fields."""
+        if isinstance(other, tuple):
+            return tuple(self) == other
+        return isinstance(other, Told) and self._part == other._part
+
+    __hash__ = None  # type: ignore[assignment]  # what it holds may be changed
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields."""
+        return {row[0]: _plain(getattr(self, row[0])) for row in self._part.FIELDS}
+
+    def __repr__(self) -> str:
+        return repr(self._part)
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_told, value)]
+    return Told(value) if isinstance(value, Struct) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_plain, value)]
+    return value.to_dict() if isinstance(value, Told) else value
 
 
 class KafkaAdminClient(Admin):
-    """kcore's Admin."""
+    """kcore's Admin, whose answers that are no dicts may be taken apart by place as well."""
 
     DEFAULT_CONFIG: Final = AdminConfig.from_options({}).as_mapping()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        _as_given(self.config, options)
+
+    def create_partitions(self, *arguments: Any, **options: Any) -> Told:  # type: ignore[override]
+        """See Admin."""
+        return Told(super().create_partitions(*arguments, **options))
+
+    def elect_leaders(self, *arguments: Any, **options: Any) -> Told:  # type: ignore[override]
+        """See Admin."""
+        return Told(super().elect_leaders(*arguments, **options))
 
 
 class IsolationLevel(IntEnum):

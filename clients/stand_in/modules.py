@@ -61,4 +61,5 @@ def _module(name: str, held: Mapping[str, Any] | str, places: list[str]) -> Modu
     path = [os.path.join(place, *inside) for place in places]
     module.__dict__.update(held, **{_MARK: True, "__path__": path})
     module.__spec__ = ModuleSpec(name, None, is_package=True)  # for who asks whether it is there
+    module.__package__ = name  # New Relic's agent asks
     return module

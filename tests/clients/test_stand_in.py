@@ -166,6 +166,16 @@ def test_what_stands_there_is_there(package, name):
     assert [key for key in held if not hasattr(theirs, key) and key not in allowed] == []
 
 
+def test_modules_say_what_package_they_are_of():
+    """New Relic's agent looks at each that it traces."""
+    program(
+        "import kcore, sys; kcore.install_as_kafka_python(); kcore.install_as_aiokafka()\n"
+        "packages = 'kafka', 'aiokafka'\n"
+        "made = [one for name, one in sys.modules.items() if name.startswith(packages)]\n"
+        "assert made and all(one.__package__ for one in made)"
+    )
+
+
 def test_what_is_loaded_already_is_not_replaced():
     importlib.import_module("aiokafka")
     importlib.import_module("confluent_kafka")

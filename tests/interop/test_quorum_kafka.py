@@ -83,7 +83,7 @@ def test_what_brokers_speak(still_ours, theirs):
     found = still_ours.get_broker_version_data(1)
     assert dict(found.api_versions) == theirs.get_broker_version_data(1).api_versions
     assert still_ours.api_versions() == theirs.api_versions()
-    assert found.broker_version == (4, 2)  # 4.3 advertises what 4.2 does
+    assert found.broker_version == (4, 3)
     assert found.api_versions[ApiKey.ADD_RAFT_VOTER] == (0, 1)
     with pytest.raises(errors.BrokerNotAvailableError, match="the cluster has brokers 1"):
         still_ours.get_broker_version_data(9)
