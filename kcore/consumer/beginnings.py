@@ -3,7 +3,9 @@
 Each is asked for by itself, as it were: one that the coordinator refuses to tell of (a right is
 missing, a topic is gone, a transaction is open) holds up no other. What will not change by itself
 is said by a poll, and asked for again, ever more slowly; Java's consumers say it at every poll and
-read nothing meanwhile.
+read nothing meanwhile. Of a topic that the coordinator does not know, too, for as long as that
+lasts: Java's of the consumer protocol goes by the reset policy then, after default_api_timeout_ms
+and without a word, past what is committed ("latest"), or before it ("earliest").
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ OPEN = TopicPartition("open", 0)
 SHUT = TopicPartition("shut", 0)
 
 
-def world_of(code, *topics, times=None):
+def world_of(code, *topics, times=None, **options):
     cluster = ScriptedCluster({"open": 1, "shut": 1})
     for topic in cluster.topics:
         fill(cluster, topic, partitions=1)
     cluster.group.offsets["open", 0] = (5, "m")
     cluster.refuse_offsets(code, *topics, times=times)
     world = World(cluster)
-    client = world.client(group_id="g", auto_offset_reset="earliest")
+    client = world.client(group_id="g", **{"auto_offset_reset": "earliest"} | options)
     client.core.assign([OPEN, SHUT], world.now)
     client.drain()
     return world, cluster, client
@@ -95,6 +95,28 @@ def test_who_waits_too_long_is_told_for_what():
     assert isinstance(error, KafkaTimeoutError)
     assert "shut-0" in str(error)
     assert {tp: type(one) for tp, one in error.failed.items()} == {SHUT: UnstableOffsetCommitError}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize(
+    "code", [ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], ids=lambda c: c.name
+)
+def test_what_a_coordinator_does_not_know_for_long_is_not_passed_over(code, protocol):
+    """Java's consumer of the new protocol begins there by the reset policy after a minute, and says
+    nothing: with "latest", behind what nobody has read.
+    """
+    world, cluster, client = world_of(
+        code, "shut", auto_offset_reset="latest", group_protocol=protocol
+    )
+    cluster.group.offsets["shut", 0] = (7, "")
+    seen, raised = polled(world, client, 130_000)
+    assert seen == {OPEN: list(range(5, 20))}
+    assert raised
+    assert all("shut-0" in str(error) for error in raised)
+    assert cluster.count(ApiKey.OFFSET_FETCH) <= 300, cluster.count(ApiKey.OFFSET_FETCH)
+    del cluster.script[ApiKey.OFFSET_FETCH]
+    seen, _ = polled(world, client, 5_000)
+    assert seen == {SHUT: list(range(7, 20))}
 
 
 def test_a_call_says_what_was_found_and_what_was_not():
