@@ -14,6 +14,7 @@ from kcore.errors import IllegalArgumentError, KafkaError
 from kcore.produce.intake import record_bytes
 from kcore.producer.config import ProducerConfig
 from kcore.records.builder import BatchBuilder
+from kcore.settings.deserializers import with_headers
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -151,9 +152,9 @@ def _normal_form(serializer: Any) -> Callable[[str, Any, Any], Any] | None:
     """One call for both kinds; None stays None."""
     if serializer is None:
         return None
-    method: Callable[[str, Any, Any], Any] | None = getattr(serializer, "serialize", None)
+    method = getattr(serializer, "serialize", None)
     if method is not None:
-        return method
+        return with_headers(method)
     return lambda _topic, _headers, data: serializer(data)
 
 

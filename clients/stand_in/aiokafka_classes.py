@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 from kcore.clients.async_admin import AsyncAdmin
 from kcore.clients.async_consumer import AsyncConsumer
 from kcore.clients.async_producer import AsyncProducer
-from kcore.clients.stand_in.shared import DefaultPartitioner
-from kcore.errors import ConsumerStoppedError
+from kcore.clients.stand_in.shared import DefaultPartitioner, own_error
+from kcore.errors import ConsumerStoppedError, DeserializationError
 from kcore.records import ConsumerRecord as Record
 from kcore.structs import ConsumerGroupMetadata, TopicPartition
 
@@ -63,13 +63,20 @@ class AIOKafkaConsumer(AsyncConsumer):
 
     async def getone(self, *partitions: Any) -> ConsumerRecord[Any, Any]:  # type: ignore[override]
         """See AsyncConsumer."""
-        return _theirs(await super().getone(*partitions))
+        try:
+            return _theirs(await super().getone(*partitions))
+        except DeserializationError as error:
+            raise own_error(error) from None
 
     async def getmany(  # type: ignore[override]
         self, *partitions: Any, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord[Any, Any]]]:
         """See AsyncConsumer."""
-        found = await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
+        limits: dict[str, Any] = {"timeout_ms": timeout_ms, "max_records": max_records}
+        try:
+            found = await super().getmany(*partitions, **limits)
+        except DeserializationError as error:
+            raise own_error(error) from None
         return {tp: [*map(_theirs, records)] for tp, records in found.items()}
 
     async def __anext__(self) -> ConsumerRecord[Any, Any]:  # type: ignore[override]

@@ -17,7 +17,10 @@ from kcore.clients.consumer import Consumer
 from kcore.clients.producer import Producer
 from kcore.clients.stand_in import shared
 from kcore.consumer.config import ConsumerConfig
+from kcore.errors import DeserializationError
 from kcore.producer.config import ProducerConfig
+from kcore.records import ConsumerRecord
+from kcore.structs import TopicPartition
 from kcore.wire.message import Struct
 
 _MAGIC: Final = 2
@@ -80,6 +83,19 @@ class KafkaConsumer(Consumer):
     def __init__(self, *topics: str, **options: Any) -> None:
         super().__init__(*topics, **options)
         _as_given(self.config, options)
+
+    def poll(self, *arguments: Any, **options: Any) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """See Consumer."""
+        try:
+            return super().poll(*arguments, **options)
+        except DeserializationError as error:
+            raise shared.own_error(error) from None
+
+    def _next_batch(self) -> None:
+        try:
+            super()._next_batch()
+        except DeserializationError as error:
+            raise shared.own_error(error) from None
 
     @property
     def _subscription(self) -> SimpleNamespace:

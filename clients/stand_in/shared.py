@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import choice
 
+from kcore.errors import DeserializationError
 from kcore.produce.murmur import partition_of
 
 
@@ -22,6 +23,17 @@ RangePartitionAssignor = assignor("RangePartitionAssignor", "range")
 RoundRobinPartitionAssignor = assignor("RoundRobinPartitionAssignor", "roundrobin")
 StickyPartitionAssignor = assignor("StickyPartitionAssignor", "sticky")
 CooperativeStickyAssignor = assignor("CooperativeStickyAssignor", "cooperative-sticky")
+
+
+def own_error(error: DeserializationError) -> BaseException:
+    """What the deserializer raised, which is what comes out of other clients; with a note that says
+    of which record.
+    """
+    cause = error.__cause__
+    if cause is None:
+        return error
+    cause.add_note(str(error))
+    return cause
 
 
 class DefaultPartitioner:

@@ -19,9 +19,24 @@ def normal_form(deserializer: Any) -> Deserialize | None:
         return None
     method: Deserialize | None = getattr(deserializer, "deserialize", None)
     if method is not None:
-        return method
+        return with_headers(method)
 
     def call(_topic: str, _headers: Any, data: Any) -> Any:
         return deserializer(data)
 
     return call
+
+
+def with_headers(method: Any) -> Deserialize:
+    """`serialize` or `deserialize` of an object, called with all three; those of kafka-python 2
+    take (topic, data).
+    """
+    from inspect import signature  # noqa: PLC0415 - for who has such objects; it loads slowly
+
+    try:
+        signature(method).bind("", [], None)
+    except TypeError:
+        return lambda topic, _headers, data: method(topic, data)
+    except ValueError:  # a method in C does not say what it takes
+        pass
+    return method  # type: ignore[no-any-return]

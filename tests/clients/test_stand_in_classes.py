@@ -3,6 +3,7 @@ and aiokafka: beside the originals.
 """
 
 import asyncio
+import json
 from types import SimpleNamespace
 
 import aiokafka.partitioner
@@ -135,3 +136,21 @@ def test_a_level_of_isolation_and_tokens(broker):
     assert issubclass(kafka.net.sasl.oauth.AbstractTokenProvider, object)
     with pytest.raises(TypeError):
         ours.AbstractTokenProvider()
+
+
+@pytest.mark.parametrize("client", [aiokafka, aiokafka_classes])
+@pytest.mark.parametrize("read", ["getone", "getmany", "__anext__"])
+def test_what_a_deserializer_raises_is_raised_under_aiokafkas_names(broker, client, read):
+    part = TopicPartition("t", 1)
+
+    async def main():
+        where = {"bootstrap_servers": broker.bootstrap}
+        async with aiokafka.AIOKafkaProducer(**where) as producer:
+            told = await producer.send_and_wait("t", b"{", partition=1)
+        async with client.AIOKafkaConsumer(value_deserializer=json.loads, **where) as reader:
+            reader.assign([part])
+            reader.seek(part, told.offset)
+            with pytest.raises(json.JSONDecodeError):
+                await getattr(reader, read)(**{"timeout_ms": 9_000} if read == "getmany" else {})
+
+    asyncio.run(main())

@@ -2,9 +2,11 @@
 names: one program over the original and over kcore in its place.
 """
 
+import json
 import time
 
 import kafka
+import kafka.serializer
 import pytest
 from leftovers import KAFKA_PYTHON
 
@@ -83,6 +85,43 @@ def test_what_elastics_agent_looks_at(broker):
         assert producer._metadata.controller[1:3] == (host, int(port))
         producer._core.cluster.controller_id = 7
         assert producer._metadata.controller is None
+
+
+class OldForm(kafka.serializer.Serializer, kafka.serializer.Deserializer):
+    """As kafka-python 2 had them, and 3 still takes them."""
+
+    def serialize(self, topic, data):
+        return f"{topic}:{data}".encode()
+
+    def deserialize(self, topic, data):
+        return topic, data.decode()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_serializers_without_headers_are_asked_without(broker, client):
+    where = {"bootstrap_servers": broker.bootstrap}
+    with client.KafkaProducer(value_serializer=OldForm(), **where) as producer:
+        told = producer.send("t", "v", partition=0).get(10)
+    with client.KafkaConsumer(value_deserializer=OldForm(), **where) as reader:
+        reader.assign([told.topic_partition])
+        reader.seek(told.topic_partition, told.offset)
+        ((record,),) = reader.poll(10_000).values()
+        assert record.value == ("t", "t:v")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("read", [lambda reader: reader.poll(10_000), next])
+def test_what_a_deserializer_raises_is_raised(broker, client, read):
+    where = {"bootstrap_servers": broker.bootstrap}
+    with client.KafkaProducer(**where) as producer:
+        told = producer.send("t", b"{", partition=0).get(10)
+    with client.KafkaConsumer(value_deserializer=json.loads, **where) as reader:
+        reader.assign([told.topic_partition])
+        reader.seek(told.topic_partition, told.offset)
+        with pytest.raises(json.JSONDecodeError) as caught:
+            read(reader)
+    if client is not kafka:
+        assert f"t-0: the value at offset {told.offset}" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("kind", ["KafkaConsumer", "KafkaProducer", "KafkaAdminClient"])
