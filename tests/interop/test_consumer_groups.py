@@ -485,7 +485,7 @@ def test_a_listener_that_takes_too_long(kafka, names):
 
         def on_partitions_revoked(self, revoked):
             told.append(("revoked", len(revoked)))
-            if len(told) == 2:
+            if len(told) == 1:
                 time.sleep(2)
 
         def on_partitions_lost(self, lost):
@@ -493,13 +493,14 @@ def test_a_listener_that_takes_too_long(kafka, names):
 
     with Consumer(**options(kafka, names, max_poll_interval_ms=1_000)) as slow:
         slow.subscribe([names.topic], listener=Slow())
-        until(lambda: len(slow.assignment()) == 2, slow)
+        until(lambda: ("assigned", 2) in told, slow)
+        told.clear()  # where the coordinator did not know the new topic at once, none came first
         with Consumer(names.topic, **options(kafka, names)) as other:
             other.poll(timeout_ms=500)
-            until(lambda: len(told) >= 4, slow)
+            until(lambda: len(told) >= 3, slow)
             until(lambda: len(slow.assignment()) == len(other.assignment()) == 1, slow, other)
         until(lambda: len(slow.assignment()) == 2, slow)
-    assert told[:4] == [("assigned", 2), ("revoked", 1), ("assigned", 0), ("lost", 1)]
+    assert told[:3] == [("revoked", 1), ("assigned", 0), ("lost", 1)]
 
 
 @pytest.mark.slow
