@@ -464,6 +464,7 @@ class ConsumerCore(ClientCore):
         self._commits_at_close = autocommit
         self._operation = operation
         self._closing_until = now_ms + timeout_ms
+        self._fetcher.end()
         if self._reporter is not None:
             self._reporter.note(now_ms)  # as long as it is a member
         if self._group is not None:

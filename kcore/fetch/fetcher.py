@@ -503,8 +503,14 @@ class Fetcher:
                 self._shelf.drop(partition)
                 self._planner.touch(partition)
 
+    def end(self) -> None:
+        """Ask for no more records: a close has begun, and what it has to say (commits, who leaves)
+        is not to wait behind fetches that brokers keep. Look-ups go on: a listener may make some.
+        """
+        self._planner.end()
+
     def close(self, now_ms: int) -> None:
-        """Fetch no more, give all memory back, end sessions where that can be said (S6)."""
+        """Give all memory back, end sessions where that can be said (S6)."""
         if self._closed:
             return
         self._closed = True

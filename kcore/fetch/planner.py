@@ -131,12 +131,18 @@ class Planner:
         self.busy_nodes = 0  # nodes of which anything is wanted
         self._partition_retries: Retries[Partition] = Retries()
         self._node_retries: Retries[NodePlan] = Retries()
+        self._ended = False
 
     # -- told from outside -------------------------------------------------------------------------
 
     def touch(self, partition: Partition) -> None:
         """Something about it has changed: look whether, where and from what offset to fetch it."""
         self.touched[partition] = None
+
+    def end(self) -> None:
+        """Want nothing of any node from here on."""
+        self._ended = True
+        self.touched.update(dict.fromkeys(self._positions))
 
     def back_off(self, partition: Partition, now_ms: int, why: str) -> None:
         """Do not ask for it for a while, longer each time in a row."""
@@ -234,7 +240,8 @@ class Planner:
             self._cluster.see_epoch(partition.tp, partition.offset_epoch)
             self._adopt_leader(partition)  # may put the position in doubt
         node_id: int | None = None
-        if partition.assigned and partition.deliverable and partition.can_go_on:
+        wanted = partition.assigned and partition.deliverable and partition.can_go_on
+        if wanted and not self._ended:
             if partition.retry_at > now_ms:
                 self._partition_retries.set(partition, partition.retry_at)
             else:
@@ -254,7 +261,7 @@ class Planner:
             self.busy_nodes += 1
         plan.wanted[tp] = partition
         plan.changed[tp] = None
-        plan.window.put(tp, partition.next_offset, self.end(partition))
+        plan.window.put(tp, partition.next_offset, self.end_of(partition))
         if partition.topic_id is None:
             plan.without_id.add(tp)
         else:
@@ -273,14 +280,14 @@ class Planner:
         if not plan.wanted:
             self.busy_nodes -= 1
 
-    def end(self, partition: Partition) -> int:
+    def end_of(self, partition: Partition) -> int:
         """Up to where the broker would send it, as last told; -1 before."""
         committed_only = self._config.committed_only
         return partition.last_stable_offset if committed_only else partition.high_watermark
 
     def came_without(self, plan: NodePlan, partition: Partition, *, full: bool) -> None:
         """An answer told of it and had no records of it; full: perhaps for want of room."""
-        tp, end = partition.tp, self.end(partition)
+        tp, end = partition.tp, self.end_of(partition)
         if tp in plan.wanted and (full or end <= partition.next_offset):
             plan.window.put(tp, partition.next_offset, end)
             plan.changed[tp] = None

@@ -10,8 +10,10 @@ import pytest
 
 from kcore import ConsumerConfig, ConsumerCore
 from kcore.broker import BrokerConfig
+from kcore.cluster.links import Links
 from kcore.coordinator import CoordinatorConfig
 from kcore.embedded.loop import CoreLoop
+from kcore.wire.apis import ApiKey
 
 PARTITIONS = 4
 SESSION_MS = 300_000
@@ -153,6 +155,38 @@ def test_nothing_is_left_of_who_goes(how, go, first):
             world.judge()
         except AssertionError as error:
             raise AssertionError(f"moment {moment}: {error}") from error
+
+
+LEAVES = {ApiKey.LEAVE_GROUP, ApiKey.CONSUMER_GROUP_HEARTBEAT}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_who_closes_asks_for_no_more_records(how, monkeypatch):
+    """What it has to say may have to wait behind such a question, half a second."""
+    send, asked = Links.send, []
+
+    def spy(links, key, api, *given, **more):
+        if links is closing:
+            asked.append(api)
+        send(links, key, api, *given, **more)
+
+    closing = None
+    monkeypatch.setattr(Links, "send", spy)
+    left = 0
+    for moment, world in at_moments(how, 0):
+        world.loop.cut(world.comes)
+        closing = world.comes._links
+        asked.clear()
+        close(world)
+        for _ in range(SOON_MS // 100):
+            world.time_passes(world.stays)
+        assert world.comes.closed, moment
+        if LEAVES.isdisjoint(asked):
+            continue
+        left += 1
+        last = max(number for number, api in enumerate(asked) if api in LEAVES)
+        assert ApiKey.FETCH not in asked[:last], (moment, asked)
+    assert left > 5
 
 
 @pytest.mark.parametrize("go", [close, unsubscribe])
