@@ -104,15 +104,17 @@ class AsyncioTransport:
 
     def unwatch(self, fd: int) -> None:
         """Take it out of the loop, which may be closed by now."""
-        watched, loop = self._watched.pop(fd, None), self._loop
-        self._ready.pop(fd, None)
-        if watched is None or loop is None or loop.is_closed():
+        if fd not in self._watched:
             return
-        # Both, whatever is noted: a `watch` may have been struck. What the loop kept of this fd
-        # would leave the next socket of the same number deaf.
-        for remove in (loop.remove_reader, loop.remove_writer):
-            with suppress(OSError):  # the selector's own books were struck
-                remove(fd)
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            # Both, whatever is noted: a `watch` may have been struck. What the loop kept of this fd
+            # would leave the next socket of the same number deaf.
+            for remove in (loop.remove_reader, loop.remove_writer):
+                with suppress(OSError):  # the selector's own books were struck
+                    remove(fd)
+        self._ready.pop(fd, None)
+        del self._watched[fd]
 
     def _fired(self, fd: int, events: int) -> None:
         self._ready[fd] = self._ready.get(fd, 0) | events

@@ -10,6 +10,7 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 
 from kcore.transports.core import Address
 from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
@@ -49,9 +50,10 @@ class BlockingTransport:
 
     def unwatch(self, fd: int) -> None:
         """Take out of poll."""
-        if fd in self._watched:
-            self._watched.remove(fd)
+        # Whatever is noted: a signal handler may have raised in the middle of it, or of a `watch`.
+        with suppress(KeyError):
             self._poll.unregister(fd)
+        self._watched.discard(fd)
 
     def close(self) -> None:
         """Nothing is held beside the poll object's list."""

@@ -86,10 +86,13 @@ class GeventTransport:
 
     def unwatch(self, fd: int) -> None:
         """Stop and free the watcher."""
-        watch = self._watches.pop(fd, None)
+        watch = self._watches.get(fd)
         if watch is not None:
-            self._ready.pop(fd, None)
+            # First: a signal handler may raise behind it, and libev ends the process when it is to
+            # watch a socket that is closed.
             watch.watcher.stop()
+            self._ready.pop(fd, None)
+            del self._watches[fd]
             watch.watcher.close()
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:

@@ -17,6 +17,7 @@ import selectors
 import socket
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final
 
@@ -419,8 +420,10 @@ class MemoryTransport:
 
     def unwatch(self, fd: int) -> None:
         """Unregister."""
-        if self._watched.pop(fd, None) is not None:
+        # Whatever is noted: a signal handler may have raised in the middle of it, or of a `watch`.
+        with suppress(KeyError):
             self._selector.unregister(self._ends.get(fd, fd))
+        self._watched.pop(fd, None)
         self._ends.pop(fd, None)
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:

@@ -567,10 +567,13 @@ class Pump:
         self._inputs.append(Ending(link.number, why, link.more and not link.connected, **more))
 
     def _forget(self, link: _Link) -> None:
-        if self._links.pop(link.number, None) is not None:
-            del self._by_fd[link.fd]
-            self._unread.pop(link.number, None)
+        if link.number in self._links:
+            # In this order: a signal handler may raise between any two, and what is known still is
+            # forgotten anew, while a socket that nobody knows closes itself, watched or not.
             self.transport.unwatch(link.fd)
+            self._by_fd.pop(link.fd, None)
+            self._unread.pop(link.number, None)
+            del self._links[link.number]
             _close(link.sock)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import selectors
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 
 from kcore.transports.core import READABLE, WRITABLE, Address
 from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
@@ -60,8 +61,10 @@ class SelectorTransport:
 
     def unwatch(self, fd: int) -> None:
         """Unregister."""
-        if self._watched.pop(fd, None) is not None:
+        # Whatever is noted: a signal handler may have raised in the middle of it, or of a `watch`.
+        with suppress(KeyError):
             self._selector.unregister(fd)
+        self._watched.pop(fd, None)
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
         """One select. A selector folds errors and hang-ups into the readiness they cause."""
