@@ -51,6 +51,7 @@ def answer(log: bytes, partitions: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
+@pytest.mark.timeout(600)  # compiles: seconds of CPU, and machines are shared
 def test_probe(
     bench: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
