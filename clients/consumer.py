@@ -28,7 +28,6 @@ from kcore.clients.reins import Reins
 from kcore.clients.reporting import Reporter
 from kcore.errors import IllegalStateError
 from kcore.hints import TYPE_CHECKING, Any, Self, TypeVar
-from kcore.settings.parsers import wait_ms
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.transports.forking import release_in_child
 
@@ -300,7 +299,11 @@ class Consumer(Bounded, Batches):
         core, size = self._engine.core, self._batch_size
         taken: dict[TopicPartition, list[ConsumerRecord]] | None
         # Of the mapping: programs written for kafka-python set it there at any time.
-        wait = wait_ms("consumer_timeout_ms", self.config["consumer_timeout_ms"])
+        wait: Any = self.config["consumer_timeout_ms"]
+        if wait is not self._settings.consumer_timeout_ms:
+            from kcore.settings.parsers import wait_ms  # noqa: PLC0415 - not for an import alone
+
+            wait = wait_ms("consumer_timeout_ms", wait)
         while taken := self._poll_until(wait, lambda now: core.take_records(size, now)):
             left = self._looked_at(taken)
             if left:
