@@ -513,13 +513,17 @@ def test_a_transaction_that_hangs_is_ended_by_hand():
     assert stable(world) == (2, 2)
 
 
+def written_once(world):
+    """The log to which a producer has written, and does not any more."""
+    world.topic()
+    options = {"producer_id": 77, "producer_epoch": 0, "base_sequence": 0}
+    world.client().ask(produce(batch(b"v", time=WALL_MS + world.now_ms, **options)), 9)
+    return world.cluster.topics.get("t").partitions[0].log
+
+
 def test_silent_producers_are_forgotten():
     world = World(config=BrokerConfig(producer_id_expiration_ms=600_000))
-    world.topic()
-    client = world.client()
-    options = {"producer_id": 77, "producer_epoch": 0}
-    client.ask(produce(batch(b"v", time=WALL_MS + world.now_ms, base_sequence=0, **options)), 9)
-    log = world.cluster.topics.get("t").partitions[0].log
+    log = written_once(world)
     world.run(300_000)
     assert len(list(log.sequences)) == 1
     world.run(700_000)
@@ -528,11 +532,7 @@ def test_silent_producers_are_forgotten():
 
 def test_silent_producers_are_forgotten_as_soon_as_their_node_is_told_now():
     world = World()
-    world.topic()
-    client = world.client()
-    options = {"producer_id": 77, "producer_epoch": 0}
-    client.ask(produce(batch(b"v", time=WALL_MS + world.now_ms, base_sequence=0, **options)), 9)
-    log = world.cluster.topics.get("t").partitions[0].log
+    log = written_once(world)
     world.run(1_000_000)
     assert len(list(log.sequences)) == 1
     client = world.client()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import faulthandler
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -33,12 +34,15 @@ def _watch(item: pytest.Item) -> None:
     faulthandler.dump_traceback_later(item.stash[_LIMIT_S], exit=True, file=where)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    marked = item.get_closest_marker("timeout")
-    timeout_s = float(marked.args[0] if marked else item.config.getini("timeout"))
-    item.stash[_LIMIT_S] = timeout_s + GRACE_S
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
+    """pytest-timeout begins to count, too; with `--timeout 0` neither does."""
+    item.stash[_LIMIT_S] = settings.timeout + GRACE_S
     _watch(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Iterator[None]:
     try:
         return (yield)
     finally:
@@ -48,5 +52,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """A debugger may follow, for which pytest takes this clock back; if none does, a teardown."""
-    if isinstance(node, pytest.Item) and not node.config.getoption("usepdb"):
+    watched = isinstance(node, pytest.Item) and _LIMIT_S in node.stash
+    if watched and not node.config.getoption("usepdb"):
         _watch(node)
