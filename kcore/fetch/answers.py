@@ -35,7 +35,6 @@ from kcore.fetch.validation import Validation
 from kcore.hints import Final
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode
-from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import FetchResponse
 
 # Somebody else leads, or the node cannot serve it now: look who does, then ask again (9.4).
@@ -298,9 +297,7 @@ def _parts(plan: NodePlan, body: FetchResponse) -> list[_Part] | None:
     found: dict[TopicPartition, FetchResponse.PartitionData] = {}
     count = 0
     for topic in body.responses:
-        name: str | None = topic.topic
-        if topic.topic_id != ZERO_UUID or session.with_ids:
-            name = session.topic_of(topic.topic_id)
+        name = session.topic_of(topic.topic_id) if session.with_ids else topic.topic
         if name is None:
             return None
         for data in topic.partitions:

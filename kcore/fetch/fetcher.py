@@ -84,8 +84,6 @@ class Fetcher:
         self._shelf.turned = self.single.forget
         self.take_inside = self.single.take
         positions.watcher = self
-        for partition in positions:
-            self.moved(partition)
 
     def measure(self, consumed: Callable[[Entry], None]) -> None:
         """Tell it of each part of an answer of which nothing more will be handed over."""

@@ -292,8 +292,6 @@ class Lookups:
             lookup.under_way.update(asked)  # behind it: see ClientCore.handle_interrupted
         if missing:
             self._again(lookup, now_ms)
-        else:
-            lookup.retry_at = NEVER  # the answers say when
 
     def _why_no_leader(self, tp: TopicPartition) -> str:
         numbers = self._cluster.partitions(tp.topic)

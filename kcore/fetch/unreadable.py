@@ -50,6 +50,6 @@ def _last_offset(data: bytes | bytearray | memoryview, offset: int) -> int:
         return offset
     (base,) = _BASE_OFFSET.unpack_from(data)
     (delta,) = _V2_LAST_DELTA.unpack_from(data, _V2_LAST_DELTA_AT)
-    if not 0 <= base <= offset or delta < 0:
+    if not 0 <= base <= offset:
         return offset
     return min(max(int(base + delta), offset), _OFFSET_MAX)

@@ -181,6 +181,13 @@ def test_answers_that_take_their_time_for_another_reason_are_asked_to_bring_more
     assert pace.limit > 30 * MIB
 
 
+def test_an_answer_that_took_no_time_is_asked_to_bring_as_much_as_any() -> None:
+    pace = Pace(1_000)
+    pace.timed_out(MIB)
+    pace.arrived(MIB, 0)
+    assert pace.limit == MIB // 2
+
+
 def test_what_was_never_asked_was_not_too_much() -> None:
     """A link that could not be set up in time says nothing of what it carries."""
     world = backlogged()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fetch_world import World, asked, batch, data, listed, tp, validated
+from fetch_world import World, asked, batch, data, failed, listed, tp, validated
 
 from kcore.errors import (
     DisconnectedError,
@@ -71,9 +71,34 @@ def test_p7_resets_are_retried(how: str) -> None:
         world.answer(sent, listed((T0, 4), error_code=12_345))
     assert (world.at(T0), world.network.sent) == (None, [])
     assert world.cluster.updates
+    assert world.take() == {}  # nobody need hear of it
     assert 80 <= world.until_due() <= 120
     world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 4), (T0, 9)))
     assert world.at(T0) == 4  # the first answer for a partition counts
+
+
+@pytest.mark.parametrize(
+    ("how", "said", "wait_ms", "updates"),
+    [
+        ("backoff", "node 1 cannot be reached", range(700, 701), 0),
+        ("unknown", "node 1 is not known", range(80, 121), 1),
+    ],
+)
+def test_p7_a_reset_waits_for_a_node_that_can_be_asked(
+    how: str, said: str, wait_ms: range, updates: int
+) -> None:
+    world = World(T0, start=None)
+    if how == "backoff":
+        world.network.unreachable[1] = world.now_ms + 700
+    else:
+        world.network.unknown.add(1)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    assert (world.network.sent, world.cluster.updates) == ([], updates)
+    assert said in world.fetcher.health(T0)
+    world.network.unknown.clear()
+    assert world.until_due() in wait_ms
+    world.only(ApiKey.LIST_OFFSETS)
 
 
 def test_p7_a_reset_in_flight_is_not_sent_twice() -> None:
@@ -118,6 +143,18 @@ def test_p8_a_look_up_over_two_leaders() -> None:
     world.answer(second, listed((T1, -1)))
     assert outcome.ended == [({T0: OffsetAndTimestamp(5, 1_001, 2), T1: None}, None)]
     assert world.fetcher.deadline() == NEVER
+
+
+def test_p8_a_node_is_believed_about_what_it_was_asked() -> None:
+    world = World(T0, T1, start=None, leader=lambda where: where.partition + 1)
+    outcome = look_up(world, {T0: -1, T1: -1})
+    first, second = world.pending(ApiKey.LIST_OFFSETS)
+    world.answer(first, listed((T0, 5), (T0, 9), (T1, 6)))  # one twice, and another's
+    assert outcome.ended == []
+    world.answer(second, listed((T1, 7)))
+    result, error = outcome.ended[0]
+    assert error is None
+    assert {where: found.offset for where, found in result.items()} == {T0: 5, T1: 7}
 
 
 def test_p8_retried_until_the_deadline() -> None:
@@ -208,6 +245,40 @@ def test_p8_an_old_broker_knows_no_newest_timestamp() -> None:
     outcome = look_up(world, {T0: -3})
     world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))
     assert isinstance(outcome.ended[0][1], UnsupportedVersionError)
+    outcome = look_up(world, {T0: 1_000})  # but all others
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5), timestamp=1_001))
+    assert outcome.ended == [({T0: OffsetAndTimestamp(5, 1_001, -1)}, None)]
+
+
+def test_p8_records_of_an_old_format_have_no_times() -> None:
+    world = World(T0, T1, start=None)
+    outcome = look_up(world, {T0: 1_000})
+    old = listed((T0, -1), error_code=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    world.answer(world.only(ApiKey.LIST_OFFSETS), old)
+    assert outcome.ended == [({T0: None}, None)]
+
+
+def test_p8_partitions_that_are_not_assigned_can_be_looked_up_too() -> None:
+    world = World(T0, start=None)
+    world.cluster.lead(OTHER, 1, 3)
+    world.tick()
+    outcome = look_up(world, {OTHER: -1}, timeout_ms=60_000)
+    sent = world.only(ApiKey.LIST_OFFSETS)
+    assert sent.timeout_ms == 30_000  # of one request; the look-up has time for another
+    assert world.cluster.updates == 0
+    world.answer(sent, listed((OTHER, 5), leader_epoch=4))
+    assert outcome.ended == [({OTHER: OffsetAndTimestamp(5, -1, 4)}, None)]
+    assert world.cluster.epochs[OTHER] == 4
+
+
+def test_p8_a_topic_that_is_refused_ends_the_look_ups_of_it_and_no_others() -> None:
+    world = World(T0, OTHER, start=None)
+    refused, other = look_up(world, {T0: -1, OTHER: -1}), look_up(world, {OTHER: -1})
+    error = TopicAuthorizationFailedError("no")
+    world.fetcher.refuse_lookups({"t"}, error)
+    assert (refused.ended, other.ended) == ([(None, error)], [])
+    world.fetcher.refuse_partition(OTHER, error)
+    assert other.ended == [(None, error)]
 
 
 def test_p8_an_unknown_leader_is_waited_for() -> None:
@@ -393,3 +464,27 @@ def test_health_says_why() -> None:
     assert "failed to answer" in health()
     world.positions.assign([])
     assert health() == "not assigned"
+
+
+def test_health_says_that_an_error_stands_in_the_way() -> None:
+    world = World(T0, policy="none", start=7)
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    assert world.fetcher.health(T0) == "stuck at offset 7: an error waits to be raised"
+
+
+def test_health_forgets_what_was_got_over() -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.UNKNOWN_SERVER_ERROR))
+    assert "UNKNOWN_SERVER_ERROR" in world.fetcher.health(T0)
+    world.until_due()
+    world.fetched(data(T0, batch(0)), after_ms=500)
+    world.positions.pause([T0])
+    world.tick()
+    world.positions.resume([T0])
+    assert world.fetcher.health(T0) == "not fetched for now: not planned yet"
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.UNKNOWN_SERVER_ERROR))
+    world.positions.seek(T0, 0)
+    assert world.fetcher.health(T0) == "not fetched for now: not planned yet"

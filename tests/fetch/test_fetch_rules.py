@@ -1,4 +1,4 @@
-"""Rules of section 9 one by one: planning, sessions, hostile answers, errors, collecting."""
+"""Rules of section 9 one by one: planning, hostile answers, errors, collecting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from kcore.errors import (
     UnsupportedVersionError,
 )
 from kcore.events import OffsetReset, RecordsFetched
-from kcore.fetch.config import IsolationLevel
 from kcore.structs import Leader, OffsetAndMetadata
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -28,7 +27,7 @@ EPOCHS = ApiKey.OFFSET_FOR_LEADER_EPOCH
 SESSION = 55
 
 
-# -- what is asked (F1-F3) -------------------------------------------------------------------------
+# -- what is asked (F1, F2) ------------------------------------------------------------------------
 
 
 def test_f1_paused_suspended_and_held_partitions_are_not_fetched() -> None:
@@ -109,132 +108,6 @@ def test_f2_an_unreachable_replica_hands_back_to_the_leader() -> None:
         world.until_due()
     assert turns <= 20
     assert world.now_ms > 1_000_000 + 5_000
-
-
-def test_f3_the_request() -> None:
-    world = World(
-        T0,
-        fetch_min_bytes=7,
-        fetch_max_wait_ms=250,
-        max_partition_fetch_bytes=999,
-        client_rack="r1",
-        isolation_level=IsolationLevel.READ_COMMITTED,
-        request_timeout_ms=2_000,
-    )
-    world.cluster.lead(T0, 1, 4)
-    world.tick()
-    sent = world.only()
-    body = sent.body
-    assert (body.min_bytes, body.max_wait_ms, body.rack_id) == (7, 250, "r1")
-    assert (body.isolation_level, body.session_id, body.session_epoch) == (1, 0, 0)
-    one = body.topics[0].partitions[0]
-    assert (one.current_leader_epoch, one.partition_max_bytes, one.log_start_offset) == (4, 999, -1)
-    assert one.last_fetched_epoch == -1
-    assert sent.timeout_ms == 5_250  # the wait at the broker and then some
-
-
-def test_f3_topic_ids_only_if_all_have_one() -> None:
-    world = World(T0)
-    world.tick()
-    assert world.only().version == 17
-    world.fetched(session_id=SESSION, after_ms=500)
-    world.cluster.lead(OTHER, 1)
-    world.positions.assign([T0, OTHER])
-    world.positions.seek(OTHER, 0)
-    world.fetched(session_id=SESSION, after_ms=500)
-    sent = world.only()
-    assert sent.version == 12
-    # Names and ids never share a session.
-    assert (sent.body.session_id, sent.body.session_epoch) == (SESSION, 0)
-    assert asked(sent) == {T0: 0, OTHER: 0}
-    world.cluster.ids["other"] = b"o" * 16
-    world.cluster.version += 1
-    world.fetched(data(T0), data(OTHER), session_id=SESSION, after_ms=500)
-    assert world.only().version == 17
-
-
-def test_f3_brokers_of_every_version() -> None:
-    for version in range(4, 18):
-        world = World(T0, T1)
-        world.network.versions[1] = {ApiKey.FETCH: version}
-        world.tick()
-        world.fetched(data(T0, batch(0, 2)), session_id=SESSION if version >= 7 else 0)
-        full = version < 7
-        assert asked(world.only()) == ({T1: 0, T0: 2} if full else {T0: 2}), version
-        assert world.take() == {T0: [0, 1]}
-
-
-# -- sessions --------------------------------------------------------------------------------------
-
-
-def test_s1_only_what_changed_is_sent() -> None:
-    world = World(T0, T1, T2)
-    world.tick()
-    world.fetched(data(T0, batch(0)), data(T1), data(T2), session_id=SESSION)
-    assert (asked(world.only()), forgotten(world.only())) == ({T0: 1}, [])
-    world.positions.pause([T2])
-    world.fetched(session_id=SESSION, after_ms=500)
-    sent = world.only()
-    assert (asked(sent), forgotten(sent)) == ({}, [T2])
-    assert (sent.body.session_id, sent.body.session_epoch) == (SESSION, 2)
-
-
-def test_s1_buffered_partitions_stay_in_the_session() -> None:
-    world = World(T0, T1)
-    world.tick()
-    world.fetched(data(T0, batch(0, 5)), data(T1), session_id=SESSION)
-    sent = world.only()
-    assert (asked(sent), forgotten(sent)) == ({T0: 5}, [])
-
-
-def test_s1_without_sessions_every_request_is_full() -> None:
-    world = World(T0, T1, enable_incremental_fetch_sessions=False)
-    world.tick()
-    for offset in range(3):
-        body = world.only().body
-        assert (body.session_id, body.session_epoch) == (0, -1)
-        assert asked(world.only()) == {T0: offset, T1: 0}
-        world.fetched(data(T0, batch(offset)))
-
-
-def test_s2_a_lost_session_is_opened_anew_at_once_but_not_for_ever() -> None:
-    world = World(T0)
-    world.tick()
-    rounds, began = 0, world.now_ms
-    while world.now_ms - began < 2_000:
-        while world.pending(ApiKey.FETCH):
-            world.fetched(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-            rounds += 1
-        world.until_due()
-    assert 3 <= rounds <= 12
-
-
-def test_s5_disconnect_renews_the_session() -> None:
-    world = World(T0)
-    world.tick()
-    world.fetched(data(T0), session_id=SESSION)
-    world.fail(world.only())
-    assert world.network.sent == []
-    world.until_due()
-    sent = world.only()
-    assert (sent.body.session_id, sent.body.session_epoch) == (SESSION, 0)
-    assert asked(sent) == {T0: 0}
-
-
-def test_s6_close_ends_sessions_and_is_quiet_afterwards() -> None:
-    world = World(T0, T1, leader=lambda where: where.partition + 1)
-    world.tick()
-    world.fetched(data(T0, batch(0)), node=1, session_id=SESSION)
-    late = world.only(node=1)
-    world.fetcher.close(world.now_ms)
-    world.fetcher.close(world.now_ms)
-    closing = [sent for sent in world.pending(ApiKey.FETCH) if sent.body.session_epoch == -1]
-    assert [(sent.node, sent.body.session_id) for sent in closing] == [(1, SESSION)]
-    world.network.sent.remove(closing[0])
-    closing[0].done(None, world.now_ms)  # type: ignore[arg-type]  # ignored, whatever it is
-    assert late in world.network.sent
-    world.fetched(data(T0, batch(1)), node=1, session_id=SESSION)
-    assert (world.fetcher.buffered_bytes, world.fetcher.has_records) == (0, False)
 
 
 # -- hostile answers (S3, S4, S7) ------------------------------------------------------------------
@@ -322,6 +195,7 @@ def test_f2_an_unsupported_fetch_is_raised_and_does_not_spin() -> None:
 
 ELSEWHERE = [
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.REPLICA_NOT_AVAILABLE,
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -413,6 +287,16 @@ def test_9_4_out_of_range_says_what_there_is() -> None:
     assert "offset 1 is out of range: the log is known to hold 0 to 90; seek to" in str(error)
 
 
+def test_out_of_range_of_a_log_of_which_one_end_is_known() -> None:
+    world = World(T0, policy="none", start=95)
+    world.tick()
+    world.fetched(data(T0, high_watermark=90), after_ms=500)
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    error = world.take_error(KafkaError)
+    assert (error.log_start, error.high_watermark) == (None, 90)
+    assert "offset 95 is out of range: the log is known to hold ? to 90; seek to" in str(error)
+
+
 def test_out_of_range_of_a_log_of_which_nothing_is_known_yet() -> None:
     world = World(T0, policy="none")
     world.tick()
@@ -429,7 +313,8 @@ def test_f6_a_leader_hint_is_followed_at_once() -> None:
     hint = FetchResponse.LeaderIdAndEpoch(leader_id=7, leader_epoch=4)
     end = FetchResponse.NodeEndpoint(node_id=7, host="seven", port=9097)
     world.fetched(
-        failed(T0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint), node_endpoints=[end]
+        failed(T0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint),
+        node_endpoints=[FetchResponse.NodeEndpoint(node_id=6, host="six", port=9096), end],
     )
     assert world.cluster.nodes[7].host == "seven"
     assert asked(world.only(node=7)) == {T0: 0}
@@ -512,6 +397,15 @@ def test_f8_marks_are_taken_when_the_broker_knows_them() -> None:
     assert world.positions.highwater(T0) == 30
     assert world.positions.last_stable_offset(T0) == 20
     assert world.positions.log_start(T0) == 10
+
+
+def test_f8_the_marks_of_an_empty_log_are_known_and_0() -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(data(T0, high_watermark=0, last_stable_offset=0, log_start_offset=0))
+    positions = world.positions
+    assert (positions.highwater(T0), positions.log_start(T0)) == (0, 0)
+    assert positions.last_stable_offset(T0) == 0
 
 
 def test_f9_the_position_carries_the_epoch_of_the_last_batch() -> None:

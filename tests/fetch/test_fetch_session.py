@@ -146,6 +146,13 @@ def test_f19_a_topic_made_anew_is_replaced() -> None:
     assert session.topic_of(ID_BAR) is None
 
 
+def test_f19_a_session_made_anew_knows_the_ids_of_before_no_more() -> None:
+    session = opened(ask(FOO0, 0, ID_A), ids=True)
+    session.renew()
+    session.next_request(wants(ask(FOO0, 0, ID_B)), [FOO0], ids=True)
+    assert (session.topic_of(ID_B), session.topic_of(ID_A)) == ("foo", None)
+
+
 def test_f19_from_no_id_to_an_id_is_a_plain_update() -> None:
     session = opened(ask(FOO0, 0), ids=False)
     request = session.next_request(wants(ask(FOO0, 0, ID_A)), [FOO0], ids=False)

@@ -189,6 +189,19 @@ def test_an_answer_that_says_anything_is_read(fields):
     assert ask(plan, empty_answer(plan)) is not None
 
 
+@pytest.mark.parametrize("what", ["session", "bytes"])
+def test_another_session_or_size_is_another_request(what):
+    _, _, plan = idle()
+    assert ask(plan, empty_answer(plan)) is not None
+    if what == "session":
+        plan.session.id += 1
+    else:
+        plan.reserved //= 2
+    data = ask(plan, empty_answer(plan))
+    request = frames.decode_request(memoryview(data)[4:]).message
+    assert (request.session_id, request.max_bytes) == (plan.session.id, plan.reserved)
+
+
 def test_an_answer_before_its_time_is_read():
     _, _, plan = idle()
     assert ask(plan, empty_answer(plan), now_ms=plan.sent_at + 249) is None

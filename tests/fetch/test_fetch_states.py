@@ -174,6 +174,22 @@ def test_c1_consumed_are_fetching_positions_only() -> None:
     assert positions.consumed() == {TopicPartition("t", 1): OffsetAndMetadata(7, "", -1)}
 
 
+def test_c1_the_epoch_is_that_of_the_position_as_it_is_now() -> None:
+    positions = Positions()
+    positions.assign([A])
+    for epoch in (1, 2, -1):
+        positions.seek(A, 5, epoch)
+        assert positions.consumed() == {A: OffsetAndMetadata(5, "", epoch)}
+
+
+def test_where_partitions_are() -> None:
+    """In one go, as clients ask for it; what is not assigned is left out."""
+    positions = Positions()
+    positions.assign([A, B])
+    positions.seek(B, 9)
+    assert positions.offsets([A, B, TopicPartition("gone", 0)]) == {A: -1, B: 9}
+
+
 def test_p2_committed_offsets_fill_only_what_waits() -> None:
     positions = Positions()
     positions.assign([A, B])

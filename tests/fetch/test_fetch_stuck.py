@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fetch_world import World, asked, batch, data, tp
+from fetch_world import World, asked, batch, data, failed, tp
 
 from kcore.errors import CorruptRecordError
 from kcore.fetch.config import STALE_ANSWERS_MAX
+from kcore.wire.codes import ErrorCode
 
 T0, T1 = tp(0), tp(1)
 
@@ -57,6 +58,16 @@ def test_one_good_answer_among_them_is_enough() -> None:
         assert world.take() == {T0: [start]}
 
 
+def test_errors_of_another_kind_do_not_count_among_them() -> None:
+    world = World(T0, start=5)
+    world.tick()
+    for _ in range(STALE_ANSWERS_MAX):
+        world.fetched(failed(T0, ErrorCode.UNKNOWN_SERVER_ERROR))
+        world.until_due()
+    world.fetched(data(T0, batch(0, 3)))
+    assert world.take() == {}
+
+
 @pytest.mark.parametrize("cut", [1, 11, 12, 26, 27, 60, 61])
 def test_a_batch_that_is_cut_off_is_named_as_far_as_it_is_known(cut: int) -> None:
     whole = batch(3, 9)  # offsets 3 to 11
@@ -70,6 +81,13 @@ def test_a_batch_that_is_cut_off_is_named_as_far_as_it_is_known(cut: int) -> Non
         assert f"the broker sent {cut} bytes" in str(error)
         assert f"seek to {last + 1} to skip it" in str(error)
         assert "max_partition_fetch_bytes" in str(error)
+
+
+def test_the_first_batch_of_a_log_says_how_far_it_goes_as_well() -> None:
+    world = World(T0)
+    world.tick()
+    world.fetched(data(T0, batch(0, 9)[:70]))
+    assert world.take_error(CorruptRecordError).last_offset == 8
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,13 @@ def test_f21_a_position_is_validated_before_it_is_fetched() -> None:
     assert world.positions.position(T0) == (3, 1, Leader(1, 2))
 
 
+def test_a_position_that_is_validated_is_no_error_without_a_policy_either() -> None:
+    world = in_doubt(5, 1, "none")
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 5)))
+    assert asked(world.only()) == {T0: 5}
+    assert world.take() == {}
+
+
 def test_f22_the_log_was_cut_off() -> None:
     world = in_doubt(5, 1, "none")
     world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
@@ -292,6 +299,21 @@ def test_f22_the_log_was_cut_off() -> None:
     world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
     assert world.positions.position(T0) == (1, 1, Leader(1, 2))
     assert asked(world.only()) == {T0: 1}
+
+
+def test_a_log_that_was_cut_off_at_its_beginning_is_read_from_there() -> None:
+    """The leader does tell where: no policy is asked, which would pass over all of it."""
+    world = in_doubt(5, 1, "latest")
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 0, 0)))
+    assert world.positions.position(T0) == (0, 0, Leader(1, 2))
+    assert asked(world.only()) == {T0: 0}
+
+
+def test_a_seek_after_the_log_was_cut_off_is_an_answer_to_the_error() -> None:
+    world = in_doubt(5, 1, "none")
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
+    world.positions.seek(T0, 1)
+    assert world.take() == {}  # and nothing is raised any more
 
 
 def test_a_log_that_was_cut_off_is_a_position_out_of_range() -> None:
@@ -316,6 +338,13 @@ def test_f23_the_leader_cannot_tell(epoch: int, end: int) -> None:
     assert world.at(T0) is None
     world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 2)))
     assert world.at(T0) == 2
+
+
+def test_a_late_validation_of_what_was_given_up_is_no_error() -> None:
+    world = in_doubt(5, 1, "none")
+    world.positions.assign([])
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 1)))
+    assert world.take() == {}
 
 
 def test_f24_a_late_validation_is_ignored() -> None:

@@ -233,7 +233,8 @@ def test_nothing_is_handed_over_after_a_change(what: str) -> None:
     assert world.fetcher.take_inside() is None
 
 
-def test_deserializers_go_the_general_way() -> None:
-    world = stocked(value_deserializer=lambda _topic, _headers, value: len(value))
+@pytest.mark.parametrize("of", ["key", "value"])
+def test_deserializers_go_the_general_way(of: str) -> None:
+    world = stocked(**{f"{of}_deserializer": lambda _topic, _headers, _data: 7})
     assert world.fetcher.take_inside() is None
-    assert type(short(world)[tp(0)][0].value) is int
+    assert getattr(short(world)[tp(0)][0], of) == 7

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import test_fetch_budget
 import test_fetch_random
+import test_fetch_requests
 import test_fetch_rules
 from fetch_world import World, batch, data, tp
 
@@ -22,7 +23,7 @@ NOT_OURS = {
     "test_f10_a_failing_deserializer_is_retried_in_place",
     "test_large_records_are_handed_over_a_few_at_a_time",
 }
-for module in (test_fetch_rules, test_fetch_budget, test_fetch_random):
+for module in (test_fetch_rules, test_fetch_requests, test_fetch_budget, test_fetch_random):
     for name, test in vars(module).items():
         if name.startswith("test_") and name not in NOT_OURS:
             globals()[name] = test

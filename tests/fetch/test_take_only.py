@@ -6,11 +6,12 @@ import random
 
 import pytest
 from fetch_broker import Brokers, Log
-from fetch_world import World, asked, batch, data, failed, tp
+from fetch_world import World, asked, batch, data, failed, listed, tp
 
-from kcore.errors import NoOffsetForPartitionError, TopicAuthorizationFailedError
+from kcore.errors import KafkaError, NoOffsetForPartitionError, TopicAuthorizationFailedError
 from kcore.fetch.positions import Positions
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 
 A, B = tp(0), tp(1)
 
@@ -40,6 +41,25 @@ def test_what_is_wrong_with_others_waits_for_who_asks_for_them() -> None:
     assert world.fetcher.take_records(9, world.now_ms, {B}) == {}
     with pytest.raises(TopicAuthorizationFailedError):
         world.fetcher.take_records(9, world.now_ms, {A})
+
+
+def test_a_reset_that_is_refused_is_raised_for_who_asks_for_its_partition() -> None:
+    world = World(A, B, start=None)
+    world.positions.seek(B, 0)
+    world.positions.reset(A, "earliest")
+    world.tick()
+    sent = world.only(ApiKey.LIST_OFFSETS)
+    world.answer(sent, listed((A, -1), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    assert world.fetcher.take_records(9, world.now_ms, {B}) == {}
+    with pytest.raises(TopicAuthorizationFailedError):
+        world.fetcher.take_records(9, world.now_ms, {A})
+
+
+def test_what_is_wrong_with_no_partition_is_for_anybody() -> None:
+    world = stocked()
+    world.fetcher.raise_later(KafkaError("all is lost"))
+    with pytest.raises(KafkaError, match="all is lost"):
+        world.fetcher.take_records(9, world.now_ms, {B})
 
 
 def test_the_same_where_nothing_is_committed() -> None:

@@ -8,8 +8,15 @@ import pytest
 from fetch_broker import Brokers, Log
 from fetch_world import World, batch, data, failed, marker, offsets, tp
 
-from kcore.errors import CorruptRecordError, DeserializationError, TopicAuthorizationFailedError
+from kcore.errors import (
+    CorruptRecordError,
+    DeserializationError,
+    KafkaError,
+    NoOffsetForPartitionError,
+    TopicAuthorizationFailedError,
+)
 from kcore.events import ControlRecordsPassed
+from kcore.fetch.config import TAKE_BYTES
 from kcore.structs import OffsetAndMetadata
 
 A, B = tp(0), tp(1)
@@ -102,6 +109,23 @@ def test_what_is_wrong_with_its_own_is_raised() -> None:
         below(world, 3)
 
 
+def test_what_is_wrong_with_no_partition_is_raised() -> None:
+    world = stocked(batch(0, 3))
+    world.fetcher.raise_later(KafkaError("all is lost"))
+    with pytest.raises(KafkaError, match="all is lost"):
+        below(world, 3)
+    assert below(world, 3) == [0, 1, 2]
+
+
+def test_who_has_no_position_is_told_so() -> None:
+    world = World(A, B, policy="none", start=None)
+    world.positions.seek(B, 0)
+    world.positions.reset_initializing([A])
+    assert world.fetcher.take_until(9, world.now_ms, {B: 3}) == {}
+    with pytest.raises(NoOffsetForPartitionError):
+        world.fetcher.take_until(9, world.now_ms, {A: 3, B: 3})
+
+
 def test_what_is_wrong_beyond_the_end_waits_for_who_asks_for_it() -> None:
     spoilt = batch(6, 2)
     world = stocked(batch(0, 2), spoilt[:-1] + bytes([spoilt[-1] ^ 1]))
@@ -156,15 +180,29 @@ def test_taken_back_like_all_else() -> None:
     assert below(world, 4) == []
     world.fetcher.take_back()
     assert world.at(A) == 0
+    world.positions.seek(A, 9)
+    world.fetcher.take_back()  # once
+    assert world.at(A) == 9
 
 
 def test_the_count_of_what_was_taken_is_of_what_came_out() -> None:
     world = stocked(batch(0, 2), batch(8, 2))
     before = world.fetcher.single.taken
-    below(world, 4)
+    assert below(world, 2) == [0, 1]
     assert world.fetcher.single.taken == before + 1
-    below(world, 4)
-    assert world.fetcher.single.taken == before + 1
+    for end in (4, 4):
+        assert below(world, end) == []
+        assert world.fetcher.single.taken == before + 1
+
+
+def test_as_many_bytes_are_taken_at_once_as_without_ends() -> None:
+    third = batch(0, 3, size=TAKE_BYTES // 9)
+    partitions = [tp(number) for number in range(6)]
+    world = World(*partitions)
+    world.tick()
+    world.fetched(*(data(where, third) for where in partitions))
+    taken = world.fetcher.take_until(500, world.now_ms, dict.fromkeys(partitions, 3))
+    assert sum(map(len, taken.values())) in range(9, 11)
 
 
 def test_one_by_one_goes_no_further_than_the_end() -> None:
