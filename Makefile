@@ -14,7 +14,7 @@ SOURCES := setup.py $(shell find kcore clients -name '*.pyx' -o -name '*.pxd' -o
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka connector yarn clean distclean
+.PHONY: help run .pipeline test test-long bench sim lint debug sanitize fuzz build kafka connector yarn older clean distclean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -34,7 +34,7 @@ KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.extra-kerberos)
 test: build $(VENV)/.extra-test $(KERBEROS) kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
 	@$(BIN)/pytest -n 3 --dist loadgroup -m "not slow" $(ARGS)
 
-test-long: build $(VENV)/.extra-test $(KERBEROS) kafka connector yarn  ## the slow suites too: failover, outages, a million records
+test-long: build $(VENV)/.extra-test $(KERBEROS) kafka connector yarn older  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
 
 bench: build $(VENV)/.extra-bench kafka connector  ## everything that is measured, beside other clients; results, plots, tables (twenty minutes)
@@ -71,6 +71,9 @@ connector:  # Spark's own Kafka connector, beside which ours is tested and measu
 
 yarn:  # a real YARN, for jobs that are submitted to one
 	@tools/fetch_yarn.sh .cache/yarn/jars
+
+older:  # older releases of Kafka, that clients work with, too
+	@tools/fetch_older.sh .cache/older
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
 	rm -rf build dist kcore.egg-info .cache/pipeline .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -52,6 +52,7 @@ LOGGING: Final = {
     "dateTimeFormat": "HH:mm:ss.SSS",
     "defaultLogLevel": "warn",
     "log.kafka.server.KafkaRaftServer": "info",
+    "log.kafka.server.KafkaServer": "info",
     "log.org.apache.kafka.coordinator.group": "info",
     "log.org.apache.kafka.raft": "info",
 }

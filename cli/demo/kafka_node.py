@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ HOST: Final = "127.0.0.1"
 # Below the range that outgoing connections are given ports from (32768 and up): while a node is
 # down nobody may end up on its port, and in that range a connection can even meet itself.
 PORTS: Final = range(20_000, 32_000)
-STARTED: Final = b"Kafka Server started"
+STARTED: Final = re.compile(rb"Kafka Server started|KafkaServer id=\d+\] started")  # before 3.3
 POLL_S: Final = 0.05
 LOG_TAIL_LINES: Final = 60
 
@@ -160,7 +161,7 @@ class KafkaNode:
     def _said_started(self) -> bool:
         with self.log.open("rb") as log:
             log.seek(self._log_start)
-            return STARTED in log.read()
+            return STARTED.search(log.read()) is not None
 
     def _answers(self) -> bool:
         try:

@@ -176,9 +176,9 @@ class Link:
         """The version to speak for `api`; UnsupportedVersionError if there is none in common."""
         span = self._ranges.get(api)
         if span is None:
-            raise UnsupportedVersionError(
-                f"the broker at {self.host}:{self.port} does not serve {api.name} at all"
-            )
+            from kcore.wire.releases import not_served  # noqa: PLC0415 - few ask for such
+
+            raise UnsupportedVersionError(not_served(f"{self.host}:{self.port}", api))
         highest = self._options.highest.get(api)
         if highest is None:
             return negotiate(api, span[0], span[1], max_version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from kcore.errors import UnsupportedVersionError
 from kcore.produce.batch import Batch
 from kcore.produce.config import ProduceConfig
 from kcore.structs import TopicPartition
@@ -13,6 +14,8 @@ from kcore.wire.messages import ProduceRequest
 
 # From this version on topics are named by their ids only (KIP-516).
 TOPIC_IDS_SINCE: Final = 13
+# The first version whose brokers read zstd (KIP-110, Kafka 2.1): earlier ones cannot say so.
+ZSTD_SINCE: Final = 7
 # The highest version in which a transaction has to be told of its partitions (KIP-890).
 EXPLICIT_MAX: Final = 11
 
@@ -21,9 +24,16 @@ def build_produce(
     config: ProduceConfig,
     batches: list[Batch],
     topic_ids: Mapping[str, bytes | None],
-    _version: int,
+    version: int,
 ) -> ProduceRequest:
-    """One request; at most one batch of each partition."""
+    """One request; at most one batch of each partition. UnsupportedVersionError: a codec that the
+    broker does not know.
+    """
+    if config.codec == "zstd" and version < ZSTD_SINCE:
+        raise UnsupportedVersionError(
+            "compression_type='zstd' needs brokers of release 2.1 or later (Produce v7); "
+            "'lz4', 'snappy' and 'gzip' work with all"
+        )
     topics: dict[str, ProduceRequest.TopicProduceData] = {}
     for batch in batches:
         name = batch.tp.topic

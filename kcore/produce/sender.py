@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 _REACHABLE: Final = (Reach.READY, Reach.CONNECTING, Reach.IDLE)
 # The transaction before is over in a moment (Java: 20 ms, too).
 _MARKERS_MS: Final = 20
+# Producer ids and sequences have no place in them (KIP-98).
+_OLD_FORMAT: Final = (
+    "; the topic's message.format.version is before 0.11: with enable_idempotence=False, and "
+    "without transactions, records can be written"
+)
 _NEW_EPOCH: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -360,6 +365,8 @@ class Sender:
         kind = errors.for_code(code)
         where = f"{batch.tp.topic}-{batch.tp.partition}"
         detail = f": {part.error_message}" if part.error_message else ""
+        if code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT and self._config.enable_idempotence:
+            detail += _OLD_FORMAT
         error = kind(f"{batch.record_count} records for {where} were refused{detail}")
         if isinstance(error, errors.TopicAuthorizationFailedError):
             error.topics = frozenset({batch.tp.topic})

@@ -92,7 +92,7 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: (-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0),
     ApiKey.STREAMS_GROUP_DESCRIBE: (-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0),
     ApiKey.LIST_CONFIG_RESOURCES: (-1, -1, -1, -1, -1, 0, 0, 0, 1, 1, 1),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (-1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (-1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0),
     ApiKey.ALTER_CONFIGS: (1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2),
     ApiKey.ALTER_REPLICA_LOG_DIRS: (1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2),
     ApiKey.DESCRIBE_LOG_DIRS: (1, 1, 2, 2, 4, 4, 4, 4, 4, 4, 5),
@@ -107,3 +107,14 @@ def highest_versions(release: tuple[int, ...]) -> dict[ApiKey, int]:
     """API -> the highest version that brokers of this release serve, -1 where they have none."""
     column = max(0, bisect_right(RELEASES, release[:2]) - 1)
     return {api: versions[column] for api, versions in _HIGHEST.items()}
+
+
+def not_served(address: str, api: ApiKey) -> str:
+    """What an error says of an API that a broker does not serve: with the oldest release of those
+    above that does.
+    """
+    text = f"the broker at {address} does not serve {api.name} at all"
+    for release, highest in zip(RELEASES, _HIGHEST.get(api, ()), strict=False):
+        if highest >= 0:
+            return f"{text}; Apache Kafka {release[0]}.{release[1]} does"
+    return text

@@ -342,6 +342,14 @@ def test_no_common_version_fails_the_call_and_keeps_the_link(span):
     assert peer.link.ready
 
 
+def test_what_a_broker_does_not_serve_is_said_with_a_release_that_does():
+    peer = Peer({18: (0, 4), 3: (0, 4)})
+    peer.greet()
+    for api, release in ((ApiKey.ELECT_LEADERS, "2.4"), (ApiKey.SHARE_FETCH, "4.1")):
+        with pytest.raises(UnsupportedVersionError, match=f"{api.name} .*Apache Kafka {release}"):
+            peer.link.version_of(api, None)
+
+
 @pytest.mark.parametrize("early", [False, True], ids=["ready", "before the greeting"])
 def test_what_cannot_be_written_fails_the_call_and_keeps_the_link(early):
     peer = Peer()

@@ -22,6 +22,7 @@ from kcore import errors
 from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
+    UnsupportedForMessageFormatError,
     UnsupportedVersionError,
 )
 from kcore.records.batches import describe_batches
@@ -280,6 +281,29 @@ def test_brokers_without_producer_ids_are_named():
     client.flush()
     assert isinstance(client.errors()[0], UnsupportedVersionError)
     assert "enable_idempotence=False" in str(client.errors()[0])
+
+
+def test_a_codec_that_the_brokers_do_not_know_is_named_with_what_to_do():
+    """A Kafka 1.1 answers UNKNOWN_SERVER_ERROR."""
+    _, cluster, client = produce_world(compression_type="zstd")
+    cluster.apis[ApiKey.PRODUCE] = (3, 5)
+    send_all(client, values(3))
+    client.flush()
+    assert len(client.errors()) == 3
+    for error in client.errors():
+        assert isinstance(error, UnsupportedVersionError)
+        assert "compression_type='zstd' needs brokers of release 2.1" in str(error)
+    assert cluster.log().values == []
+
+
+def test_topics_of_an_old_format_take_no_idempotent_producer_which_is_said():
+    _, cluster, client = produce_world()
+    cluster.fault = first_times(1, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    send_all(client, values(1))
+    client.flush()
+    (error,) = client.errors()
+    assert isinstance(error, UnsupportedForMessageFormatError)
+    assert "enable_idempotence=False" in str(error)
 
 
 def test_an_id_that_is_refused_fails_what_waits_and_is_asked_for_again():
