@@ -210,7 +210,6 @@ class Transaction(TransactionVerbs):
         error = error_of(entry.error_code, f"{kind} {whom[1]!r}: {text}")
         effect = effect_of(ApiKey.FIND_COORDINATOR, entry.error_code)
         self._suffer(None, effect, error, whom, now_ms)
-        self._tell()
 
     # -- answers -----------------------------------------------------------------------------------
 

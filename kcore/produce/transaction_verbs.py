@@ -344,9 +344,7 @@ class TransactionVerbs:
         if self.state is TxnState.UNINITIALIZED and self._error is not None:
             return self._error
         if self.state is TxnState.ABORTING:
-            error = TransactionAbortedError(f"{verb.value}: the transaction was aborted meanwhile")
-            error.__cause__ = self._error
-            return error
+            return TransactionAbortedError(f"{verb.value}: the transaction was aborted meanwhile")
         return self._refusal(verb)
 
     def mend(self) -> None:

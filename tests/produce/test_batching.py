@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -302,6 +303,122 @@ def test_under_another_epoch_numbers_begin_again():
     assert lane.unresolved
 
 
+def test_what_is_under_way_ends_under_the_epoch_it_began_in():
+    lane, (one, other) = started(2)
+    go(lane)
+    assert not lane.sendable(7, 1)
+    assert (lane.producer_epoch, lane.next_sequence) == (0, 4)
+    end(lane, one)
+    assert lane.sendable(7, 1)
+    lane.take(sequenced=True)
+    assert other.identity == (7, 1, 0)
+
+
+def test_an_answer_to_what_was_given_up_changes_nothing():
+    lane, (one, other) = started(2)
+    go(lane), go(lane)
+    lane.drop(one, certain=False)  # its time was over
+    end(lane, other)
+    before = lane.acked_sequence, lane.next_sequence
+    end(lane, one)
+    assert (lane.acked_sequence, lane.next_sequence) == before
+    assert lane.unresolved
+
+
+def test_an_answer_under_the_epoch_before_says_nothing_of_this_one():
+    lane, (one,) = started(1)
+    go(lane)
+    lane.drop(one, certain=False)
+    assert not lane.resolve()
+    lane.renumber(7, 1)
+    end(lane, one)
+    assert (lane.acked_sequence, lane.next_sequence) == (-1, 0)
+
+
+# Struck, perhaps in the middle of a change --------------------------------------------------------
+
+
+def filled(**options):
+    batch = Batch(T0, ProduceConfig(**options), 0, (1,))
+    batch.append(0, None, b"v", ())
+    return batch
+
+
+def test_a_batch_that_was_opened_for_a_record_that_never_came_is_over():
+    batch = Batch(T0, ProduceConfig(), 0, (1,))
+    batch.mend()
+    assert batch.state is BatchState.DONE
+
+
+def test_an_open_batch_goes_on_taking_records():
+    batch = filled()
+    batch.mend()
+    assert batch.state is BatchState.OPEN
+    assert batch.append(0, None, b"w", ()) == 1
+
+
+def test_a_batch_that_was_being_sealed_is_sealed():
+    batch = filled()
+    batch.pack()
+    batch.mend()
+    assert (batch.state, batch.record_count) == (BatchState.SEALED, 1)
+
+
+@pytest.mark.parametrize("attempts", [0, 1])
+def test_a_batch_that_was_being_numbered_is_what_its_numbers_say(attempts):
+    batch = filled()
+    batch.seal()
+    batch.attempts = attempts
+    batch.producer_id, batch.producer_epoch, batch.base_sequence = 7, 1, 5  # and not its bytes
+    batch.mend()
+    (info,) = describe_batches(batch.data)
+    assert (info.producer_id, info.producer_epoch, info.base_sequence) == (7, 1, 5)
+
+
+def test_what_a_batch_that_is_not_over_has_suffered_is_forgotten():
+    batch, over = filled(), filled()
+    for one in (batch, over):
+        one.seal()
+        one.identify(7, 0, 0)
+        one.error, one.record_errors = InvalidRecordError("x"), {0: InvalidRecordError("y")}
+    over.finish()
+    for one in (batch, over):
+        one.mend()
+    assert (batch.state, batch.error, batch.record_errors) == (BatchState.SEALED, None, {})
+    assert str(over.outcome(0).error).endswith("y")
+
+
+def test_a_lane_that_was_numbering_goes_on_behind_it():
+    lane, (one, other) = started(2)
+    one.identify(7, 0, lane.next_sequence)  # and the lane has not counted it
+    lane.mend([one, other])
+    assert (lane.tracked, lane.next_sequence) == ([one], 4)
+    assert lane.sendable(7, 0)
+    go(lane)
+    end(lane, one)
+    assert go(lane).base_sequence == 4
+    assert (one.place, other.place) == (2, 3)
+
+
+def test_a_lane_goes_on_behind_what_it_has_numbered():
+    lane, batches = started(3)
+    go(lane), go(lane)
+    lane.mend(batches)
+    assert lane.sent == 0
+    assert (lane.tracked, lane.next_sequence) == (batches[:2], 6)
+    assert [*lane.queue] == batches
+
+
+def test_a_lane_that_was_numbering_anew_is_all_of_one_epoch():
+    lane, (one, other) = started(2)
+    go(lane), go(lane)
+    lane.producer_epoch, lane.next_sequence = 1, 0
+    one.identify(7, 1, 0)  # and not yet the other
+    lane.mend([one, other])
+    assert [batch.identity for batch in (one, other)] == [(7, 1, 0), (7, 1, 2)]
+    assert lane.next_sequence == 4
+
+
 # Splitting ----------------------------------------------------------------------------------------
 
 
@@ -315,6 +432,10 @@ def test_parts_are_more_than_one_and_hold_the_records_in_order(sizes, codec):
     batch.identify(7, 0, SEQUENCES - 1)
     parts = splitting.split(batch, ProduceConfig(codec=codec))
     assert len(parts) > 1
+    limit = batch.raw_bytes // 2  # the batch was smaller than batch_size
+    for part, following in pairwise(parts):  # none could have taken another record
+        (first,) = RecordReader("t", 0, bytes(following.data), 0).take(1)
+        assert part.raw_bytes + record_bytes(first.key, first.value, first.headers) > limit
     found = []
     for part in parts:
         (info,) = describe_batches(part.data)

@@ -4,6 +4,7 @@ import pytest
 from transaction_desk import T0, T1, Desk, S, begun, ready
 
 from kcore import errors
+from kcore.connection.calls import Reach
 from kcore.errors import DisconnectedError, UnsupportedVersionError
 from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kcore.wire import messages as m
@@ -45,6 +46,17 @@ def test_a_batch_that_fails_behind_something_else_costs_the_epoch():
     assert desk.ended[operation] is None
 
 
+def test_a_batch_that_fails_while_it_is_aborted_costs_the_epoch():
+    desk = begun()
+    desk.idle = False  # a batch is on its way
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    desk.idle = True
+    desk.end()
+    assert desk.init(producer=(5, 1)).producer_epoch == 0
+    assert desk.ended[operation] is None
+
+
 def test_a_batch_that_failed_costs_none_where_each_end_gives_one():
     desk = begun(level=2)
     desk.transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
@@ -52,6 +64,22 @@ def test_a_batch_that_failed_costs_none_where_each_end_gives_one():
     desk.end(producer=(6, 0))
     assert desk.ended[operation] is None
     assert (desk.identity.producer_id, desk.identity.producer_epoch) == (6, 0)
+
+
+def test_an_end_that_gives_no_epoch_leaves_it_as_it_is():
+    desk = begun(level=2)
+    operation = desk.begin_verb(desk.transaction.commit)
+    desk.end(producer=(-1, -1))
+    assert desk.ended[operation] is None
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (5, 0)
+
+
+def test_a_producer_that_needs_another_epoch_and_cannot_have_one_is_at_its_end():
+    desk = begun(init_version=1)
+    operation = desk.begin_verb(desk.transaction.commit)
+    desk.end(E.UNKNOWN_PRODUCER_ID)
+    assert desk.state is S.FATAL_ERROR
+    assert isinstance(desk.ended[operation], errors.UnknownProducerIdError)
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -89,20 +117,48 @@ def test_an_abort_that_is_refused_is_ended_by_the_next_epoch():
         operation = desk.begin_verb(desk.transaction.abort)
         desk.end(E.TRANSACTION_ABORTABLE)
         assert operation not in desk.ended
+        assert 80 <= desk.transaction.deadline() - desk.now <= 120
         desk.init(producer=(5, 1))
         assert desk.ended[operation] is None
         assert desk.identity.producer_epoch == 1
 
 
-def test_an_abort_that_nothing_ends():
-    desk = begun(init_version=1)
+@pytest.mark.parametrize("init_version", [1, 5])
+def test_an_abort_that_nothing_ends(init_version):
+    desk = begun(init_version=init_version)
     operation = desk.begin_verb(desk.transaction.abort)
     desk.end(E.TRANSACTION_ABORTABLE)
+    if init_version == 5:  # the next epoch may end it
+        desk.init(E.TRANSACTION_ABORTABLE)
+    desk.nothing()
     assert desk.state is S.FATAL_ERROR
     assert isinstance(desk.ended[operation], errors.TransactionAbortableError)
 
 
 # Who waits ----------------------------------------------------------------------------------------
+
+
+def test_a_begin_that_nobody_has_heard_of_is_told_to_who_asks_again():
+    desk = Desk()
+    first = desk.begin_verb(desk.transaction.initialize)
+    desk.find()
+    desk.init()
+    second = desk.begin_verb(desk.transaction.initialize)
+    assert desk.ended == {first: None, second: None}
+    desk.nothing()
+    desk.transaction.heard()
+    with pytest.raises(errors.IllegalStateError):
+        desk.begin_verb(desk.transaction.initialize)
+
+
+def test_a_commit_that_nobody_has_heard_of_is_told_before_the_next_begins():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.end()
+    with pytest.raises(errors.IllegalStateError, match="commit_transaction again"):
+        desk.transaction.begin()
+    desk.transaction.heard()
+    desk.transaction.begin()
 
 
 def test_all_who_wait_for_the_same_end_are_told():
@@ -146,6 +202,7 @@ def test_an_answer_that_comes_when_all_is_over_changes_nothing():
     desk.transaction.batch_failed(errors.ProducerFencedError("fenced"), broken=False)
     desk.answer(m.EndTxnResponse())
     assert desk.state is S.FATAL_ERROR
+    assert isinstance(desk.transaction.fatal_error, errors.ProducerFencedError)
     desk.nothing()
 
 
@@ -196,6 +253,88 @@ def test_nobody_can_be_asked():
     desk.find()
     desk.init()
     assert desk.state is S.READY
+
+
+def _cut_off(desk):
+    """The coordinator is gone, and there is nobody to ask who is it now before 500."""
+    desk.links.reachable = Reach.BACKOFF
+    desk.links.least_loaded = lambda _now_ms: None
+    desk.links.next_retry_at = lambda: 500
+    desk.transaction.handle_tick(desk.now)
+
+
+def test_a_coordinator_that_is_gone_is_looked_up_when_somebody_can_be_asked():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    _cut_off(desk)
+    desk.nothing()
+    assert desk.transaction.deadline() == 500
+
+
+def test_a_transaction_of_nothing_ends_without_its_coordinator():
+    desk = ready()
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    _cut_off(desk)
+    operation = desk.begin_verb(desk.transaction.abort)
+    assert desk.transaction.deadline() <= desk.now
+    desk.transaction.handle_tick(desk.now)
+    assert desk.ended[operation] is None
+    desk.links.level = 2  # which nobody has said who coordinates now
+    desk.transaction.heard()
+    desk.transaction.begin()
+    assert desk.transaction.explicit
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_an_end_that_was_asked_for_when_ctrl_c_struck_is_asked_for_again(level):
+    desk = begun(level=level)
+    operation = desk.begin_verb(desk.transaction.commit)
+    desk.request(ApiKey.END_TXN)
+    desk.transaction.mend()  # no answer to it counts any more
+    assert operation not in desk.ended
+    assert desk.end().committed
+    assert desk.ended[operation] is None
+
+
+def test_what_an_abort_gives_up_is_not_asked_for_though_ctrl_c_struck_it():
+    desk = ready()
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+
+    def strike():
+        raise KeyboardInterrupt
+
+    desk.transaction._closed = strike
+    with pytest.raises(KeyboardInterrupt):
+        desk.begin_verb(desk.transaction.abort)
+    desk.transaction._closed = desk._shut
+    desk.transaction.mend()
+    desk.nothing()
+    assert desk.state is S.READY
+
+
+def test_a_second_begin_that_is_refused_is_told_why_and_not_why_the_first_was():
+    desk = Desk()
+    desk.begin_verb(desk.transaction.initialize)
+    desk.find()
+    desk.init(E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    second = desk.begin_verb(desk.transaction.initialize)
+    desk.init(E.CLUSTER_AUTHORIZATION_FAILED)
+    assert isinstance(desk.ended[second], errors.ClusterAuthorizationFailedError)
+    with pytest.raises(errors.IllegalStateError, match="init_transactions first"):
+        desk.transaction.begin()
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_batches_of_no_other_partition_go_out_once_a_transaction_has_failed(level):
+    desk = begun(level=level)
+    desk.transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=False)
+    assert desk.transaction.admits(T0)  # what takes part may have batches that were sent before
+    assert not desk.transaction.admits(T1)
+    desk.begin_verb(desk.transaction.abort)
+    assert not desk.transaction.admits(T1)
+    desk.end()  # and nobody was asked to have it take part
 
 
 @pytest.mark.parametrize("level", [0, 2])

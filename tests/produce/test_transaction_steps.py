@@ -9,13 +9,13 @@ from kcore.errors import DisconnectedError
 from kcore.produce.transaction import Step
 from kcore.produce.transaction_effects import OUTDATED, Effect, effect_of
 from kcore.produce.transaction_states import TABLE, TxnInput
-from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata
+from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from kcore.timers import NEVER
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
-GROUP = ConsumerGroupMetadata("g", 3, "member", None)
+GROUP = ConsumerGroupMetadata("g", 3, "member", "instance")
 
 
 # States and verbs ---------------------------------------------------------------------------------
@@ -103,6 +103,7 @@ def test_what_is_asked_with_version_1():
     request = desk.commit_offsets()
     assert desk.version == 4
     assert (request.member_id, request.generation_id) == ("member", 3)
+    assert request.group_instance_id == "instance"
     (one,) = request.topics[0].partitions
     assert (one.committed_offset, one.committed_metadata, one.committed_leader_epoch) == (
         4,
@@ -237,6 +238,21 @@ def test_partitions_of_a_topic_that_is_gone_do_not_hold_up_an_abort():
     assert desk.ended[operation] is None
 
 
+def test_partitions_that_perhaps_take_part_are_asked_for_until_the_coordinator_can_tell():
+    desk = ready(init_version=1)  # nothing but an end of it would end it
+    transaction = desk.transaction
+    transaction.begin()
+    transaction.use(T0)
+    desk.request(ApiKey.ADD_PARTITIONS_TO_TXN)
+    operation = desk.begin_verb(transaction.abort)
+    desk.fail(DisconnectedError("gone"))  # it may have taken them
+    desk.find()
+    desk.add(E.COORDINATOR_LOAD_IN_PROGRESS)
+    desk.add()
+    assert not desk.end().committed
+    assert desk.ended[operation] is None
+
+
 def test_a_coordinator_that_cannot_be_reached_is_looked_up_again():
     desk = begun()
     desk.begin_verb(desk.transaction.commit)
@@ -247,11 +263,20 @@ def test_a_coordinator_that_cannot_be_reached_is_looked_up_again():
     assert desk.state is S.READY
 
 
+UNKNOWN = m.FindCoordinatorResponse.Coordinator(key="y", node_id=7, host="h", port=9)
+
+
 def test_a_look_up_that_makes_no_sense_is_repeated():
     desk = Desk()
     desk.begin_verb(desk.transaction.initialize)
     found = m.FindCoordinatorResponse.Coordinator
-    for one in (found(key="y", node_id=7, host="h", port=9), found(key="x", node_id=-1)):
+    for one in (
+        UNKNOWN,
+        found(key="x", node_id=-1, host="h", port=9),
+        found(key="x", node_id=7, host="", port=9),
+        found(key="x", node_id=7, host="h", port=0),
+        found(key="x", node_id=7, host="h", port=65_536),
+    ):
         desk.request(ApiKey.FIND_COORDINATOR)
         desk.answer(m.FindCoordinatorResponse(coordinators=[one]))
     desk.find(code=E.COORDINATOR_NOT_AVAILABLE)
@@ -264,10 +289,65 @@ def test_a_producer_id_that_is_none_is_asked_for_again():
     desk = Desk()
     operation = desk.begin_verb(desk.transaction.initialize)
     desk.find()
-    desk.init(producer=(-1, -1))
+    request = desk.init(producer=(-1, -1))
+    assert (request.producer_id, request.producer_epoch) == (-1, -1)  # it is nobody yet
     assert operation not in desk.ended
+    assert 80 <= desk.transaction.deadline() - desk.now <= 120
     desk.init()
     assert desk.ended[operation] is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda desk: desk.fail(DisconnectedError("gone")),
+        lambda desk: desk.answer(m.FindCoordinatorResponse(coordinators=[UNKNOWN])),
+    ],
+    ids=["nobody answers", "no sense"],
+)
+def test_a_look_up_in_vain_is_repeated_after_a_pause(answer):
+    desk = Desk()
+    desk.begin_verb(desk.transaction.initialize)
+    desk.request(ApiKey.FIND_COORDINATOR)
+    answer(desk)
+    assert 80 <= desk.transaction.deadline() - desk.now <= 120
+    desk.find()
+
+
+@pytest.mark.parametrize(
+    ("key", "whose"), [("x", "transactional id 'x'"), ("g", "group 'g'")], ids=["own", "group"]
+)
+def test_a_look_up_that_is_refused_says_whose_it_was_and_what_the_broker_says(key, whose):
+    for message, said in (("not yours", "not yours"), (None, "no coordinator was found")):
+        desk = Desk() if key == "x" else begun(level=2)
+        if key == "x":
+            operation = desk.begin_verb(desk.transaction.initialize)
+        else:
+            offsets = {T0: OffsetAndMetadata(4, "")}
+            operation = desk.begin_verb(desk.transaction.send_offsets, GROUP, offsets)
+        desk.request(ApiKey.FIND_COORDINATOR)
+        found = m.FindCoordinatorResponse.Coordinator(
+            key=key, error_code=E.INVALID_REQUEST, error_message=message
+        )
+        desk.answer(m.FindCoordinatorResponse(coordinators=[found]))
+        assert f"{whose}: {said}" in str(desk.ended[operation])
+
+
+@pytest.mark.parametrize(
+    "step", [Step.ADD_PARTITIONS, Step.ADD_OFFSETS, Step.COMMIT_OFFSETS], ids=lambda one: one.name
+)
+def test_what_was_done_at_last_stands_in_nobodys_way(step):
+    desk, _, answer = asked(step.value)
+    for _ in range(3):
+        answer(E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert isinstance(desk.transaction.hindrance, errors.CoordinatorLoadInProgressError)
+    answer()
+    assert desk.transaction.hindrance is None
+    if step is Step.ADD_OFFSETS:
+        return  # the next is asked of the group's coordinator
+    desk.begin_verb(desk.transaction.commit)
+    desk.end(E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert 80 <= desk.transaction.deadline() - desk.now <= 120  # as if it were the first
 
 
 def test_backoffs_grow_and_begin_anew():
@@ -352,6 +432,7 @@ def check_failed(desk, step, effect, code, operation):
     wanted = errors.for_code(code)
     if effect is Effect.FENCED:
         wanted = errors.ProducerFencedError
+        assert isinstance(desk.transaction.fatal_error.__cause__, errors.for_code(code)), code
     elif not fatal and step is Step.END:
         wanted = errors.TransactionAbortableError
     elif not fatal and step is Step.COMMIT_OFFSETS and code in OUTDATED:
@@ -414,6 +495,26 @@ def test_partitions_that_are_answered_differently(codes, kind, turned):
     if kind is errors.TopicAuthorizationFailedError:
         assert error.topics == {"t"}
         assert f"t-{0 if turned else 1} cannot" in str(error)
+
+
+def test_only_topics_that_were_refused_are_named():
+    desk = ready()
+    desk.transaction.begin()
+    for topic in "tu":
+        desk.transaction.use(TopicPartition(topic, 0))
+    request = desk.request(ApiKey.ADD_PARTITIONS_TO_TXN)
+    R = m.AddPartitionsToTxnResponse
+    codes = {"t": E.OPERATION_NOT_ATTEMPTED, "u": E.TOPIC_AUTHORIZATION_FAILED}
+    answers = []
+    for topic in request.v3_and_below_topics:
+        one = R.AddPartitionsToTxnPartitionResult(
+            partition_index=0, partition_error_code=codes[topic.name]
+        )
+        answers.append(R.AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=[one]))
+    desk.answer(R(results_by_topic_v3_and_below=answers))
+    with pytest.raises(errors.TransactionAbortableError, match="u-0 cannot") as caught:
+        desk.transaction.check_open()
+    assert caught.value.__cause__.topics == {"u"}
 
 
 def test_a_partition_that_is_left_out_of_the_answer():

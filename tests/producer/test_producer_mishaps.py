@@ -324,3 +324,16 @@ def test_an_id_that_is_refused_fails_what_waits_and_is_asked_for_again():
     send_all(client, values(2, 2))
     client.flush()
     assert cluster.log().values == values(2, 2)
+
+
+@pytest.mark.parametrize("code", [0, int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)])
+def test_an_id_that_is_not_given_is_asked_for_again_after_a_pause(code):
+    world, cluster, client = produce_world()
+    given = m.InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+    cluster.script[ApiKey.INIT_PRODUCER_ID] = lambda *_: given
+    send_all(client, values(2))
+    world.run(10_000)
+    assert 10 <= cluster.count(ApiKey.INIT_PRODUCER_ID) <= 30  # soon, then once a second
+    del cluster.script[ApiKey.INIT_PRODUCER_ID]
+    client.flush()
+    assert cluster.log().values == values(2)

@@ -1,6 +1,7 @@
 """Tables poured into `ProducerCore` while brokers fail and memory is short."""
 
 import random
+from itertools import groupby
 
 import pytest
 from scripted_producer import (
@@ -12,10 +13,13 @@ from scripted_producer import (
     produce_world,
 )
 
+from kcore import errors
 from kcore.errors import IllegalArgumentError
 from kcore.produce.events import RecordsDelivered
 from kcore.produce.feeding import RowsDelivery
 from kcore.produce.rows import read_rows
+from kcore.structs import TopicPartition
+from kcore.wire.codes import ErrorCode as E
 
 pa = pytest.importorskip("pyarrow")
 COUNT = 400
@@ -192,3 +196,59 @@ def test_rows_for_a_new_partition_wait_for_it_and_are_refused_if_there_is_none()
     assert pour(world, client, table).rows == 2
     world.run(100)
     assert cluster.log(3).values == [b"3"]
+
+
+def test_offsets_of_rows_are_theirs_whoever_shares_the_batch():
+    world, cluster, client = produce_world(topics={"t": 1}, linger_ms=100)
+    for value in (b"a", b"b", b"c"):
+        client.send_soon(value)
+    first = pour(world, client, pa.table({"value": [b"0", b"1"]}))
+    client.send_soon(b"d")
+    second = pour(world, client, pa.table({"value": [b"2"]}))
+    client.flush()
+    settle(client)
+    assert cluster.log().values == [b"a", b"b", b"c", b"0", b"1", b"d", b"2"]
+    assert len(cluster.log().batches) == 1
+    got = [one.partitions[TopicPartition("t", 0)] for one in (first, second)]
+    assert [(one.first_offset, one.last_offset, one.count) for one in got] == [(3, 4, 2), (6, 6, 1)]
+
+
+def test_without_acks_nobody_says_where_rows_are():
+    world, cluster, client = produce_world(topics={"t": 1}, acks=0)
+    delivery = pour(world, client, pa.table({"value": [b"0", b"1"]}))
+    client.flush()
+    settle(client)
+    (got,) = delivery.partitions.values()
+    assert (got.first_offset, got.last_offset, got.count) == (-1, -1, 2)
+
+
+def test_the_first_failure_is_the_one_that_is_told():
+    world, cluster, client = produce_world(topics={"t": 2})
+    codes = {0: E.TOPIC_AUTHORIZATION_FAILED, 1: E.INVALID_RECORD}
+    cluster.fault = lambda node, topic, number, data: int(codes[number])
+    for order in ((0, 1), (1, 0)):
+        delivery = RowsDelivery()
+        for number in order:
+            (rows,) = read_rows(
+                pa.table({"value": [b"v"], "partition": pa.array([number], pa.int32())})
+            )
+            while not client.core.append_rows(rows, "t", 0, 1, delivery, world.now, wall_ms=5):
+                world.run(20)
+            client.flush()
+            settle(client)
+        assert (delivery.failed, delivery.delivered) == (2, 0)
+        assert type(delivery.error) is errors.for_code(codes[order[0]])
+
+
+def test_rows_and_records_without_a_key_stay_at_one_partition_until_it_has_had_its_share():
+    world, cluster, client = produce_world(topics={"t": 20}, linger_ms=10_000, batch_size=1_000)
+    client.send_soon(b"x")
+    taken = []
+    for _ in range(60):
+        delivery = pour(world, client, pa.table({"value": [bytes(100)]}))
+        client.send_soon(bytes(100))
+        (one,) = delivery._open
+        taken += [one.tp.partition, client.taken[-1][0].tp.partition]
+    runs = [len([*group]) for _, group in groupby(taken)]
+    assert all(8 <= length <= 20 for length in runs[1:-1])
+    assert len(runs) > 6
