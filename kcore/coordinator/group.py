@@ -163,20 +163,16 @@ class Group:
         if self.leader_id is None:
             self.leader_id = member.member_id
 
-    def remove(self, member_id: str) -> Member | None:
-        """Forget a member or an id that was handed out; what it had parked is the caller's."""
-        self.pending_join.discard(member_id)
+    def remove(self, member_id: str) -> None:
+        """Forget a member; what it had parked is the caller's."""
         self.pending_sync.discard(member_id)
-        member = self.members.pop(member_id, None)
-        if member is None:
-            return None
+        member = self.members.pop(member_id)
         self._count(member, -1)
         self.awaiting_join -= member.join is not None
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
-        return member
 
     def rename(self, member: Member, member_id: str) -> None:
         """A static member goes by a new id from now on; its place and role stay its own."""

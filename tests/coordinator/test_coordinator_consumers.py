@@ -390,16 +390,6 @@ def test_what_is_loaded_is_what_was_there(two_at_ten):
     assert not again.consumers.members
 
 
-def test_a_partition_of_the_journal_that_goes_takes_its_groups_along():
-    w = ConsumerWorld()
-    w.enter("m1")
-    w.coordinator.handle_resigned(0, w.now)
-    w.drain()
-    assert w.beat("m1", 2) == ErrorCode.NOT_COORDINATOR
-    w.lead()
-    assert w.beat("m1", 2) == (2, None)
-
-
 def test_heartbeats_wait_for_what_was_said_before_them():
     w = ConsumerWorld(appending=False)
     first = w.put_beat("m1", 0, ["foo"], {}, **HELLO)

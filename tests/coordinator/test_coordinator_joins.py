@@ -76,6 +76,13 @@ def test_b04_an_id_that_was_handed_out_lives_as_long_as_a_session():
     assert not w.group.pending_join
 
 
+def test_j13_an_id_that_was_handed_out_is_of_no_static_member():
+    w = World()
+    a = w.replies[w.join(version=4)].member_id
+    assert w.error(w.join(a, version=5, instance="i")) == E.UNKNOWN_SERVER_ERROR
+    assert (w.group.members, w.group.pending_join) == ({}, {a})
+
+
 def eleven(w):
     """11 ids handed out by a group that takes 10."""
     answers = [w.replies[w.join(version=4)] for _ in range(11)]
@@ -185,6 +192,17 @@ def test_b13_after_the_join_the_sessions_own_time_counts():
     key, value = of_journal(w.journal)[-1]
     assert isinstance(key, GroupMetadataKey)
     assert (value.generation, value.members, value.leader, value.protocol) == (2, [], None, None)
+
+
+def test_b13_a_member_may_change_its_session_timeout():
+    w = World()
+    (a,) = w.form(1, st=6_000)
+    token = w.join(a, st=30_000, rt=30_000)
+    w.sync(a, w.replies[token].generation_id, {a: b"x"})
+    w.after(29_000)
+    assert list(w.group.members) == [a]
+    w.after(1_000)
+    assert not w.group.members
 
 
 def test_b14_a_follower_that_changed_nothing_is_answered_at_once():
@@ -400,8 +418,11 @@ def test_b29_a_return_with_another_protocol_makes_a_round():
 
 def test_b30_a_return_before_the_assignment_makes_a_round():
     w = World()
-    w.form(2, instances="LF", sync=False)
+    _, follow = w.form(2, instances="LF", sync=False)
+    waiting = w.sync(follow, instance="F")
+    assert w.parked(waiting)
     assert w.parked(w.join(instance="F", version=9))
+    assert w.error(waiting) == E.FENCED_INSTANCE_ID
     assert w.state == "P"
 
 

@@ -1,6 +1,7 @@
 """The journal: its bytes, its replay, and a coordinator killed at every entry."""
 
 import pytest
+from consumer_groups_world import ConsumerWorld
 from coordinator_world import P0, WALL, World, of_journal, subscription
 from group_actors import Chaos
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from kcore.coordinator import Caller, Entry, GroupState, Marker, partition_for
 from kcore.coordinator.journal import group_entry, offset_entry, read_entry
 from kcore.errors import CorruptRecordError, IllegalStateError, UsageError
+from kcore.timers import NEVER
 from kcore.wire import messages as m
 from kcore.wire.codec import encode
 from kcore.wire.codes import ErrorCode as E
@@ -323,3 +325,14 @@ def test_a_wall_clock_that_is_set_moves_ages_not_sessions():
     w.coordinator.set_wall_offset(WALL + 3_600_000)
     w.until(1_000)
     assert w.coordinator.group("g") is None
+
+
+def test_a_partition_of_the_journal_that_goes_takes_its_groups_along():
+    w = ConsumerWorld()
+    w.enter("m1")
+    w.coordinator.handle_resigned(0, w.now)
+    w.drain()
+    assert w.beat("m1", 2) == E.NOT_COORDINATOR
+    assert w.coordinator.deadline() == NEVER  # sessions are the next owner's
+    w.lead()
+    assert w.beat("m1", 2) == (2, None)

@@ -230,6 +230,15 @@ def test_b46_leaving_a_group_that_is_not():
     assert w.leave(("m1", None), version=2).error_code == E.UNKNOWN_MEMBER_ID
 
 
+def test_b46_strangers_that_leave_disturb_nobody():
+    w = World()
+    a, b = w.form(2)
+    answer = w.leave(("nobody", None), ("", "unknown"))
+    assert [x.error_code for x in answer.members] == [E.UNKNOWN_MEMBER_ID] * 2
+    assert w.state == "S"
+    assert w.heartbeat(a) == w.heartbeat(b) == E.NONE
+
+
 def test_b47_leaving_by_instance_id():
     w = World()
     w.form(2, instances="LF")
@@ -242,6 +251,14 @@ def test_b47_leaving_by_instance_id():
     first = answer.members[0]
     assert (first.member_id, first.group_instance_id) == ("", "L")
     assert list(w.group.static_members) == ["F"]
+
+
+def test_r17_who_is_taken_out_while_it_waits_for_its_assignment_is_told():
+    w = World()
+    ids = unsynced(w)
+    waiting = w.sync(ids[1])
+    assert w.leave((ids[1], None)).members[0].error_code == E.NONE
+    assert w.error(waiting) == E.UNKNOWN_MEMBER_ID
 
 
 def test_b48_an_id_handed_out_can_leave():

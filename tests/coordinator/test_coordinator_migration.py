@@ -13,6 +13,7 @@ from kcore.assignors.blobs import encode_subscription
 from kcore.coordinator.consumer.blobs import read_assignment, write_assignment
 from kcore.coordinator.consumer.states import ConsumerGroupState
 from kcore.structs import TopicPartition
+from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
 NAMED = [("range", subscription("foo"))]
@@ -141,12 +142,55 @@ def test_m4_who_does_not_join_again_in_time_is_out():
 
 def test_m2_who_does_not_ask_for_its_assignment_in_time_is_out():
     w, old = upgraded()
-    w.join(old, **JOIN)
+    generation = w.replies[w.join(old, **JOIN)].generation_id
     for _ in range(RT // 3_000 - 1):
         w.after(3_000)
-        w.heartbeat(old, 1)
+        assert w.heartbeat(old, generation) == 0  # it is alive
+    assert set(w.consumers.members) == {"m1", old}
     w.after(3_000)
     assert set(w.consumers.members) == {"m1"}
+
+
+def test_m3_what_a_sync_says_of_the_protocol_must_fit():
+    w, old = upgraded()
+    generation = w.replies[w.join(old, **JOIN)].generation_id
+    for said in ({"protocol_name": "other"}, {"protocol_type": "other"}):
+        wrong = w.sync(old, generation, **said)
+        assert w.error(wrong) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    for said in ({}, {"protocol_name": None, "protocol_type": None}):
+        assert w.error(w.sync(old, generation, **said)) == 0
+
+
+def test_m4_an_instance_alone_is_no_member():
+    w, _ = upgraded()
+    answer = w.replies[w.join(instance="i", version=5, **JOIN)]
+    given = answer.generation_id, "i"
+    w.sync(answer.member_id, answer.generation_id, instance="i")
+    assert w.heartbeat(answer.member_id, *given) in {0, ErrorCode.REBALANCE_IN_PROGRESS}
+    for member in ("", "another"):
+        assert w.heartbeat(member, *given) == ErrorCode.FENCED_INSTANCE_ID
+    assert w.heartbeat(answer.member_id, answer.generation_id, "j") == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_who_waits_for_a_heartbeat_that_is_on_its_way_is_answered(lost):
+    w, old = upgraded()
+    w.appending = False
+    w.put_beat("m2", 0, ["foo"], {}, rebalance_timeout_ms=RT)
+    R = m.LeaveGroupRequest
+    gone = R(group_id="g", members=[R.MemberIdentity(member_id=old)])
+    joining, leaving = w.join(**JOIN), w.send(gone, 5)
+    assert w.parked(joining, leaving)
+    if lost:
+        w.coordinator.handle_resigned(0, w.now)
+        w.drain()
+    else:
+        w.appending = True
+        w.settle()
+    answer = w.replies[leaving]
+    assert w.error(joining) == (ErrorCode.NOT_COORDINATOR if lost else 0)
+    assert answer.error_code == (ErrorCode.NOT_COORDINATOR if lost else 0)
+    assert [one.error_code for one in answer.members] == ([] if lost else [0])
 
 
 def test_m2_joins_that_are_refused():
@@ -162,6 +206,34 @@ def test_m2_joins_that_are_refused():
     w = world(group_consumer_migration_policy="disabled")
     w.enter("m1", ["foo"])
     assert w.error(w.join(**JOIN)) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize("policy", ["downgrade", "bidirectional"])
+def test_m5_if_it_is_wanted(policy):
+    w = world(group_consumer_migration_policy=policy)
+    w.enter("m1", ["foo"])
+    w.enter("m2", ["foo"])
+    answer = w.replies[w.join(**JOIN)]
+    assert answer.error_code == 0
+    for native in ("m1", "m2"):
+        assert w.coordinator.group("g") is None
+        w.beat(native, -1)
+    assert [*w.group.members] == [answer.member_id]
+
+
+@pytest.mark.parametrize("policy", ["upgrade", "bidirectional"])
+def test_m1_if_it_is_wanted(policy):
+    w = world(group_consumer_migration_policy=policy, group_consumer_max_size=2)
+    old = classic(w)
+    assert w.enter("m1", ["foo"]) == (2, {})
+    assert set(w.consumers.members) == {old, "m1"}
+
+
+def test_m1_not_for_somebody_for_whom_there_is_no_room():
+    w = world(group_consumer_max_size=1)
+    old = classic(w)
+    assert w.enter("m1", ["foo"]) == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert w.heartbeat(old, 1) == 0
 
 
 @pytest.mark.parametrize("how", ["leaves", "is silent"])

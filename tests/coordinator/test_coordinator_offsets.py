@@ -1,6 +1,7 @@
 """Scenario vectors O01-O12, and the rules of offsets."""
 
 import pytest
+from consumer_groups_world import ConsumerWorld
 from coordinator_world import P0, WALL, World, of_journal, subscription
 
 from kcore.coordinator import CoordinatorConfig
@@ -437,3 +438,24 @@ def test_producers_are_not_remembered_without_bound(monkeypatch):
         w.txn_commit({T0: 5}, producer, epoch=1)
     token = w.txn_commit({T0: 5}, 1)
     assert w.replies[token].topics[0].partitions[0].error_code == 0
+
+
+def test_who_asks_for_offsets_says_who_he_is_or_nothing():
+    w = ConsumerWorld()
+    w.enter("m1")
+    R = m.OffsetFetchRequest
+    topic = R.OffsetFetchRequestTopics(name="foo", partition_indexes=[0])
+    for member_id, epoch, error in (
+        (None, -1, 0),
+        ("m1", 2, 0),
+        ("m1", -1, E.STALE_MEMBER_EPOCH),
+        ("m1", 1, E.STALE_MEMBER_EPOCH),
+        ("nobody", -1, E.UNKNOWN_MEMBER_ID),
+        (None, 2, E.UNKNOWN_MEMBER_ID),
+    ):
+        asked = R.OffsetFetchRequestGroup(
+            group_id="g", member_id=member_id, member_epoch=epoch, topics=[topic]
+        )
+        (found,) = w.ask(R(groups=[asked]), 9).groups
+        assert found.error_code == error, (member_id, epoch)
+        assert len(found.topics) == (0 if error else 1), (member_id, epoch)

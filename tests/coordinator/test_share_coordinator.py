@@ -9,12 +9,21 @@ from kcore.coordinator import Entry
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.member import ShareMember
 from kcore.coordinator.share.states import FOREIGN, REFUSED, ShareGroupState
+from kcore.timers import NEVER
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
 ALL = {"foo": [0, 1, 2, 3], "bar": [0, 1]}
 SESSION = 45_000
+
+
+def test_a_partition_of_the_journal_that_goes_takes_its_sessions_along():
+    w = ShareWorld()
+    w.enter("m1")
+    w.coordinator.handle_resigned(0, w.now)
+    w.drain()
+    assert w.coordinator.deadline() == NEVER
 
 
 def test_a_member_gets_everything_with_its_first_heartbeat():
@@ -34,6 +43,41 @@ def test_partitions_are_shared_out():
     assert sum(map(len, first.values())) == sum(map(len, second.values())) == 3
     merged = {t: sorted(first.get(t, []) + second.get(t, [])) for t in ALL}
     assert merged == ALL
+
+
+def test_what_members_have_stays_theirs_and_only_what_changed_is_written():
+    w = ShareWorld({"foo": 6})
+    w.enter("m1", ["foo"])
+    w.enter("m2", ["foo"])
+    w.beat("m1", 1)
+    before = dict(w.share.target)
+    w.enter("m3", ["foo"])
+    for member in ("m1", "m2"):
+        assert w.share.target[member] < before[member]
+    before = dict(w.share.target)
+    w.beat("m3", -1)
+    assert w.beat("m1", 2)[0] == 4
+    for member in ("m1", "m2"):
+        assert w.share.target[member] > before[member]
+    written = len(w.journal)
+    assert w.beat("m1", 4, ["foo", "nothing"])[0] == 5  # which is not there: all stays as it is
+    keys = [type(key) for key, _ in of_journal(w.journal[written:])]
+    assert m.ShareGroupTargetAssignmentMetadataKey in keys
+    assert m.ShareGroupTargetAssignmentMemberKey not in keys
+
+
+def test_a_topic_that_is_not_there_is_nobodys():
+    w = ShareWorld()
+    assert w.enter("m1", ["nothing"]) == (1, {})
+    assert w.enter("m2", ["nothing"]) == (2, {})
+
+
+def test_what_a_heartbeat_leaves_out_stays_as_it_was():
+    w = ShareWorld()
+    w.enter("m1", ["foo"], rack_id="r")
+    w.beat("m1", 1, ["bar"])
+    (member,) = w.described().members
+    assert (member.rack_id, member.subscribed_topic_names) == ("r", ["bar"])
 
 
 def test_more_members_than_partitions_share_them():

@@ -38,6 +38,17 @@ def test_what_is_altered_is_known_from_then_on():
     assert initialized(again) == {"foo": [0, 1, 2, 3]}
 
 
+def test_what_is_altered_again_is_answered_though_nothing_is_to_be_written():
+    w = ShareWorld()
+    w.ask(alter(), 0)
+    written = len(w.journal)
+    answer = w.ask(alter(7), 0)
+    assert answer.responses[0].partitions[0].error_code == E.NONE
+    assert w.read == {("g", id_of("foo"), 1): ShareOffset(7, 0, 0)}
+    assert len(w.journal) == written
+    assert not w.share.held
+
+
 def test_an_append_that_fails_alters_nothing():
     w = ShareWorld(appending=False)
     token = w.send(alter(), 0)

@@ -27,12 +27,21 @@ from kcore.coordinator.streams.states import (
     StreamsGroupState,
 )
 from kcore.coordinator.streams.topology import Topology
+from kcore.timers import NEVER
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
 ALL = ["0_0", "0_1", "0_2", "0_3"]
 SESSION = 45_000
+
+
+def test_a_partition_of_the_journal_that_goes_takes_its_sessions_along():
+    w = StreamsWorld()
+    w.enter("m1")
+    w.coordinator.handle_resigned(0, w.now)
+    w.drain()
+    assert w.coordinator.deadline() == NEVER
 
 
 def test_a_member_gets_everything_with_its_first_heartbeat():

@@ -108,6 +108,8 @@ def test_a_transaction_at_the_last_epoch_ends_with_a_new_id():
     assert world.end(producer, False)[0] == E.INVALID_TXN_STATE
     assert world.add((1001, 0), T0) == 0
     assert world.end((1001, 0)) == (0, 1001, 1)
+    # That was of the next transaction: nobody can still be waiting for the first one's end.
+    assert world.end(producer)[0] == E.INVALID_PRODUCER_ID_MAPPING
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -159,10 +161,18 @@ def test_ids_that_nobody_uses_are_forgotten():
     world.init()
     world.init("y")
     world.add((1001, 0), T0, name="y")
-    world.run(604_800_000 + 3_600_000)
-    assert world.state() == E.TRANSACTIONAL_ID_NOT_FOUND
+    ended = {"z": True, "u": False}
+    for name, committed in ended.items():
+        _, *producer = world.init(name)
+        world.add(producer, T0, name=name)
+        world.end(producer, committed, name=name)
+    world.run(604_800_000 - 3_600_000)
+    assert world.state() == "Empty"
+    world.run(2 * 3_600_000)
+    for name in ("x", *ended):
+        assert world.state(name) == E.TRANSACTIONAL_ID_NOT_FOUND
     assert world.journals[world.coordinator.partition_for("x")][-1].value is None
-    assert world.init()[1:] == (1002, 0)  # nobody knows that it was there
+    assert world.init()[1:] == (1004, 0)  # nobody knows that it was there
 
 
 def test_while_an_entry_is_on_its_way_others_wait_and_a_failure_leaves_nothing():
@@ -172,7 +182,9 @@ def test_while_an_entry_is_on_its_way_others_wait_and_a_failure_leaves_nothing()
     assert world.add((1000, 0), T0) == E.CONCURRENT_TRANSACTIONS
     assert world.end((1000, 0))[0] == E.CONCURRENT_TRANSACTIONS
     world.append(E.NOT_ENOUGH_REPLICAS)
-    assert world.answers[first].error_code == E.COORDINATOR_NOT_AVAILABLE
+    told = world.answers[first]
+    assert told.error_code == E.COORDINATOR_NOT_AVAILABLE
+    assert (told.producer_id, told.producer_epoch) == (-1, -1)
     assert world.state() == E.TRANSACTIONAL_ID_NOT_FOUND
     world.send(init())
     world.append()
@@ -312,6 +324,42 @@ def test_listing_and_describing():
     assert found.transaction_timeout_ms == 60_000
     assert found.transaction_start_time_ms == WALL_MS + 1_000
     assert [(topic.topic, topic.partitions) for topic in found.topics] == [("t", [0, 1])]
+
+
+def test_partitions_that_take_part_already_are_not_written_again():
+    world = World()
+    _, *producer = world.init()
+    world.add(producer, T0, T1)
+    journal = world.journals[world.coordinator.partition_for("x")]
+    written = len(journal)
+    for again in ((T0,), (T0, T1)):
+        assert world.add(producer, *again) == 0
+    assert len(journal) == written
+
+
+def test_a_transaction_that_is_being_ended_is_as_old_as_it_is():
+    world = World(marks=False)
+    _, *producer = world.init()
+    world.run(1_000)
+    world.add(producer, T0, T1)
+    world.run(2_000)
+    world.end(producer)
+    request = m.DescribeTransactionsRequest(transactional_ids=["x"])
+    (found,) = world.ask(request).transaction_states
+    assert found.transaction_state == "PrepareCommit"
+    assert found.transaction_start_time_ms == WALL_MS + 2_000
+    assert [(topic.topic, topic.partitions) for topic in found.topics] == [("t", [0, 1])]
+
+
+def test_an_id_that_is_being_forgotten_is_not_there_any_more():
+    world = World(held=True)
+    world.send(init())
+    world.append()
+    assert world.state() == "Empty"
+    world.run(604_800_000 + 3_600_000)
+    assert world.state() == E.TRANSACTIONAL_ID_NOT_FOUND
+    world.append(E.NOT_ENOUGH_REPLICAS)
+    assert world.state() == "Empty"
 
 
 def test_many_transactions_in_one_request():
