@@ -77,12 +77,9 @@ class Refresher:
         """What to keep up to date: these topics, or None for all. New ones are asked for at once
         (M1).
         """
-        added = topics is None if self._topics is not None else False
-        if topics is not None:
-            added = not topics <= self._view.topics()
         if topics != self._topics:
             self._topics = None if topics is None else set(topics)
-            if added:
+            if topics is None or not topics <= self._view.topics():
                 self._hurry()
 
     def add_transient(self, topics: Iterable[str]) -> None:

@@ -69,7 +69,7 @@ class Metadata:
     def leader(self, tp: TopicPartition) -> Leader | None:
         """The leader under the newest epoch seen; None if it is unknown or none is elected."""
         leader = self._leaders.get(tp)
-        if leader is None or leader.node_id < 0 or leader.node_id not in self._nodes:
+        if leader is None or leader.node_id not in self._nodes:
             return None
         return leader if leader.epoch >= self._epochs.get(tp, -1) else None
 
@@ -125,7 +125,7 @@ class Metadata:
         """Note a leader epoch seen in another answer; True if it is newer (then a refresh is asked
         for).
         """
-        if epoch < 0 or epoch <= self._epochs.get(tp, -1) or not self._epochs_told:
+        if epoch <= self._epochs.get(tp, -1) or not self._epochs_told:
             return False
         self._epochs[tp] = epoch
         self.requested = True

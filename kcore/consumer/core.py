@@ -159,7 +159,9 @@ class ConsumerCore(ClientCore):
         self._subscription_changed(now_ms)
 
     def subscribe_pattern(self, pattern: str, now_ms: int) -> None:
-        """Be a group member reading every topic that the regular expression matches."""
+        """Be a group member reading every topic that the regular expression matches;
+        IllegalArgumentError if it is none.
+        """
         self._need_group("subscribe")
         self._subscription.subscribe_pattern(pattern)
         self._subscription.match(self._view)

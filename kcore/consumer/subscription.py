@@ -8,7 +8,7 @@ import re
 
 from kcore.connection.calls import ClusterView
 from kcore.enums import Enum
-from kcore.errors import IllegalStateError
+from kcore.errors import IllegalArgumentError, IllegalStateError
 
 
 class Mode(Enum):
@@ -58,9 +58,16 @@ class Subscription:
         self._topics = topics
 
     def subscribe_pattern(self, pattern: str) -> None:
-        """Every topic whose name the regular expression matches from its start."""
+        """Every topic whose name the regular expression matches from its start.
+
+        Raises IllegalArgumentError if it is none: then nothing has changed.
+        """
+        try:
+            compiled = re.compile(pattern)
+        except re.error as error:
+            raise IllegalArgumentError(f"pattern {pattern!r}: {error}") from error
         self._enter(Mode.PATTERN)
-        self.pattern = re.compile(pattern)
+        self.pattern = compiled
 
     def subscribe_remote_pattern(self, pattern: str) -> None:
         """Every topic whose name matches the regular expression (RE2) in the brokers' eyes."""

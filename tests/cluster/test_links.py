@@ -184,6 +184,16 @@ def test_kip899_the_bootstrap_is_asked_when_every_known_node_failed():
     assert world.links.least_loaded(1) in {-1, -2}
 
 
+def test_kip899_nodes_that_failed_and_the_bootstrap_are_tried_in_turns():
+    world = World()
+    world.links.set_nodes(nodes(1), 0)
+    tried = []
+    for now in range(0, 8_000, 2_000):  # all backoffs are over
+        tried.append(world.links.least_loaded(now))
+        world.fail(tried[-1], now)
+    assert tried == [1, -1, 1, -1]
+
+
 def test_without_a_recovery_strategy_the_bootstrap_is_only_for_the_beginning():
     world = World(config=replace(CONFIG, rebootstrap=False))
     assert world.links.least_loaded(0) == -1
@@ -221,6 +231,33 @@ def test_moved_and_gone_nodes_lose_their_links():
     world.actions()
     world.ask(1)
     assert world.connects()[0].host == "elsewhere"
+
+
+def test_a_coordinator_moves_along_with_its_node():
+    world = World()
+    world.links.set_nodes(nodes(1), 0)
+    key = world.links.add_coordinator(1, "h1", 9092)
+    pending = world.ask(key)
+    world.connects()
+    world.links.set_nodes([Node(1, "elsewhere", 9092)], 0)
+    world.settle()
+    assert isinstance(pending[0].error, DisconnectedError)
+    world.ask(key)
+    assert [(x.host, x.port) for x in world.connects()] == [("elsewhere", 9092)]
+
+
+@pytest.mark.parametrize("where", [("elsewhere", 9092), ("h1", 9093)])
+def test_who_looked_the_coordinator_up_knows_its_address_best(where):
+    world = World()
+    world.links.set_nodes(nodes(1), 0)
+    key = world.links.add_coordinator(1, "h1", 9092)
+    pending = world.ask(key)
+    world.connects()
+    assert world.links.add_coordinator(1, *where) == key
+    world.settle()
+    assert isinstance(pending[0].error, DisconnectedError)
+    world.ask(key)
+    assert [(x.host, x.port) for x in world.connects()] == [where]
 
 
 def test_an_outage_is_said_once_and_so_is_its_end():
@@ -270,6 +307,36 @@ def test_idle_links_are_closed():
     assert isinstance(world.actions()[-1], Disconnect)
     assert world.links.reach(-1, 1_000) is Reach.IDLE  # not a failure: no backoff
     assert len(world.kinds(LinkClosed)) == 1
+
+
+def test_a_link_with_a_request_under_way_is_not_idle_nor_is_one_used_lately():
+    world = World(config=replace(CONFIG, connections_max_idle_ms=1_000))
+    world.links.set_nodes(nodes(1, 2), 0)
+    world.open(1, now=300)
+    world.open(2, now=600)
+    assert world.links.deadline() == 1_300  # of the first
+    world.links.handle_deadline(1_299)
+    assert world.kinds(LinkClosed) == []
+    world.ask(1, now=700)
+    assert world.links.deadline() == 1_600
+    world.links.handle_deadline(2_000)
+    assert [event.node_id for event in world.kinds(LinkClosed)] == [2]
+
+
+def test_bootstrap_links_are_closed_when_a_node_is_connected_and_nobody_waits_on_them():
+    world = World(bootstrap=(("boot", 1), ("boot", 2)))
+    for key in (-1, -2):
+        world.open(key)
+    waiting = world.ask(-2)
+    world.links.set_nodes(nodes(1), 0)
+    world.links.release_bootstrap(0)
+    assert world.kinds(LinkClosed) == []  # the node may be out of reach
+    world.actions()
+    world.open(1)
+    world.links.release_bootstrap(0)
+    world.settle()
+    assert [event.node_id for event in world.kinds(LinkClosed)] == [-1]
+    assert waiting == []
 
 
 def test_close_answers_everything_and_refuses_what_comes_later():

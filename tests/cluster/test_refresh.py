@@ -12,7 +12,12 @@ from kcore.cluster.refresh import RefreshConfig, Refresher, metadata_request
 from kcore.cluster.view import Metadata
 from kcore.connection.calls import Answer
 from kcore.connection.link import LinkOptions
-from kcore.errors import DisconnectedError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kcore.errors import (
+    DisconnectedError,
+    InvalidTopicError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
+)
 from kcore.events import ErrorRaised, TopicsMissing
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
@@ -196,11 +201,37 @@ def test_m5_all_topics_transient_topics_and_none():
     assert [x.name for x in world.asked[-1][1].topics] == ["x"]
     world.answer(1, topic("x"))
     world.refresher.drop_transient(["x"])
-    assert world.view.partitions("x") == [0]
+    world.view.request_update()
+    now = world.next_ask(1)
+    assert [x.name for x in world.asked[-1][1].topics] == ["x"]  # the other look-up goes on
+    world.answer(now, topic("x"))
     world.refresher.drop_transient(["x"])
     world.view.request_update()
-    world.next_ask(1)
+    world.next_ask(now)
     assert world.asked[-1][1].topics == []
+
+
+def test_m5_of_all_topics_those_that_are_no_more_are_forgotten():
+    world = World()
+    world.refresher.set_topics(None)
+    world.tick(0)
+    world.answer(0, topic("t"), topic("u"))
+    assert world.view.topics() == {"t", "u"}
+    world.view.request_update()
+    now = world.next_ask(0)
+    world.answer(now, topic("u"))
+    assert world.view.topics() == {"u"}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_brokers_are_told_whether_they_may_make_topics(allowed):
+    world = World(allow_auto_create_topics=allowed)
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    assert world.asked[-1][1].allow_auto_topic_creation is allowed
+    assert (
+        metadata_request({"t"}, 4, allow_auto_create=allowed).allow_auto_topic_creation is allowed
+    )
 
 
 def test_m3_a_failed_link_asks_for_a_refresh():
@@ -225,6 +256,28 @@ def test_m6_refused_topics_are_raised_and_missing_ones_said_when_that_changes():
     world.answer(now, topic("b", code=3), topic("a"), topic())
     missing = [e.topics for e in world.events if isinstance(e, TopicsMissing)]
     assert missing == [frozenset({"b"})]
+
+
+def test_m6_a_topic_that_is_missing_for_a_while_is_known_as_it_was():
+    world = World()
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    world.answer(0, topic())
+    world.view.request_update()
+    now = world.next_ask(0)
+    world.answer(now, topic(code=5))
+    assert world.view.partitions("t") == [0]
+    assert world.view.leader(TopicPartition("t", 0)) is not None
+
+
+def test_m6_a_name_that_no_topic_can_have_is_raised():
+    world = World()
+    world.refresher.set_topics({"a b"})
+    world.tick(0)
+    world.answer(0, topic("a b", code=17))
+    (raised,) = [e for e in world.events if isinstance(e, ErrorRaised)]
+    assert type(raised.error) is InvalidTopicError
+    assert "metadata of a b was refused" in str(raised.error)
 
 
 def test_kip1102_rebootstrap_required():
@@ -263,6 +316,14 @@ def test_lookup_retries_what_is_retriable_until_the_deadline():
     assert now == 1_000
     assert isinstance(found[0][1], KafkaTimeoutError)
     assert "LEADER_NOT_AVAILABLE" in str(found[0][1])
+
+
+def test_look_ups_are_seen_to_when_the_first_of_them_is_late():
+    world = World()
+    for timeout_ms in (500, 900):
+        world.lookup.ask({"t"}, 0, lambda *_: None, deadline_ms=timeout_ms)
+    world.tick(0)
+    assert world.lookup.deadline() == 500  # nobody else can be asked meanwhile
 
 
 @pytest.mark.parametrize("code", [29, 17])

@@ -139,8 +139,11 @@ def test_kip951_hint(view):
     take(view, answer(topic()))
     assert not view.learn_leader(TP, Leader(2, 5), None)  # not newer
     assert not view.learn_leader(TP, Leader(7, 6), None)  # nobody knows node 7
+    before = view.version
     assert view.learn_leader(TP, Leader(7, 6), Node(7, "h7", 9092))
     assert view.leader(TP) == Leader(7, 6)
+    assert view.learn_leader(TP, Leader(7, 7), None)
+    assert view.version == before + 2
     assert not view.learn_leader(TopicPartition("x", 0), Leader(1, 9), None)
 
 
@@ -197,3 +200,4 @@ def test_racks(view):
     brokers = [broker(1, rack="a"), broker(2, "h2", rack="b"), broker(3, "h3")]
     take(view, answer(topic(partitions=[part(replica_nodes=[1, 3])]), brokers=brokers))
     assert view.replica_racks(TP) == {"a"}
+    assert view.replica_racks(TopicPartition("unknown", 0)) == set()

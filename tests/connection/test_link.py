@@ -303,6 +303,16 @@ def test_a_throttled_link_holds_back_but_never_for_good(throttle, until):
     assert len(peer.requests()) == 1
 
 
+def test_a_call_that_waits_for_a_throttle_to_end_may_be_late_before():
+    peer = Peer()
+    peer.greet()
+    peer.send(now=1_000)
+    (request,) = peer.requests()
+    peer.answer(request, MetadataResponse(throttle_time_ms=5_000), now=1_000)
+    peer.send(now=1_000, timeout=2_000)
+    assert peer.link.deadline() == 3_000
+
+
 def test_a_greeting_that_is_throttled_holds_back_what_follows():
     """The simulation's rule THROTTLED has found it: ApiVersions has the field, too (KIP-219)."""
     peer = Peer()

@@ -342,6 +342,15 @@ def test_the_coordinator_moves():
     assert any(n == 2 and api is ApiKey.HEARTBEAT for n, api, _ in cluster.asked)
 
 
+def test_a_pattern_that_is_no_regular_expression_changes_nothing():
+    world = World(ScriptedCluster({"t": 2, "u": 2}))
+    core = world.client(group_id="g").core
+    with pytest.raises(IllegalArgumentError, match=r"pattern '\(': missing \)"):
+        core.subscribe_pattern("(", world.now)
+    core.subscribe(["u"], world.now)
+    assert core.subscription() == {"u"}
+
+
 def test_a_pattern_takes_topics_that_appear_later():
     world, cluster, total = world_of()
     client = world.client(group_id="g", auto_offset_reset="earliest", metadata_max_age_ms=2_000)

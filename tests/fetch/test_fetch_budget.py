@@ -84,6 +84,17 @@ def test_what_is_under_way_counts_as_held() -> None:
     assert [sent.body.max_bytes for sent in world.pending(ApiKey.FETCH)] == [MIB, MIB]
 
 
+def test_a_node_of_which_nothing_is_wanted_leaves_its_share_to_the_others() -> None:
+    partitions = [T0, T1, tp(2)]
+    leader = lambda where: where.partition + 1  # noqa: E731
+    world = World(*partitions, leader=leader, max_buffered_bytes=12 * MIB)
+    world.tick()
+    assert world.only(node=1).body.max_bytes == 2 * MIB
+    world.positions.pause([tp(2)])
+    world.fetched(node=1, after_ms=500)
+    assert world.only(node=1).body.max_bytes == 3 * MIB
+
+
 def test_one_node_may_use_half_of_the_budget_for_one_answer() -> None:
     world = World(T0, max_buffered_bytes=4 * MIB)
     world.tick()
