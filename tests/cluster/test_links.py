@@ -233,6 +233,34 @@ def test_moved_and_gone_nodes_lose_their_links():
     assert world.connects()[0].host == "elsewhere"
 
 
+def test_the_node_with_number_0_leaves_like_any_other():
+    world = World()
+    world.links.set_nodes(nodes(0, 1), 0)
+    world.open(0)
+    pending = world.ask(0)
+    world.links.set_nodes(nodes(1), 0)
+    world.settle()
+    assert "node 0 left the cluster" in str(pending[0].error)
+    assert world.links.reach(0, 0) is Reach.UNKNOWN
+
+
+def test_it_is_no_outage_before_all_have_failed():
+    world = World(bootstrap=(("boot", 1), ("boot", 2)))
+    world.fail(-1)
+    assert world.kinds(ClusterUnreachable) == []
+    world.fail(-2)
+    assert len(world.kinds(ClusterUnreachable)) == 1
+
+
+def test_a_coordinator_that_is_connected_is_a_cluster_that_can_be_reached():
+    world = World()
+    world.links.set_nodes(nodes(1), 0)
+    world.open(world.links.add_coordinator(1, "h1", 9092))
+    world.fail(1)
+    assert world.links.connected
+    assert world.kinds(ClusterUnreachable) == []
+
+
 def test_a_coordinator_moves_along_with_its_node():
     world = World()
     world.links.set_nodes(nodes(1), 0)

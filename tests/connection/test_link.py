@@ -426,6 +426,25 @@ def test_an_api_that_the_stated_release_has_not_is_not_spoken():
     assert "api_version" in str(answer.error)
 
 
+def test_an_api_of_which_the_stated_release_has_version_0_alone_is_spoken():
+    peer = Peer(highest={ApiKey.METADATA: 0})
+    peer.greet()
+    peer.send()
+    (request,) = peer.requests()
+    assert request.api_version == 0
+
+
+def test_a_greeting_that_is_refused_ends_the_link_and_says_with_what():
+    peer = Peer()
+    peer.link.handle_connected(0)
+    peer.send()
+    (request,) = peer.requests()
+    peer.answer(request, ApiVersionsResponse(error_code=42))
+    (answer,) = peer.answers()
+    assert "host:9092 refused ApiVersions with error 42" in str(answer.error)
+    assert peer.link.ended
+
+
 class Asking:
     """A question that stands as long as its answers are `quiet`."""
 

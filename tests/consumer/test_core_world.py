@@ -5,6 +5,7 @@ from scripted import CUT, SILENT, ScriptedCluster, World
 
 from kcore.errors import (
     IllegalArgumentError,
+    IllegalStateError,
     KafkaError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
@@ -363,6 +364,37 @@ def test_a_pattern_takes_topics_that_appear_later():
     seen = drain(world, [client], more)
     assert TopicPartition("t-new", 0) in seen
     assert client.core.subscription() == {"t", "t-new"}
+
+
+def test_a_pattern_that_was_given_up_matches_no_more():
+    world = World(ScriptedCluster({"t": 2, "u": 2}))
+    client = world.client(group_id="g")
+    client.core.subscribe_pattern("t.*", world.now)
+    client.core.unsubscribe(world.now)
+    client.core.subscribe(["u"], world.now)
+    client.drain()
+    world.run(2_000, polls_ms=100)
+    assert client.core.subscription() == {"u"}
+    assert {tp.topic for tp in client.core.assignment()} == {"u"}
+
+
+def test_who_unsubscribes_from_partitions_named_by_hand_reads_nothing():
+    world, _, _ = world_of()
+    client = world.client()
+    client.core.assign([T0, T1], world.now)
+    client.core.unsubscribe(world.now)
+    assert client.core.assignment() == set()
+
+
+def test_seeking_in_a_partition_that_is_not_assigned_moves_none():
+    world, _, _ = world_of()
+    core = world.client().core
+    core.assign([T0], world.now)
+    core.seek(T0, 3, world.now)
+    for verb in (core.seek_to_beginning, core.seek_to_end):
+        with pytest.raises(IllegalStateError, match="t-1 is not assigned"):
+            verb([T0, T1], world.now)
+    assert core.position(T0) == 3
 
 
 def test_close_is_bounded_when_the_coordinator_is_silent():
