@@ -8,6 +8,7 @@ from kcore.events import (
     Closed,
     GroupJoined,
     GroupLeft,
+    HeartbeatAnswered,
     PartitionsAssigned,
 )
 from kcore.structs import TopicPartition
@@ -157,11 +158,90 @@ def test_brokers_without_share_groups_are_named(cluster, world):
     assert "Apache Kafka 4.1" in str(error)
 
 
-def test_an_answer_that_cannot_be_meant_is_as_none(cluster, world):
-    answers = iter([m.ShareGroupHeartbeatResponse(member_epoch=0, heartbeat_interval_ms=0)] * 2)
+@pytest.mark.parametrize(("epoch", "interval_ms"), [(0, 5_000), (1, 0), (-1, 5_000), (1, -1)])
+def test_an_answer_that_cannot_be_meant_is_as_none(cluster, world, epoch, interval_ms):
+    odd = m.ShareGroupHeartbeatResponse(member_epoch=epoch, heartbeat_interval_ms=interval_ms)
+    answers = iter([odd] * 2)
     cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: next(answers, None)
     client = ShareClient(world, {}).subscribe("t")
     assert values(client.polled(10_000)) == list(range(10))
+    assert len(client.of(GroupJoined)) == 1
+    said = [type(event.error) for event in client.of(HeartbeatAnswered)]
+    assert said[:3] == [errors.Unexpected] * 2 + [type(None)]
+
+
+def test_a_group_whose_coordinator_is_refused_is_told_by_every_poll(cluster, world):
+    found = m.FindCoordinatorResponse.Coordinator(
+        key="g", error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
+    )
+    cluster.script[ApiKey.FIND_COORDINATOR] = lambda *_: m.FindCoordinatorResponse(
+        coordinators=[found]
+    )
+    client = ShareClient(world, {}).subscribe("t")
+    world.run(3_000)
+    assert [type(error) for error in raised(client)] == [errors.GroupAuthorizationFailedError]
+    client.poll()
+    assert len(raised(client)) == 2
+    world.run(60_000)
+    assert cluster.count(ApiKey.FIND_COORDINATOR) == 1
+
+
+def test_a_poll_without_a_subscription_raises_nothing(cluster, world):
+    client = ShareClient(world, {})
+    client.poll()
+    assert raised(client) == []
+    client.subscribe("t").polled()
+    client.core.unsubscribe(world.now)
+    client.poll()
+    assert raised(client) == []
+
+
+def test_pauses_between_heartbeats_in_vain_grow(cluster, world):
+    refusal = m.ShareGroupHeartbeatResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: refusal
+    ShareClient(world, {}).subscribe("t")
+    world.run(10_000, polls_ms=500)
+    assert 8 <= cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) <= 25
+
+
+def test_who_is_given_nothing_asks_soon_a_few_times_and_then_as_told(cluster, world):
+    nothing = m.ShareGroupHeartbeatResponse(
+        member_epoch=1,
+        heartbeat_interval_ms=5_000,
+        assignment=m.ShareGroupHeartbeatResponse.Assignment(topic_partitions=[]),
+    )
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: nothing
+    ShareClient(world, {}).subscribe("t")
+    world.run(10_000, polls_ms=500)
+    soon = cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT)
+    assert 4 <= soon <= 15
+    world.run(50_000, polls_ms=500)
+    assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) - soon in {9, 10, 11}
+
+
+def test_who_goes_while_nobody_knows_the_coordinator_says_so_once_it_is_known(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    moved = m.ShareGroupHeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: moved
+    while not any(event.error for event in client.of(HeartbeatAnswered)):
+        world.run(1)
+    cluster.script.clear()
+    client.core.unsubscribe(world.now)
+    assert len(cluster.members) == 1
+    world.run(1_000)
+    assert cluster.members == {}
+    said = cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT)
+    assert asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)[-1].member_epoch == -1
+    world.run(60_000)
+    assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) == said
+
+
+def test_who_polls_stays(cluster, world):
+    client = ShareClient(world, {"max_poll_interval_ms": 3_000}).subscribe("t")
+    world.run(12_000, polls_ms=1_000)
+    assert client.of(GroupLeft) == []
+    assert len(cluster.members) == 1
 
 
 def test_who_does_not_poll_leaves_and_comes_back_with_the_next_poll(cluster, world):

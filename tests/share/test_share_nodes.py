@@ -33,6 +33,27 @@ def test_each_leader_is_asked_and_told_for_itself():
     assert cluster.sessions == {}
 
 
+def test_records_that_are_refused_are_told_one_by_one_between_the_others():
+    cluster = ShareCluster({"t": 4})
+    for number in range(4):
+        cluster.fill(2, partition=number, base=10 * number)
+
+    def deserialize(value):
+        if value in {b"10", b"20"}:
+            raise ValueError(value)
+        return value
+
+    client = ShareClient(World(cluster), {"value_deserializer": deserialize}).subscribe("t")
+    found, refused = [], []
+    while len(found) < 6:
+        try:
+            found += values(client.polled(200))
+        except errors.DeserializationError as error:
+            refused.append((error.partition.partition, error.offset))
+    assert refused == [(1, 10), (2, 20)]  # they are released, and come again later
+    assert found == [0, 1, 11, 21, 30, 31]
+
+
 def test_no_more_than_asked_for_means_one_broker_at_a_time():
     cluster = ShareCluster({"t": 3}, nodes=3)
     for number in range(3):

@@ -204,3 +204,4 @@ def test_acquired_offsets_that_cannot_be_meant_end_the_session(cluster, world, r
     cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
     client = ShareClient(world, {}).subscribe("t")
     assert values(client.polled(5_000)) == list(range(10))
+    assert [one.share_session_epoch for one in asked(cluster, ApiKey.SHARE_FETCH)[:2]] == [0, 0]
