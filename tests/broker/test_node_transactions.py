@@ -513,6 +513,28 @@ def test_a_transaction_that_hangs_is_ended_by_hand():
     assert stable(world) == (2, 2)
 
 
+@pytest.mark.parametrize("raised", [0, 5])
+def test_an_end_goes_on_though_somebody_has_ended_a_part_of_it_by_hand(raised):
+    world = served((4, 0))
+    maker = Producer(world)
+    client = world.client()
+    maker.init()
+    maker.write()
+    Markers = m.WriteTxnMarkersRequest
+    marker = Markers.WritableTxnMarker(
+        producer_id=maker.id,
+        producer_epoch=maker.epoch + raised,
+        coordinator_epoch=1_000,
+        topics=[Markers.WritableTxnMarkerTopic(name="t", partition_indexes=[0])],
+    )
+    answer = client.ask(Markers(markers=[marker]), 1)
+    assert answer.markers[0].topics[0].partitions[0].error_code == 0
+    assert maker.end() == 0
+    world.run(1_000)
+    assert maker.state() == "CompleteCommit"
+    assert stable(world) == (2, 2)  # the one by hand: the coordinator's own was refused
+
+
 def written_once(world):
     """The log to which a producer has written, and does not any more."""
     world.topic()

@@ -230,3 +230,17 @@ def test_sequences_go_round(log):
 def test_producers_do_not_know_each_other(log):
     put(log, idempotent(0))
     assert put(log, idempotent(7, producer_id=10)) == 1
+
+
+def test_epochs_that_are_cut_off_are_not_known_any_more(log):
+    put(log, batch(b"a", b"b"), epoch=0)
+    put(log, batch(b"c"), epoch=2)
+    put(log, batch(b"d"), epoch=5)
+    log.truncate(3)
+    assert (log.end_offset, log.epochs.latest) == (3, 2)
+    assert log.end_of_epoch(2) == (2, 3)
+    assert log.end_of_epoch(5) == (-1, -1)
+    log.truncate(2)
+    assert log.end_of_epoch(0) == (0, 2)
+    assert log.end_of_epoch(2) == (-1, -1)
+    assert [log.epoch_at(offset) for offset in (0, 1)] == [0, 0]
