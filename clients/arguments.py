@@ -85,6 +85,10 @@ def topic_names(values: object) -> frozenset[str]:
     return frozenset(topic_name(value) for value in values)
 
 
+# What a compiled expression has beside its text, as text begins with it.
+_FLAGS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+
+
 def pattern_text(value: object) -> str:
     """A regular expression as text; one that brokers match is for them to judge. TypeError,
     IllegalArgumentError.
@@ -96,6 +100,9 @@ def pattern_text(value: object) -> str:
     text = value.pattern if isinstance(value, re.Pattern) else value
     if not isinstance(text, str):
         raise TypeError(f"pattern must be a regular expression, not {value!r}")
+    if isinstance(value, re.Pattern):
+        flags = "".join(name for name, flag in _FLAGS.items() if value.flags & flag)
+        text = f"(?{flags}){text}" if flags else text
     try:
         re.compile(text)
     except re.error as error:

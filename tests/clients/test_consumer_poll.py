@@ -1,5 +1,7 @@
 """poll, subscribe and assign, wake-ups, errors from the background."""
 
+import re
+
 import pytest
 from scripted_consumer import T0, T1, assigned, make, records
 
@@ -312,6 +314,23 @@ def test_without_a_group_a_pattern_matches_from_the_start():
     consumer.poll(timeout_ms=10)
     assert consumer.subscription() == {"t", "tt"}
     assert consumer.core.verbs("fetch_metadata") == [("fetch_metadata", None)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topics"),
+    [
+        (re.compile("T", re.IGNORECASE), {"t", "tt"}),
+        (re.compile("t # all", re.VERBOSE), {"t", "tt"}),
+        (re.compile("(?i)T # all", re.VERBOSE | re.ASCII), {"t", "tt"}),
+        (re.compile("T"), set()),
+    ],
+)
+def test_a_compiled_pattern_is_taken_with_its_flags(pattern, topics):
+    consumer = make()
+    consumer.subscribe(pattern=pattern)
+    consumer.core.answers["fetch_metadata"] = {"t": [0], "tt": [0], "at": [0]}
+    consumer.poll(timeout_ms=10)
+    assert consumer.subscription() == topics
 
 
 def test_without_a_group_a_refusal_is_raised():
