@@ -244,3 +244,16 @@ def test_epochs_that_are_cut_off_are_not_known_any_more(log):
     assert log.end_of_epoch(0) == (0, 2)
     assert log.end_of_epoch(2) == (-1, -1)
     assert [log.epoch_at(offset) for offset in (0, 1)] == [0, 0]
+
+
+def test_epochs_of_what_is_deleted_begin_where_the_log_does(log):
+    put(log, batch(b"a", b"b"), epoch=0)
+    put(log, batch(b"c", b"d"), epoch=2)
+    put(log, batch(b"e"), epoch=5)
+    log.delete_before(3)
+    assert log.end_of_epoch(0) == (0, 3)  # nothing of it is left (Java: LeaderEpochFileCache)
+    assert log.end_of_epoch(2) == (2, 4)
+    assert [log.epoch_at(offset) for offset in (1, 3, 4)] == [-1, 2, 5]
+    log.delete_before(4)
+    assert log.end_of_epoch(2) == (2, 4)
+    assert [log.epoch_at(offset) for offset in (3, 4)] == [-1, 5]

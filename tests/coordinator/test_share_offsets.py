@@ -58,6 +58,10 @@ def test_an_append_that_fails_alters_nothing():
     w.appending = True
     w.ask(alter(), 0)
     w.appending = False
+    token = w.send(alter(topic="bar"), 0)
+    w.settle(E.NOT_ENOUGH_REPLICAS)
+    assert w.replies[token].error_code == E.COORDINATOR_NOT_AVAILABLE
+    assert initialized(w) == {"foo": [1]}  # the group was there before
     token = w.send(delete("foo"), 0)
     w.settle(E.NOT_ENOUGH_REPLICAS)
     assert w.replies[token].error_code == E.COORDINATOR_NOT_AVAILABLE
