@@ -1,9 +1,10 @@
 """What people do with clients, on real Kafkas of older releases: a 1.1, which is older than what is
-promised, the oldest that is, the last two that most people had before 4.
+promised, the oldest that is, and what people had between that and the one of the other tests.
 """
 
 import asyncio
 import contextlib
+import subprocess
 import time
 
 import confluent_kafka
@@ -23,6 +24,9 @@ from kcore import (
     TopicPartition,
 )
 from kcore.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic
+from kcore.broker import BrokerConfig
+from kcore.cli.demo.java import KafkaInstallation, find_java
+from kcore.embedded import EmbeddedBroker
 from kcore.errors import UnsupportedForMessageFormatError, UnsupportedVersionError
 from kcore.wire.apis import ApiKey
 from kcore.wire.releases import RELEASES, highest_versions
@@ -188,12 +192,12 @@ def read_by_others(kafka, topic, count):
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
 @pytest.mark.parametrize("form", ["0.9.0", "0.10.0"])
+@pytest.mark.parametrize("kafka", ["1.1.1", "2.1.1", "2.8.2"], indirect=True)
 def test_messages_that_are_kept_in_an_old_format(kafka, client, names, form, codec):
     """v0 and v1 as brokers write them: those of 3 and later write nothing but v2."""
     kafka.create_topic(names.topic, PARTITIONS, configs={"message.format.version": form})
-    if kafka.release < (3, 0):
-        with pytest.raises(UnsupportedForMessageFormatError, match="enable_idempotence=False"):
-            write(client(Producer), names.topic, numbers(1))
+    with pytest.raises(UnsupportedForMessageFormatError, match="enable_idempotence=False"):
+        write(client(Producer), names.topic, numbers(1))
     plain = {"enable_idempotence": False, "linger_ms": 50}
     write(client(Producer, compression_type=codec, **plain), names.topic, numbers(SOME))
     reader = client(Consumer, auto_offset_reset="earliest", check_crcs=True)
@@ -332,15 +336,44 @@ def test_administration(kafka, client, names):
     assert admin.describe_cluster()["controller_id"] == 1
 
 
-def test_what_takes_a_later_kafka_says_so(kafka, client, topic, names):
-    with pytest.raises(UnsupportedVersionError, match=r"Apache Kafka 4\.1 or later"):
-        client(ShareConsumer, topic, group_id=names.group).poll(10_000)
-    consumer = client(Consumer, topic, group_id=names.group, group_protocol="consumer")
-    with pytest.raises(UnsupportedVersionError, match=r"Apache Kafka 4\.0 or later"):
-        consumer.poll(10_000)
-    if kafka.release < (3, 0):
-        with pytest.raises(UnsupportedVersionError, match=r"at all; Apache Kafka 3\.0 does"):
-            client(Admin).list_transactions()
+def test_a_group_of_the_consumer_protocol(kafka, client, topic, names):
+    write(client(Producer), topic, numbers(SOME))
+    options = {"group_id": names.group, "group_protocol": "consumer"}
+    with expect(kafka, (4, 0), r"Apache Kafka 4\.0 or later"):
+        first = client(Consumer, topic, auto_offset_reset="earliest", **options)
+        assert sorted(read(first, SOME)) == sorted(numbers(SOME))
+        first.commit()
+        second = client(Consumer, topic, **options)
+        until = time.monotonic() + LIMIT_S
+        while not (first.assignment() and second.assignment()) and time.monotonic() < until:
+            assert not first.poll(100)
+            assert not second.poll(100)
+        assert first.assignment() | second.assignment() == set(parts(topic))
+        assert not first.assignment() & second.assignment()
+
+
+def test_a_share_group(kafka, client, topic, names):
+    admin = client(Admin)
+    options = {"group_id": names.group}
+    if kafka.release >= (4, 1):
+        group = ConfigResource(
+            ConfigResourceType.GROUP, names.group, {"share.auto.offset.reset": "earliest"}
+        )
+        admin.alter_configs([group])
+    write(client(Producer), topic, numbers(300))
+    with expect(kafka, (4, 1), r"Apache Kafka 4\.1 or later"):
+        member = client(ShareConsumer, topic, **options)
+        assert sorted(read(member, 300)) == sorted(numbers(300))
+        member.commit_sync()
+        (state,) = admin.describe_groups([names.group]).values()
+        assert state["group_type"] == "share"
+
+
+def test_what_is_not_served_is_said_with_who_does(kafka, client):
+    with expect(kafka, (3, 0), r"at all; Apache Kafka 3\.0 does"):
+        assert client(Admin).list_transactions() is not None
+    with expect(kafka, (4, 1), r"Apache Kafka 3\.7 does|before 4\.1"):
+        client(Admin).list_config_resources()
 
 
 @pytest.mark.parametrize("release", ["2.1.1", "2.8.2"])
@@ -361,3 +394,32 @@ def test_a_leader_dies_while_it_is_written_and_read(release, names):
             write(producer, names.topic, numbers(300, 600))
             found += read(reader, 300)
         assert sorted(found) == sorted(numbers(900))
+
+
+@pytest.mark.parametrize("spoken", [None, (2, 1), (3, 9)], ids=str)
+@pytest.mark.parametrize("release", ["1.1.1", "2.1.1", "2.8.2"])
+def test_their_tools_on_the_embedded_broker(release, spoken, names):
+    config = BrokerConfig(release=spoken) if spoken else BrokerConfig()
+    tools = KafkaInstallation(find_java(), older_kafka.JARS / release)
+
+    def run(name, *args, **given):
+        command = tools.command(f"kafka.tools.Console{name}", *args, "--topic", names.topic)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT_S, check=True, **given
+        ).stdout
+
+    with EmbeddedBroker(config=config) as broker:
+        broker.create_topic(names.topic, PARTITIONS)
+        lines = "".join(f"{number}\n" for number in range(SOME))
+        run(
+            "Producer",
+            "--broker-list",
+            broker.bootstrap,
+            "--request-required-acks=all",
+            input=lines,
+        )
+        wanted = f"--from-beginning --max-messages {SOME} --group {names.group}".split()
+        found = run("Consumer", "--bootstrap-server", broker.bootstrap, *wanted)
+        assert sorted(found.split()) == sorted(lines.split())
+        with Consumer(bootstrap_servers=broker.bootstrap, group_id=names.group) as reader:
+            assert sum(reader.committed(part) for part in parts(names.topic)) == SOME

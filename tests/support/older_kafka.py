@@ -19,7 +19,7 @@ from kcore.cli.demo.kafka_cluster import START_TIMEOUT_S, KafkaCluster
 from kcore.cli.demo.kafka_node import HOST, free_ports
 
 JARS: Final = Path(".cache/older")
-RELEASES: Final = ("1.1.1", "2.1.1", "2.8.2", "3.9.1")
+RELEASES: Final = ("1.1.1", "2.1.1", "2.8.2", "3.9.1", "4.0.1", "4.1.1", "4.2.0")
 ZOOKEEPER: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 # What a Kafka with a ZooKeeper has not, or has as something else.
 KRAFT_ONLY: Final = ("process.roles", "node.id", "controller.", "inter.broker.listener.name")
@@ -57,6 +57,11 @@ class OlderKafka(KafkaCluster):
             "listeners": f"PLAINTEXT://{node.address}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
         }
+
+    def format_options(self, index: int) -> tuple[str, ...]:
+        """Share groups were a preview in 4.1."""
+        share = ("--feature", "share.version=1") if self.release == (4, 1) else ()
+        return (*super().format_options(index), *share)
 
     def _format(self) -> None:
         if self._zookeeper_port is None:
