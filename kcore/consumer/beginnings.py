@@ -11,6 +11,7 @@ and without a word, past what is committed ("latest"), or before it ("earliest")
 from __future__ import annotations
 
 from kcore.connection.backoff import exponential
+from kcore.connection.calls import ClusterView
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaError
 from kcore.fetch.fetcher import Fetcher
@@ -25,9 +26,15 @@ class Beginnings:
     """Where the partitions of one consumer begin."""
 
     def __init__(
-        self, config: ConsumerConfig, positions: Positions, fetcher: Fetcher, rng: Rng
+        self,
+        config: ConsumerConfig,
+        view: ClusterView,
+        positions: Positions,
+        fetcher: Fetcher,
+        rng: Rng,
     ) -> None:
         self._config = config
+        self._view = view
         self._positions = positions
         self._fetcher = fetcher
         self._rng = rng
@@ -63,7 +70,7 @@ class Beginnings:
             self._asked -= asked
             if found is not None:
                 self._failures = 0
-                self._take(found)
+                self._take(found, by_id=group.committed_by_id)
                 return
             # Unless the application has sought meanwhile: nobody waits for it then.
             left = [tp for tp in self._positions.initializing() if tp in asked]
@@ -74,13 +81,21 @@ class Beginnings:
         def each(found: Committed) -> None:
             self._asked -= found.keys()
             asked.difference_update(found)
-            self._take(found)
+            self._take(found, by_id=group.committed_by_id)
 
         deadline_ms = now_ms + self._config.default_api_timeout_ms
         group.fetch_committed(missing, now_ms, done, deadline_ms=deadline_ms, each=each)
 
-    def _take(self, found: Committed) -> None:
+    def _take(self, found: Committed, *, by_id: bool) -> None:
+        if not by_id:
+            # Before Kafka 4.2 offsets are committed by names: what is there may be what was read of
+            # the topic before, committed before anybody here knew of the new one.
+            positions = self._positions
+            found = {tp: None if positions.was_remade(tp) else at for tp, at in found.items()}
         self._positions.apply_committed(found)
+        for tp, offset in found.items():
+            if offset is not None:
+                self._positions.found_in(tp, self._view.topic_id(tp.topic))
         self._positions.reset_initializing([tp for tp, offset in found.items() if offset is None])
 
     def _put_off(self, missing: list[TopicPartition], now_ms: int) -> list[TopicPartition]:

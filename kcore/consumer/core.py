@@ -85,7 +85,7 @@ class ConsumerCore(ClientCore):
         self._polled_at = -1  # when the group was last polled, if nothing has happened since
         self._due = -1  # what `deadline` says; -1: to be found out
         self._due_elsewhere = -1  # what it would say without the group
-        self._beginnings = Beginnings(config, self._positions, self._fetcher, rng)
+        self._beginnings = Beginnings(config, self._view, self._positions, self._fetcher, rng)
         self._commits_at_close = False
         self._operation = GroupMembershipOperation.DEFAULT  # of a close
         # Look-ups of offsets: of what, and the answer of metadata that decides what there is not.
@@ -564,6 +564,7 @@ class ConsumerCore(ClientCore):
         if self._view.version == self._seen_version:
             return
         self._seen_version = self._view.version
+        self._fetcher.follow_metadata()
         if self._subscription.match(self._view) and self._group is not None:
             self._group.subscription_changed(now_ms)
 

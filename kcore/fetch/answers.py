@@ -180,6 +180,8 @@ class Answers:
         """A partition without an error; whether it brought anything."""
         if not _expected(partition, ask):
             return False
+        partition.log_id = ask.topic_id if taken.plan.session.with_ids else None
+        partition.strategy = ResetStrategy.NONE
         diverging = data.diverging_epoch
         if diverging.epoch >= 0 or diverging.end_offset >= 0:
             taken.notable = True
@@ -309,9 +311,12 @@ def _parts(plan: NodePlan, body: FetchResponse) -> list[_Part] | None:
 
 
 def _expected(partition: Partition, ask: Ask) -> bool:
-    """Whether an answer to `ask` is about the place we want to go on from (F8)."""
+    """Whether an answer to `ask` is about the place we want to go on from (F8), in a log of the
+    topic that there is now.
+    """
     return (
-        partition.state is PartitionState.FETCHING
+        ask.topic_id in (None, partition.topic_id)
+        and partition.state is PartitionState.FETCHING
         and partition.next_offset == ask.offset
         and partition.can_go_on
     )

@@ -113,12 +113,7 @@ class Fetcher:
         if self._closed:
             return
         planner, resets, validation = self._planner, self._resets.inquiry, self._validation.inquiry
-        if self._cluster.version != self._seen_version:
-            self._seen_version = self._cluster.version
-            planner.review()
-            resets.leaders_changed()
-            validation.leaders_changed()
-            self._lookups.leaders_changed()
+        self.follow_metadata()
         for _ in range(_ROUNDS_MAX):
             planner.settle(now_ms)
             resets.handle_tick(now_ms)
@@ -127,6 +122,18 @@ class Fetcher:
             if not planner.touched:
                 break
         self._lookups.handle_tick(now_ms)
+
+    def follow_metadata(self) -> None:
+        """Who leads what may have changed, or a topic is another one: whoever commits positions
+        has this called before.
+        """
+        if self._closed or self._cluster.version == self._seen_version:
+            return
+        self._seen_version = self._cluster.version
+        self._planner.review()
+        self._resets.inquiry.leaders_changed()
+        self._validation.inquiry.leaders_changed()
+        self._lookups.leaders_changed()
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do by itself; NEVER if it has not."""

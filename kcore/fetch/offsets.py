@@ -92,17 +92,23 @@ class Resets:
             by_end = strategy.duration_ms is not None and tp not in ends
             timestamp = LATEST if by_end else self._positions.reset_timestamp(strategy, now_ms)
             wanted[tp] = Wanted(timestamp, _epoch(self._cluster, tp))
+        topic_ids = {tp.topic: self._cluster.topic_id(tp.topic) for tp in asked}
         self._network.send(
             node_id,
             ApiKey.LIST_OFFSETS,
             lambda _version: _build(self._config, wanted),
-            lambda answer, at_ms: self._answered(asked, ends, answer, at_ms),
+            lambda answer, at_ms: self._answered(asked, ends, topic_ids, answer, at_ms),
             now_ms,
             timeout_ms=self._config.request_timeout_ms,
         )
 
     def _answered(
-        self, asked: _Asked, ends: Mapping[TopicPartition, int], answer: Answer, now_ms: int
+        self,
+        asked: _Asked,
+        ends: Mapping[TopicPartition, int],
+        topic_ids: Mapping[str, bytes | None],
+        answer: Answer,
+        now_ms: int,
     ) -> None:
         # Who sought, was reset elsewhere or given up meanwhile does not want it any more (P6).
         waiting = {
@@ -116,6 +122,9 @@ class Resets:
         for tp, found in _read(answer):
             partition = waiting.pop(tp, None)
             if partition is None:
+                continue
+            if self._cluster.topic_id(tp.topic) != topic_ids[tp.topic]:
+                self.inquiry.again(partition, now_ms, "its topic was made anew")
                 continue
             known = found.error_code == ErrorCode.NONE and found.offset >= 0
             if known and partition.strategy.duration_ms is not None and tp not in ends:
@@ -150,6 +159,7 @@ class Resets:
         if code == ErrorCode.NONE and offset >= 0:
             strategy = partition.strategy
             self._positions.reset_answered(partition, offset)
+            self._positions.found_in(partition.tp, self._cluster.topic_id(partition.tp.topic))
             self._cluster.see_epoch(partition.tp, found.leader_epoch)
             self._emit(OffsetReset(partition.tp, offset, strategy.value))
         elif code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:

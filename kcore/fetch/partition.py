@@ -40,6 +40,7 @@ class Partition:
     """See the module's text. Compared by identity: assigned anew is another one."""
 
     __slots__ = (
+        "anew",
         "assigned",
         "attempts",
         "consumed",
@@ -49,6 +50,7 @@ class Partition:
         "high_watermark",
         "last_stable_offset",
         "leader",
+        "log_id",
         "log_start",
         "next_offset",
         "node",
@@ -78,7 +80,9 @@ class Partition:
         self.consumed: OffsetAndMetadata | None = None  # the two as last asked for, to be committed
         self.leader: Leader | None = None
         self.topic_id: bytes | None = None
-        self.strategy = ResetStrategy.NONE  # what AWAIT_RESET waits for
+        self.log_id: bytes | None = None  # of the topic that the position is in, once it is known
+        self.anew = False  # there was one in the topic that had its name before
+        self.strategy = ResetStrategy.NONE  # what AWAIT_RESET waits for, until something is read
         self.undecided = False  # nothing committed and no reset policy: the application must seek
         # Fetching ahead: what to ask for next, and what came already, oldest first.
         self.next_offset = -1

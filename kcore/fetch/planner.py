@@ -193,6 +193,9 @@ class Planner:
         if topic_id != partition.topic_id:
             partition.topic_id = topic_id
             self.touch(partition)
+            if topic_id is not None and partition.log_id not in (None, topic_id):
+                self._positions.remade(partition)
+                return
         current = cluster.leader(tp)
         if current is None or current == partition.leader:
             return

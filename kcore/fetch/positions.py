@@ -157,6 +157,7 @@ class Positions:
         self._seek(self._need(tp), offset, leader_epoch)
 
     def _seek(self, partition: Partition, offset: int, leader_epoch: int) -> None:
+        partition.strategy = ResetStrategy.NONE
         self._place(partition, PositionInput.SOUGHT, offset, leader_epoch)
 
     def reset(self, tp: TopicPartition, strategy: ResetStrategy | str) -> None:
@@ -231,6 +232,27 @@ class Positions:
         if self._move(partition, PositionInput.VALIDATED):
             self._place(partition, PositionInput.SOUGHT, offset, epoch, partition.leader)
 
+    def remade(self, partition: Partition) -> None:
+        """Its topic was deleted, and made anew under its name: what was read of it says nothing of
+        that. It is begun with as when it is newly assigned; or, if that was all, with the reset
+        that nothing was read since.
+        """
+        if partition.strategy is not ResetStrategy.NONE:
+            self.reset_partition(partition, partition.strategy)
+        elif self._place(partition, PositionInput.VOIDED, -1, -1):
+            partition.anew = True
+
+    def was_remade(self, tp: TopicPartition) -> bool:
+        """Whether it waits for a position because its topic was made anew."""
+        partition = self._all.get(tp)
+        return partition is not None and partition.anew
+
+    def found_in(self, tp: TopicPartition, topic_id: bytes | None) -> None:
+        """The position was committed, or is an end, in this topic, as far as anybody knows."""
+        partition = self._all.get(tp)
+        if partition is not None and partition.state in WITH_POSITION:
+            partition.log_id = topic_id
+
     def _place(
         self,
         partition: Partition,
@@ -249,6 +271,8 @@ class Positions:
         partition.offset = partition.next_offset = offset
         partition.offset_epoch = epoch
         partition.leader = leader
+        partition.log_id = None
+        partition.anew = False
         partition.attempts = partition.retry_at = 0
         partition.error = ""
         partition.stuck = partition.undecided = False

@@ -2,7 +2,7 @@
 
     INITIALIZING --SOUGHT--> FETCHING --DOUBTED--> AWAIT_VALIDATION --VALIDATED--> FETCHING
          |                      |                         |
-         +---- RESET_ASKED -----+-------------------------+
+         +---- RESET_ASKED -----+-------------------------+      VOIDED: back to INITIALIZING
                                 |
                            AWAIT_RESET --RESET_ANSWERED--> FETCHING
 
@@ -45,6 +45,7 @@ class PositionInput(Enum):
     RESET_ANSWERED = "reset_answered"  # ListOffsets gave the offset
     DOUBTED = "doubted"  # the leader changed under a position whose epoch is known
     VALIDATED = "validated"  # OffsetForLeaderEpoch confirmed the position, or nobody can
+    VOIDED = "voided"  # its topic was deleted, and made anew under its name
 
     __hash__ = object.__hash__
 
@@ -58,6 +59,7 @@ TRANSITIONS: Final[dict[PartitionState, dict[PositionInput, PartitionState]]] = 
         _I.SOUGHT: _S.FETCHING,
         _I.RESET_ASKED: _S.AWAIT_RESET,
         _I.DOUBTED: _S.AWAIT_VALIDATION,
+        _I.VOIDED: _S.INITIALIZING,
     },
     _S.AWAIT_RESET: {
         _I.SOUGHT: _S.FETCHING,
@@ -69,6 +71,7 @@ TRANSITIONS: Final[dict[PartitionState, dict[PositionInput, PartitionState]]] = 
         _I.RESET_ASKED: _S.AWAIT_RESET,
         _I.DOUBTED: _S.AWAIT_VALIDATION,
         _I.VALIDATED: _S.FETCHING,
+        _I.VOIDED: _S.INITIALIZING,
     },
 }
 

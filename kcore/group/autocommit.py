@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kcore.errors import KafkaError
 from kcore.events import OffsetsCommitted
-from kcore.group.commits import CommitDone, Committer, Offsets
+from kcore.group.commits import CommitDone, Committer, Ids, Offsets
 from kcore.group.context import Context, Timer
 from kcore.group.membership import Membership
 from kcore.structs import TopicPartition
@@ -20,19 +20,20 @@ def _ignore(error: KafkaError | None) -> None:
 
 class _Asked:
     """What one commit is about. latest: what was consumed at the last poll, if it may be tried
-    again; sent: at the last try.
+    again; sent: at the last try. ids: of the topics, as they were known at that poll.
     """
 
-    __slots__ = ("again", "latest", "sent")
+    __slots__ = ("again", "ids", "latest", "sent")
 
-    def __init__(self, offsets: Offsets, *, again: bool = False) -> None:
+    def __init__(self, offsets: Offsets, ids: Ids, *, again: bool = False) -> None:
         self.latest = self.sent = offsets
+        self.ids = ids
         self.again = again
 
-    def renew(self) -> Offsets:
+    def renew(self) -> tuple[Offsets, Ids]:
         """What to send now."""
         self.sent = self.latest
-        return self.sent
+        return self.sent, self.ids
 
 
 class AutoCommit:
@@ -90,7 +91,7 @@ class AutoCommit:
         if not offsets:
             return False
         self._follow(offsets)
-        asked = _Asked(offsets, again=deadline_ms is not None)
+        asked = _Asked(offsets, self._committer.ids_of(offsets), again=deadline_ms is not None)
         done = self._done(asked, then)
         self._committer.commit(offsets, done, deadline_ms=deadline_ms, renew=asked.renew)
         return True
@@ -99,7 +100,7 @@ class AutoCommit:
         """Those that are tried again commit what the application has finished with now."""
         for asked in self._under_way:
             if asked.again and offsets:
-                asked.latest = offsets
+                asked.latest, asked.ids = offsets, self._committer.ids_of(offsets)
 
     def repeat(self, now_ms: int) -> bool:
         """`handle_poll` where a commit is due and commits what the last one did: it is sent at
@@ -111,7 +112,8 @@ class AutoCommit:
         if not offsets or not self._committer.repeats(offsets):
             return False
         self.restart(now_ms)
-        self._committer.repeat(offsets, self._done(_Asked(offsets), self._retry_soon), now_ms)
+        done = self._done(_Asked(offsets, {}), self._retry_soon)
+        self._committer.repeat(offsets, done, now_ms)
         return True
 
     def _done(self, asked: _Asked, then: Callable[[KafkaError | None], None]) -> CommitDone:

@@ -35,6 +35,8 @@ from kcore.wire.messages import OffsetCommitRequest
 
 Offsets = dict[TopicPartition, OffsetAndMetadata]
 CommitDone = Callable[[Offsets, KafkaError | None], None]
+Ids = dict[str, bytes | None]  # of topics by their names, as far as they are known
+Renew = Callable[[], tuple[Offsets, Ids]]
 
 TOPIC_ID_VERSION: Final = (
     10  # OffsetCommit and OffsetFetch name topics by id from here on (KIP-848)
@@ -58,6 +60,7 @@ class Objection(Enum):
 
     FENCED = "another process has our group_instance_id"
     BEFORE = "it was asked for before subscribing"
+    REMADE = "their topics were deleted, and made anew, since it was asked for"
     LOST = "the group gave them to another member"
     REBALANCING = "the group is rebalancing; poll until that is over, then commit again"
     OUTSIDE = "it is not in the group now"
@@ -67,7 +70,7 @@ class _Written(NamedTuple):
     """What a request says of offsets. numbers: the partitions of each topic, in their order."""
 
     offsets: Offsets
-    ids: dict[str, bytes | None]
+    ids: Ids
     topics: list[OffsetCommitRequest.OffsetCommitRequestTopic]
     numbers: dict[str, list[int]]
 
@@ -75,7 +78,8 @@ class _Written(NamedTuple):
 class CommitOperation(Operation):
     """One commit; `stamps` are the ownership counts of all partitions when it was asked for, None
     without a membership. repeats: it says what the last one said, and nobody waits for it. renew:
-    what to commit when it is sent, each time; None: what was asked for.
+    what to commit when it is sent, each time; None: what was asked for. ids: of the topics, as they
+    were known then: in one that is made anew these offsets say nothing.
     """
 
     what = "the commit"
@@ -88,8 +92,9 @@ class CommitOperation(Operation):
         deadline_ms: int | None,
         stamps: Mapping[TopicPartition, int] | None,
         *,
+        ids: Ids | None = None,
         repeats: bool = False,
-        renew: Callable[[], Offsets] | None = None,
+        renew: Renew | None = None,
     ) -> None:
         super().__init__(deadline_ms)
         self.repeats = repeats
@@ -98,6 +103,7 @@ class CommitOperation(Operation):
         self.offsets = offsets
         self.done = done
         self.stamps = stamps
+        self.ids = ids or {}
 
     @property
     def automatic(self) -> bool:
@@ -118,7 +124,7 @@ class CommitOperation(Operation):
         """See Operation.send."""
         self._committer.send(self, now_ms)
 
-    def follow(self, later: Offsets, *, managed: bool) -> None:
+    def follow(self, later: Offsets, ids: Ids, *, managed: bool) -> None:
         """Another commit is asked for. If this one is tried again, it goes with that: it would come
         behind it, and take the offsets of the same partitions back.
         """
@@ -127,6 +133,7 @@ class CommitOperation(Operation):
         both = self.offsets.keys() & later.keys()
         if both:
             self.offsets = self.offsets | {tp: later[tp] for tp in both}
+            self.ids = self.ids | {tp.topic: ids[tp.topic] for tp in both}
 
     def fail(self, error: KafkaError) -> None:
         """See Operation.fail."""
@@ -170,7 +177,7 @@ class Committer:
         done: CommitDone,
         *,
         deadline_ms: int | None,
-        renew: Callable[[], Offsets] | None = None,
+        renew: Renew | None = None,
     ) -> None:
         """Commit; `done(committed, error)` follows. What is in `offsets` and not in `committed` was
         left out.
@@ -186,11 +193,18 @@ class Committer:
                 )
             if offset.leader_epoch >= 0:
                 self._ctx.cluster.see_epoch(tp, offset.leader_epoch)
-        stamps = self._stamps()
+        stamps, ids = self._stamps(), self.ids_of(offsets)
         for earlier in self.operations:
-            earlier.follow(offsets, managed=stamps is not None)
-        operation = CommitOperation(self, dict(offsets), done, deadline_ms, stamps, renew=renew)
+            earlier.follow(offsets, ids, managed=stamps is not None)
+        operation = CommitOperation(
+            self, dict(offsets), done, deadline_ms, stamps, ids=ids, renew=renew
+        )
         self.operations.add(operation)
+
+    def ids_of(self, offsets: Offsets) -> Ids:
+        """Of their topics, as they are known now."""
+        topic_id = self._ctx.cluster.topic_id
+        return {topic: topic_id(topic) for topic in sorted({tp.topic for tp in offsets})}
 
     def _stamps(self) -> Mapping[TopicPartition, int] | None:
         return self._membership.acquired if self._membership.managed else None
@@ -214,11 +228,15 @@ class Committer:
         membership = self._membership
         if membership.fenced is not None:
             return Objection.FENCED
+        if operation.stamps is None and membership.managed:
+            return Objection.BEFORE
+        meant = self._meant(operation)
+        if operation.offsets and not meant and operation.renew is None:
+            return Objection.REMADE
         if operation.stamps is None:
-            return Objection.BEFORE if membership.managed else None
+            return None
         if membership.may_commit:
-            lost = operation.offsets and not self._owned(operation)
-            return Objection.LOST if lost else None
+            return Objection.LOST if meant and not self._owned(operation) else None
         return Objection.REBALANCING if membership.rebalancing else Objection.OUTSIDE
 
     def _refusal(self, operation: CommitOperation, objection: Objection) -> KafkaError:
@@ -233,17 +251,32 @@ class Committer:
         """What of the commit is still this member's: owned without a break since it was asked
         for.
         """
-        stamps = operation.stamps
+        stamps, offsets = operation.stamps, self._meant(operation)
         if stamps is None:
-            return operation.offsets
+            return offsets
         acquired = self._membership.acquired
-        if stamps is acquired and operation.offsets.keys() <= acquired.keys():
-            return operation.offsets
+        if stamps is acquired and offsets.keys() <= acquired.keys():
+            return offsets
         return {
             tp: offset
-            for tp, offset in operation.offsets.items()
+            for tp, offset in offsets.items()
             if tp in stamps and acquired.get(tp) == stamps[tp]
         }
+
+    def _meant(self, operation: CommitOperation) -> Offsets:
+        """The offsets without those of topics that were made anew since. What is consumed is of
+        topics that were known: of one that was gone by then, and is there again, it is not.
+        """
+        topic_id = self._ctx.cluster.topic_id
+        anew = [
+            topic
+            for topic, known in operation.ids.items()
+            if (known is not None or operation.renew is not None)
+            and topic_id(topic) not in (None, known)
+        ]
+        if not anew:
+            return operation.offsets
+        return {tp: at for tp, at in operation.offsets.items() if tp.topic not in anew}
 
     def send(self, operation: CommitOperation, now_ms: int) -> None:
         """Write OffsetCommit, or end the operation if there is nothing (allowed) to write."""
@@ -252,7 +285,11 @@ class Committer:
             return
         objection = self.objection(operation)
         if objection is None and operation.renew is not None:
-            operation.offsets, operation.stamps = dict(operation.renew()), self._stamps()
+            offsets, operation.ids = operation.renew()
+            operation.offsets, operation.stamps = dict(offsets), self._stamps()
+            if not self._meant(operation):
+                operation.succeed({})
+                return
             objection = self.objection(operation)
         if objection is not None:
             operation.fail(self._refusal(operation, objection))
@@ -306,7 +343,7 @@ class Committer:
             if ids == last.ids:
                 return last
         else:
-            ids = {topic: topic_id(topic) for topic in sorted({tp.topic for tp in offsets})}
+            ids = self.ids_of(offsets)
         topics = _topics(offsets, ids)
         numbers = {
             entry.name: [partition.partition_index for partition in entry.partitions]

@@ -297,6 +297,13 @@ class GroupMember:
         return self._rebalance.step
 
     @property
+    def committed_by_id(self) -> bool:
+        """Whether what was found to be committed last is of the very topics: they were asked for by
+        their ids.
+        """
+        return self._fetcher.by_id
+
+    @property
     def joined(self) -> bool:
         """The coordinator has taken this member in."""
         return self._membership.joined

@@ -88,6 +88,7 @@ class CommittedFetcher:
         self._ctx = ctx
         self._membership = membership
         self._coordinator = coordinator
+        self.by_id = False  # whether the last answer named topics by their ids
         self.operations: Operations[FetchOperation] = Operations(ctx, coordinator)
 
     def fetch(
@@ -136,6 +137,7 @@ class CommittedFetcher:
         if answer.error is not None:
             operation.failed(answer.error, self._ctx, now_ms)
             return
+        self.by_id = answer.version >= TOPIC_ID_VERSION
         try:
             committed, codes = self._read(operation, ids, answer)
         except Unexpected as error:
@@ -197,6 +199,7 @@ class CommittedFetcher:
         name_of = names_of(answer, ids)
         committed: Committed = {}
         codes: dict[TopicPartition, int] = {}
+        anew = {topic for topic, known in ids.items() if known and self._made_anew(topic, known)}
         for topic in entry.topics:
             name = name_of(topic)
             for partition in topic.partitions if name is not None else ():
@@ -205,6 +208,8 @@ class CommittedFetcher:
                     continue
                 if partition.error_code != ErrorCode.NONE:
                     codes[tp] = partition.error_code
+                elif name in anew:  # committed in the one before, perhaps
+                    codes[tp] = ErrorCode.UNKNOWN_TOPIC_ID
                 else:
                     committed[tp] = _one(partition)
         missing = operation.partitions - committed.keys() - codes.keys()
@@ -212,6 +217,9 @@ class CommittedFetcher:
             tp = min(missing)
             raise Unexpected(f"OffsetFetch answered nothing for {tp.topic}-{tp.partition}")
         return committed, codes
+
+    def _made_anew(self, topic: str, topic_id: bytes) -> bool:
+        return self._ctx.cluster.topic_id(topic) not in (None, topic_id)
 
 
 def _one(partition: Any) -> OffsetAndMetadata | None:

@@ -18,6 +18,7 @@ from kcore.sim.plan import LATE_ANSWER_MAX_MS, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.trace import What
 from kcore.sim.world import World
+from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
@@ -133,8 +134,11 @@ _MEMBERS_MAX: Final = 12  # of a small run, however many come
 _PARTITIONS_MAX: Final = 24
 _TOPICS_MAX: Final = 5
 
+# How soon who waits for a node looks whether there is one.
+_NODE_LOOK_MS: Final = 500
+
 # Changes that a group of static members may not see.
-_UNSEEN: Final = {Fault.GROW, Fault.TOPIC, Fault.RESUBSCRIBE}
+_UNSEEN: Final = {Fault.GROW, Fault.TOPIC, Fault.RESUBSCRIBE, Fault.REMAKE}
 
 Act = Callable[[World, Chance], None]
 
@@ -160,6 +164,8 @@ def heal(world: World) -> None:
     for slot in world.slots if Fault.THROTTLE in world.plan.faults else ():
         world.brokers.unlimit(slot.name)
     world.network.heal()
+    for name in list(world.gone):
+        _remade(world, name)
     world.fill()
     for member in list(world.living()):
         member.hurry()
@@ -302,9 +308,9 @@ def _coordinator_move(world: World, chance: Chance) -> None:
 
 
 def _leader_move(world: World, chance: Chance) -> None:
-    tp = chance.one_of(world.brokers.partitions())
+    tp = _partition(world, chance)
     node = chance.one_of(list(world.brokers.peers.values()))
-    if node.up and world.brokers.move_leader(tp, node):
+    if tp is not None and node.up and world.brokers.move_leader(tp, node):
         _say(world, Fault.LEADER_MOVE, node.name, partition=f"{tp.topic}-{tp.partition}")
 
 
@@ -492,8 +498,9 @@ def _hold(world: World, chance: Chance) -> None:
 def _grow(world: World, chance: Chance) -> None:
     if world.brokers.live and len(world.brokers.partitions()) < _PARTITIONS_MAX:
         name = chance.one_of(world.topics)
-        _say(world, Fault.GROW, name)
-        world.brokers.add_partitions(name, chance.between(1, 3))
+        if name not in world.gone:
+            _say(world, Fault.GROW, name)
+            world.brokers.add_partitions(name, chance.between(1, 3))
 
 
 def _topic(world: World, chance: Chance) -> None:
@@ -503,10 +510,43 @@ def _topic(world: World, chance: Chance) -> None:
 
 
 def _trim(world: World, chance: Chance) -> None:
-    tp = chance.one_of(world.brokers.partitions())
-    until = world.brokers.trim(tp, chance)
-    if until is not None:
+    tp = _partition(world, chance)
+    until = None if tp is None else world.brokers.trim(tp, chance)
+    if tp is not None and until is not None:
         _say(world, Fault.TRIM, f"{tp.topic}-{tp.partition}", start_offset=until)
+
+
+def _partition(world: World, chance: Chance) -> TopicPartition | None:
+    """Any one; None if all topics are gone."""
+    partitions = world.brokers.partitions()
+    return chance.one_of(partitions) if partitions else None
+
+
+def _remake(world: World, chance: Chance) -> None:
+    """Gone for no time at all, or for longer than members take to hear of it."""
+    name = chance.one_of(world.topics)
+    if name in world.gone or not world.brokers.live:
+        return
+    before = world.brokers.partition_count(name)
+    after = before if chance.happens(0.5) else chance.between(1, before + 2)
+    until_ms = world.now_ms + chance.one_of((0, 20, 300, 3_000, 9_000))
+    _say(world, Fault.REMAKE, name, until_ms=until_ms, partitions=after)
+    world.gone[name] = after
+    world.brokers.delete_topic(name)
+    if until_ms == world.now_ms:
+        _remade(world, name)
+    else:
+        world.at(until_ms, _remade, world, name)
+
+
+def _remade(world: World, name: str) -> None:
+    """It is there again, unless it waits for a node that could have it."""
+    if name not in world.gone:
+        return
+    if world.brokers.live:
+        world.brokers.create_topic(name, world.gone.pop(name))
+    else:
+        world.at(world.now_ms + _NODE_LOOK_MS, _remade, world, name)
 
 
 _ACTS: Final[dict[Fault, Act]] = {
@@ -538,4 +578,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.LOST_ANSWER: _lost_answer,
     Fault.THROTTLE: _throttle,
     Fault.UPGRADE: _upgrade,
+    Fault.REMAKE: _remake,
 }

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcore.coordinator.consumer.group import ConsumerGroup
+from kcore.coordinator.consumer.member import ConsumerMember
 from kcore.events import PartitionsAssigned
+from kcore.sim.habits import Commit
 from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.promises import Promises
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 # Generations whose owners are remembered: a zombie is never further behind.
 _GENERATIONS_KEPT: Final = 50
 
+# Brokers that are asked for records of topics by their ids (KIP-516).
+_IDS_SINCE: Final = (4, 0)
+
 # OffsetCommit names topics by id from this version on.
 _TOPIC_IDS_VERSION: Final = 10
 
@@ -57,11 +62,17 @@ class Judge(Referee):
         super().__init__(plan, trace, group_of, now)
         self._ledger = ledger
         self._by_epochs = plan.consumer_share > 0
-        self.offsets = Offsets(self.logs)
+        self.offsets = Offsets(self.logs, named=plan.release < _IDS_SINCE)
         self.hands: dict[Member, Hands] = {}
         self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
         self.revocations = Revocations(
-            self.attendance, self.hands, self.offsets, self._topic_names, now, plan.latency_ms[1]
+            self.attendance,
+            self.hands,
+            self.offsets,
+            self._topic_names,
+            self._may_hold,
+            now,
+            plan.latency_ms[1],
         )
         shares = Shares()
         ledger.asked_watchers += [
@@ -135,10 +146,11 @@ class Judge(Referee):
         self.promises.assigned(member, event.added)
         self.revocations.assigned(member, event)
         for tp in event.added:
-            hands.position.pop(tp, None)
+            hands.drop(tp)
             hands.done.pop(tp, None)
             hands.owned[tp] = event.generation
-            hands.since[tp] = len(self.offsets.of(member.group_id, tp).history) - 1
+            count = len(self.offsets.of(member.group_id, tp).history) - 1
+            hands.begun[tp] = self.logs.life(tp.topic), count
         if self._by_epochs:
             self._judge_alone(member, event.added, Rule.OWNED_ONCE, "is given")
         else:
@@ -190,13 +202,28 @@ class Judge(Referee):
         """Whether it is one of the group's members, as the coordinator has it, and there. Of those
         that speak the classic protocol Kafka (4.3) may not know what they have: one that is out may
         come again as it is, and of a group that goes from one kind to the other and back within a
-        rebalance it takes all to have what they were to get.
+        rebalance it takes all to have what they were to get. One of a topic that was made anew is
+        another one than that of before: it is nobody's.
         """
         known = group.members.get(member.member_id)
         if known is None or known.epoch < 0:
             return False
+        by_name = member.habits.by_epochs and not self.logs.life(tp.topic)
+        return by_name or self._holds(known, tp)
+
+    def _holds(self, known: ConsumerMember, tp: TopicPartition) -> bool:
         at = (self._topic_ids[tp.topic], tp.partition)
-        return member.habits.by_epochs or at in known.assigned or at in known.pending
+        return at in known.assigned or at in known.pending
+
+    def _may_hold(self, member: Member, tp: TopicPartition) -> bool:
+        """Whether it has this of the topic that there is now; and not, as far as a coordinator that
+        goes by ids knows, of one that had its name before.
+        """
+        group = self.group_of(member.group_id)
+        if not isinstance(group, ConsumerGroup) or not self.logs.life(tp.topic):
+            return True
+        known = group.members.get(member.member_id)
+        return known is not None and self._holds(known, tp)
 
     def _judge_handover(self, member: Member, tp: TopicPartition, generation: int) -> None:
         """Who is in the generation, too, has given it up before: eager members all that they have,
@@ -229,7 +256,7 @@ class Judge(Referee):
     def _gone(self, member: Member, partitions: Sequence[TopicPartition]) -> None:
         hands = self.hands[member]
         for tp in partitions:
-            hands.position.pop(tp, None)
+            hands.drop(tp)
             hands.owned.pop(tp, None)
 
     def handled(self, member: Member) -> None:
@@ -251,12 +278,19 @@ class Judge(Referee):
 
     def _position(self, member: Member, hands: Hands, tp: TopicPartition) -> int:
         position = hands.position.get(tp)
+        if hands.lives.get(tp) != self.logs.life(tp.topic):
+            position = None
         kept_from = self.logs.kept_from(tp)
         if position is None:
             return max(*self.offsets.of(member.group_id, tp).candidates(), kept_from)
         return max(position, kept_from)
 
     # Nodes ---------------------------------------------------------------------------------------
+
+    def topic_gone(self, name: str) -> None:
+        """A topic is deleted, and what was committed in it."""
+        super().topic_gone(name)
+        self.offsets.topic_gone(name)
 
     def turn_begins(self) -> None:
         """Remember who is a member of what, if a commit may be taken in this turn."""
@@ -282,8 +316,13 @@ class Judge(Referee):
         if isinstance(request, OffsetCommitRequest):
             hands = self._hands_of(wire)
             offsets = self._offsets_of(request, asked.version)
-            self.revocations.asks(self._member_of(wire), offsets)
-            self.offsets.asked(wire.client.name, request.group_id, hands, offsets)
+            lives = self._lives_of(request, asked.version)
+            self.revocations.asks(self._member_of(wire), offsets, lives)
+            blind = self._member_of(wire).habits.commit is Commit.NAMED
+            self.offsets.asked(
+                wire.client.name, request.group_id, hands, offsets, lives, blind=blind
+            )
+            asked.lives = lives or {tp.topic: self.logs.life(tp.topic) for tp in offsets}
 
     def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
         request: Any = asked.message
@@ -304,7 +343,7 @@ class Judge(Referee):
         elif isinstance(answer, ConsumerGroupHeartbeatResponse) and not answer.error_code:
             self.beaten(answer.member_id or request.member_id, request, answer.member_epoch)
         elif isinstance(answer, OffsetCommitResponse):
-            self._committed(wire, request, answer, asked.version)
+            self._committed(wire, request, answer, asked)
 
     def _joined(self, wire: Wire, group_id: str, answer: JoinGroupResponse) -> None:
         book = self.groups[group_id]
@@ -330,22 +369,24 @@ class Judge(Referee):
             )
 
     def _committed(
-        self, wire: Wire, request: OffsetCommitRequest, answer: OffsetCommitResponse, version: int
+        self, wire: Wire, request: OffsetCommitRequest, answer: OffsetCommitResponse, about: Asked
     ) -> None:
-        generation = request.generation_id_or_member_epoch
-        asked = self._offsets_of(request, version)
-        taken = {}
+        generation, lives = request.generation_id_or_member_epoch, about.lives
+        asked = self._offsets_of(request, about.version)
+        taken: dict[TopicPartition, int] = {}
+        void: dict[TopicPartition, int] = {}  # what it was committed in is deleted
         for topic in answer.topics:
             name = topic.name or self._topic_names.get(topic.topic_id, "")
             for partition in topic.partitions:
                 tp = TopicPartition(name, partition.partition_index)
                 if partition.error_code:
-                    self.offsets.refused(request.group_id, tp, asked[tp])
+                    self.offsets.refused(request.group_id, tp, asked[tp], lives[name])
                 else:
-                    taken[tp] = asked[tp]
+                    (taken if lives[name] == self.logs.life(name) else void)[tp] = asked[tp]
+        whole = len(taken) + len(void) == len(asked)  # else it goes on with the rest
+        self.promises.confirmed(self._member_of(wire), taken | void, whole=whole)
         if not taken:
             return
-        self.promises.confirmed(self._member_of(wire), taken)
         book = self.groups[request.group_id]
         if self._by_epochs:
             self._judge_alone(self._member_of(wire), taken, Rule.COMMIT_FENCED, "has committed")
@@ -366,9 +407,19 @@ class Judge(Referee):
             )
         name, group_id, stray = wire.client.name, request.group_id, not wire.client_open
         for tp, offset in taken.items():
-            self.offsets.confirmed(name, group_id, generation, tp, offset, stray=stray)
+            life = lives[tp.topic]
+            self.offsets.confirmed(name, group_id, generation, tp, offset, life, stray=stray)
         spans = {_name(tp): offset for tp, offset in taken.items()}
         self._trace.event(What.COMMITTED, wire.client.name, offsets=spans)
+
+    def _lives_of(self, request: OffsetCommitRequest, version: int) -> dict[str, int] | None:
+        """Which topics it means, of those of a name; None: it has no ids."""
+        if version < _TOPIC_IDS_VERSION:
+            return None
+        return {
+            self._topic_names[one.topic_id]: self._topic_lives[one.topic_id]
+            for one in request.topics
+        }
 
     def _member_of(self, wire: Wire) -> Member:
         return cast("Member", wire.client)  # nobody else joins or commits

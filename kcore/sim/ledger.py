@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kcore.sim.plan import LATE_ANSWER_MAX_MS, Fault, Plan
@@ -49,13 +49,16 @@ _NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
 
 @dataclass(slots=True)
 class Asked:
-    """A request under way. `message` is there if a checker reads it."""
+    """A request under way. `message` is there if a checker reads it. lives: of the topics that it
+    commits in, as far as they were made anew (`logs.py`).
+    """
 
     correlation_id: int
     api: ApiKey
     version: int
     at_ms: int
     message: Message | None
+    lives: dict[str, int] = field(default_factory=dict)
 
 
 AskedWatcher = Callable[["Wire", Asked], None]

@@ -219,6 +219,19 @@ class Brokers:
         self.stage.judge.topic_made(name, topic.topic_id)
         self._count(name)
 
+    def delete_topic(self, name: str) -> None:
+        """A topic is gone, for all nodes at once."""
+        topic = self.cluster.topics.get(name)
+        assert topic is not None
+        self._partitions = [tp for tp in self._partitions if tp.topic != name]
+        self.stage.judge.topic_gone(name)
+        self.cluster.delete(topic, self.node(self.cluster.live[0]).local_ms)
+        self.drain()
+
+    def partition_count(self, name: str) -> int:
+        """How many partitions a topic has; 0 if it is gone."""
+        return self.cluster.topics.partition_count(name)
+
     def add_partitions(self, name: str, more: int) -> None:
         """A topic gets more."""
         topic = self.cluster.topics.get(name)
@@ -253,7 +266,8 @@ class Brokers:
     def leader_of(self, tp: TopicPartition) -> int | None:
         """Who leads it now; None: nobody."""
         topic = self.cluster.topics.get(tp.topic)
-        assert topic is not None
+        if topic is None or tp.partition >= len(topic.partitions):
+            return None
         leader = topic.partitions[tp.partition].leader
         return leader if leader in self.cluster.nodes else None
 

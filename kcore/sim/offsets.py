@@ -1,29 +1,19 @@
-"""What was written, handed over and committed, seen from outside, and the rules about it.
+"""What was handed over and committed, seen from outside, and the rules about it.
 
-Logs are known by what producers were promised, deliveries by what applications got, commits by what
-passes on the wire. A commit whose answer nobody saw may count or not; until a later one is
-confirmed, both are possible.
+A commit whose answer nobody saw may count or not; until a later one is confirmed, both are
+possible. Offsets are those of one life of a topic (`logs.py`): who deletes a topic deletes what was
+committed in it. Of a commit without a topic id nobody can tell which life it was meant for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kcore.sim.logs import Logs
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
-
-
-@dataclass(slots=True)
-class Log:
-    """One partition. `values`: by offset, of the records that were promised to be kept."""
-
-    values: dict[int, bytes] = field(default_factory=dict)
-    end_offset: int = 0  # behind the last of these
-    starts: list[int] = field(default_factory=lambda: [0])  # where leaders have let it start
-    delivered: dict[int, bytes] = field(default_factory=dict)  # to anybody, promised or not
-    by_group: dict[str, set[int]] = field(default_factory=dict)  # delivered to whom
 
 
 @dataclass(slots=True)
@@ -34,125 +24,84 @@ class Committed:
     generation: int = -1  # of that
     history: list[int] = field(default_factory=lambda: [0])  # confirmed; nothing: from the first
     possible: set[int] = field(default_factory=set)  # asked for since, not answered
+    # Without a topic id: not answered; and those that may have been meant for another life.
+    unnamed: set[int] = field(default_factory=set)
+    strays: set[int] = field(default_factory=set)
 
     def candidates(self, since: int = -1) -> set[int]:
         """Where a member may begin that has asked at any time since so many were confirmed."""
-        return self.possible.union(self.history[since:])
+        return self.possible.union(self.history[since:], self.strays)
 
 
 @dataclass(slots=True)
 class Hands:
-    """What one member has of its partitions. Offsets are the next ones to come."""
+    """What one member has of its partitions. Offsets are the next ones to come.
+
+    lives: of the topic that positions are in. begun: when it was assigned, the life there was then,
+    and how many commits there had been in that.
+    """
 
     position: dict[TopicPartition, int] = field(default_factory=dict)  # since it was assigned
     done: dict[TopicPartition, int] = field(default_factory=dict)  # the application is done before
     owned: dict[TopicPartition, int] = field(default_factory=dict)
-    since: dict[TopicPartition, int] = field(default_factory=dict)  # the history when assigned
+    lives: dict[TopicPartition, int] = field(default_factory=dict)
+    begun: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
 
+    def since(self, tp: TopicPartition, life: int) -> int:
+        """Which commits of that life it may have asked for, as `Committed.candidates` takes it."""
+        at_life, count = self.begun.get(tp, (life, -1))
+        return count if at_life == life else 0
 
-class Logs:
-    """Records of all partitions."""
-
-    def __init__(self) -> None:
-        self.logs: dict[TopicPartition, Log] = {}
-        self._sent: dict[bytes, TopicPartition] = {}
-        self.delivered = 0
-
-    def written(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
-        """A producer sends these; they are in the log from now on, or never."""
-        for value in values:
-            self._sent[value] = tp
-
-    def acknowledged(self, tp: TopicPartition, base_offset: int, values: Sequence[bytes]) -> None:
-        """It was promised that they are kept."""
-        log = self.logs.setdefault(tp, Log())
-        for offset, value in enumerate(values, base_offset):
-            if log.values.setdefault(offset, value) != value:
-                raise ViolationError(
-                    Rule.NEVER_SKIPS, f"offset {offset} of {_name(tp)} was given out twice"
-                )
-        log.end_offset = max(log.end_offset, base_offset + len(values))
-
-    def delivered_to(
-        self, name: str, group_id: str, tp: TopicPartition, records: Sequence[Any]
-    ) -> None:
-        """Records came as they were written."""
-        log = self.logs.setdefault(tp, Log())
-        got = log.by_group.setdefault(group_id, set())
-        for record in records:
-            wanted = log.values.get(record.offset)
-            known = self._sent.get(record.value) == tp if wanted is None else record.value == wanted
-            if not known:
-                raise ViolationError(
-                    Rule.NEVER_SKIPS,
-                    f"{name} got {record.value!r} at {record.offset} of {_name(tp)}, which has"
-                    f" {wanted!r} there",
-                )
-            if log.delivered.setdefault(record.offset, record.value) != record.value:
-                raise ViolationError(
-                    Rule.NEVER_SKIPS,
-                    f"{name} got {record.value!r} at {record.offset} of {_name(tp)}, where"
-                    f" {log.delivered[record.offset]!r} was",
-                )
-            got.add(record.offset)
-        self.delivered += len(records)
-
-    def has(self, tp: TopicPartition, offset: int) -> bool:
-        """Whether there is a record, as a producer was promised or somebody has got it."""
-        log = self.logs.get(tp)
-        return log is not None and (offset in log.values or offset in log.delivered)
-
-    def missing(self, group_id: str, tp: TopicPartition) -> list[int]:
-        """Promised records that nobody of a group got, and that have not been deleted."""
-        log = self.logs.get(tp)
-        if log is None:
-            return []
-        missing = log.values.keys() - log.by_group.get(group_id, set())
-        return sorted(offset for offset in missing if offset >= self.kept_from(tp))
-
-    def promised(self, tp: TopicPartition) -> list[int]:
-        """The offsets of all records that producers were promised."""
-        log = self.logs.get(tp)
-        return [] if log is None else sorted(log.values)
-
-    def handed_end(self, group_id: str, tp: TopicPartition) -> int:
-        """Behind the last record that anybody of a group got; 0: nobody got any."""
-        log = self.logs.get(tp)
-        got = None if log is None else log.by_group.get(group_id)
-        return max(got) + 1 if got else 0
-
-    def trimmed(self, tp: TopicPartition, start_offset: int) -> None:
-        """Records before that are deleted."""
-        self.logs.setdefault(tp, Log()).starts.append(start_offset)
-
-    def starts(self, tp: TopicPartition) -> list[int]:
-        """Where the log has started so far: whoever wants older records goes on there."""
-        log = self.logs.get(tp)
-        return [0] if log is None else log.starts
-
-    def kept_from(self, tp: TopicPartition) -> int:
-        """Older records may be deleted, or not: a leader that has moved its start may be gone
-        before its followers hear of that, and lead again later. Such starts go back and forth.
-        """
-        return max(self.starts(tp))
-
-    def end_offset(self, tp: TopicPartition) -> int:
-        """Behind the last promised record."""
-        log = self.logs.get(tp)
-        return 0 if log is None else log.end_offset
+    def drop(self, tp: TopicPartition) -> None:
+        """It has no position there."""
+        self.position.pop(tp, None)
+        self.lives.pop(tp, None)
 
 
 class Offsets:
-    """Positions of members and offsets of groups."""
+    """Positions of members and offsets of groups. named: records are asked for by names, so that
+    members cannot tell one life of a topic from another.
+    """
 
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: Logs, *, named: bool = False) -> None:
         self._logs = logs
-        self.committed: dict[tuple[str, TopicPartition], Committed] = {}
+        self._named = named
+        self.committed: dict[tuple[str, TopicPartition, int], Committed] = {}
         self.commits = 0
 
-    def of(self, group_id: str, tp: TopicPartition) -> Committed:
-        """What a group has committed in a partition."""
-        return self.committed.setdefault((group_id, tp), Committed())
+    def of(self, group_id: str, tp: TopicPartition, life: int | None = None) -> Committed:
+        """What a group has committed in a partition, of the topic as it is now or was once."""
+        if life is None:
+            life = self._logs.life(tp.topic)
+        return self.committed.setdefault((group_id, tp, life), Committed())
+
+    def life(self, tp: TopicPartition, lives: Mapping[str, int] | None) -> int:
+        """Which one is meant; None: it is named without its id."""
+        return self._logs.life(tp.topic) if lives is None else lives[tp.topic]
+
+    def beginnings(self, group_id: str, hands: Hands, tp: TopicPartition, life: int) -> set[int]:
+        """Where a member may begin: at what is committed, or, if the log may not have that, as it
+        was meant for another one, where that starts.
+        """
+        committed = self.of(group_id, tp, life)
+        found = committed.candidates(hands.since(tp, life))
+        return found.union(self._logs.starts(tp, life)) if committed.strays else found
+
+    def missing(self, group_id: str, tp: TopicPartition) -> list[int]:
+        """Records that nobody of a group got, and that it was not told by a commit of its own to
+        leave out: who begins there, or is sent back to the end from beyond it, passes over those.
+        """
+        first = max(self.of(group_id, tp).strays, default=0)
+        return [offset for offset in self._logs.missing(group_id, tp) if offset >= first]
+
+    def topic_gone(self, topic: str) -> None:
+        """It is deleted, and what was committed in it. What comes late, without an id, counts in
+        the one that is made anew.
+        """
+        now = self._logs.life(topic)
+        for (group_id, tp, life), committed in list(self.committed.items()):
+            if tp.topic == topic and life == now - 1 and committed.unnamed:
+                self.of(group_id, tp).strays |= committed.unnamed
 
     # Handing over --------------------------------------------------------------------------------
 
@@ -160,17 +109,70 @@ class Offsets:
         self, name: str, group_id: str, hands: Hands, tp: TopicPartition, records: Sequence[Any]
     ) -> None:
         """Records follow one another, from where the group has left off."""
-        first = records[0].offset
-        expected = hands.position.get(tp)
-        if expected is None:
-            begins = self.of(group_id, tp).candidates(hands.since.get(tp, -1))
-            if first not in begins and not self._reset(tp, min(begins), first):
+        for life, part in self._by_life(group_id, hands, tp, records):
+            known = hands.lives.get(tp, life)
+            if life < known:
                 raise ViolationError(
                     Rule.NEVER_SKIPS,
-                    f"{name} begins at {first} in {_name(tp)}, committed is {sorted(begins)}",
+                    f"{name} got {part[0].offset} of {_name(tp)} as it was before it was deleted,"
+                    " after records of the one that was made anew",
                 )
+            self._follow(name, group_id, hands, tp, part, life, begins=life > known)
+
+    def _by_life(
+        self, group_id: str, hands: Hands, tp: TopicPartition, records: Sequence[Any]
+    ) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Records of one life after another. Of some nobody knows in which they have come to be:
+        they are of that of their neighbours, or go on where those before have ended, or not.
+        """
+        now = self._logs.life(tp.topic)
+        if not now:
+            yield 0, records
+            return
+        lives = [self._logs.life_of(record.value) for record in records]
+        last = next((life for life in lives if life is not None), None)
+        if last is None:
+            first, begun = records[0].offset, hands.begun.get(tp, (now, -1))
+            onward = first == hands.position.get(tp)
+            last = hands.lives.get(tp, now) if onward else now
+            if tp not in hands.position:
+                former = self.of(group_id, tp, begun[0]).candidates(begun[1])
+                last = begun[0] if first in former else now
+        begin = 0
+        for at, life in enumerate(lives):
+            if life is not None and life != last:
+                yield last, records[begin:at]
+                begin, last = at, life
+        yield last, records[begin:]
+
+    def _follow(
+        self,
+        name: str,
+        group_id: str,
+        hands: Hands,
+        tp: TopicPartition,
+        records: Sequence[Any],
+        life: int,
+        *,
+        begins: bool,
+    ) -> None:
+        first = records[0].offset
+        expected = hands.position.get(tp)
+        if expected is None or begins:
+            starts = self.beginnings(group_id, hands, tp, life)
+            if begins and self._named and expected is not None:
+                starts.add(expected)
+            strays = self.of(group_id, tp, life).strays
+            known = first in starts or self._reset(tp, life, min(starts), first)
+            if not known and first > max(strays, default=-1):  # cut off below one of another log
+                raise ViolationError(
+                    Rule.NEVER_SKIPS,
+                    f"{name} begins at {first} in {_name(tp)}, committed is {sorted(starts)}",
+                )
+            if self._named:
+                self._logs.excuse(group_id, tp, life, first)
             expected = first
-        elif self._reset(tp, expected, first):
+        elif self._reset(tp, life, expected, first):
             expected = first
         for record in records:
             if record.offset != expected:
@@ -179,29 +181,50 @@ class Offsets:
                     f"{name} got {record.offset} of {_name(tp)} after {expected - 1}",
                 )
             expected += 1
-        hands.position[tp] = expected
+        hands.position[tp], hands.lives[tp] = expected, life
 
-    def _reset(self, tp: TopicPartition, expected: int, first: int) -> bool:
+    def _reset(self, tp: TopicPartition, life: int, expected: int, first: int) -> bool:
         """Whether what was expected may be deleted, so that reading goes on at the start."""
-        return first > expected and first in self._logs.starts(tp)
+        return first > expected and first in self._logs.starts(tp, life)
 
     # Committing ----------------------------------------------------------------------------------
 
     def asked(
-        self, name: str, group_id: str, hands: Hands, offsets: Mapping[TopicPartition, int]
+        self,
+        name: str,
+        group_id: str,
+        hands: Hands,
+        offsets: Mapping[TopicPartition, int],
+        lives: Mapping[str, int] | None = None,
+        *,
+        blind: bool = False,
     ) -> None:
-        """A member asks for a commit: of nothing it is not done with."""
+        """A member asks for a commit: of nothing it is not done with. lives: of topics that are
+        named by their ids. blind: its application has named the offsets, which knows of no ids.
+        """
         for tp, offset in offsets.items():
-            committed = self.of(group_id, tp)
-            starts = self._logs.starts(tp)
-            begun = committed.candidates(hands.since.get(tp, -1))
-            allowed = max(hands.done.get(tp, 0), *begun, *starts)
+            life = self.life(tp, lives)
+            committed = self.of(group_id, tp, life)
+            begun = self.beginnings(group_id, hands, tp, life)
+            mine, at_first = hands.lives.get(tp, life), hands.begun.get(tp, (life, 0))[0]
+            stray = (blind or lives is None) and not mine == at_first == life
+            if stray:
+                for former in range(at_first, life):
+                    begun |= self.of(group_id, tp, former).candidates(0)
+                    begun.update(self._logs.starts(tp, former))
+            if stray or mine == life:
+                begun.add(hands.done.get(tp, 0))
+            allowed = max(*begun, *self._logs.starts(tp, life))
             if offset > allowed:
                 raise ViolationError(
                     Rule.COMMIT_BEHIND,
                     f"{name} commits {offset} in {_name(tp)} and is done up to {allowed}",
                 )
             committed.possible.add(offset)
+            if lives is None:
+                committed.unnamed.add(offset)
+            if stray:
+                committed.strays.add(offset)
 
     def confirmed(
         self,
@@ -210,14 +233,17 @@ class Offsets:
         generation: int,
         tp: TopicPartition,
         offset: int,
+        life: int | None = None,
         *,
         stray: bool,
     ) -> None:
         """The coordinator has taken it. stray: it came on a connection that its sender had given up
         by then, and may have asked again on another one: Kafka knows no order between the two.
         """
-        committed = self.of(group_id, tp)
+        committed = self.of(group_id, tp, life)
+        committed.unnamed.discard(offset)
         back = committed.sure is not None and offset < committed.sure
+        stray = stray or committed.sure in committed.strays
         if back and not stray and generation == committed.generation:
             raise ViolationError(
                 Rule.COMMIT_FORWARD,
@@ -229,9 +255,15 @@ class Offsets:
         committed.possible.clear()
         self.commits += 1
 
-    def refused(self, group_id: str, tp: TopicPartition, offset: int) -> None:
+    def refused(
+        self, group_id: str, tp: TopicPartition, offset: int, life: int | None = None
+    ) -> None:
         """The coordinator has not taken it."""
-        self.of(group_id, tp).possible.discard(offset)
+        committed = self.of(group_id, tp, life)
+        committed.unnamed.discard(offset)
+        committed.possible.discard(offset)
+        if offset not in committed.history:
+            committed.strays.discard(offset)
 
 
 def _name(tp: TopicPartition) -> str:

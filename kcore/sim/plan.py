@@ -46,6 +46,7 @@ class Fault(Enum):
     UPGRADE = "upgrade"  # a member is started anew with the next assignors of a rolling upgrade
     THROTTLE = "throttle"  # a member may read, or ask, only so much a second for a while
     LOST_ANSWER = "lost-answer"  # what is asked is done, and the answer never comes
+    REMAKE = "remake"  # a topic is deleted, and made anew under its name after a while
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -57,12 +58,13 @@ _OF_SEVERAL_NODES: Final = {
 
 # Kinds that came later have draws of their own, so that seeds stay what they were.
 LATER: Final = (Fault.LOST_ANSWER, Fault.THROTTLE)
-_LATER: Final = {*LATER, Fault.UPGRADE}
+_LATER: Final = {*LATER, Fault.UPGRADE, Fault.REMAKE}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.
 _LOADING: Final = {Fault.NODE_CRASH, Fault.COORDINATOR_MOVE}
 _LATER_STREAM: Final = 0x1A7E
+_REMADE_STREAM: Final = 0x4E3
 
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
@@ -92,6 +94,7 @@ NOT_OF_SHARES: Final = {
     Fault.HOLD,
     Fault.UPGRADE,
     Fault.THROTTLE,
+    Fault.REMAKE,
 }
 _SHARE_STREAM: Final = 0x5A4E
 
@@ -102,6 +105,7 @@ NOT_OF_EXACT: Final = {
     Fault.TOPIC,
     Fault.TRIM,
     Fault.UPGRADE,
+    Fault.REMAKE,
 }
 _EXACT_STREAM: Final = 0xE05
 # Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).
@@ -217,7 +221,11 @@ class Plan:
 
 def draw(chance: Chance, seed: int) -> Plan:
     """The plan of a seed: small and busy, a second or less of work."""
-    return _draw_later(draw_first(chance, seed), chance.beside(seed ^ _LATER_STREAM))
+    plan = _draw_later(draw_first(chance, seed), chance.beside(seed ^ _LATER_STREAM))
+    own = chance.beside(seed ^ _REMADE_STREAM)
+    if plan.faults and own.happens(0.15):
+        plan = replace(plan, faults=plan.faults | {Fault.REMAKE: own.one_of(_MEANS_MS)})
+    return plan
 
 
 def draw_first(chance: Chance, seed: int) -> Plan:

@@ -58,9 +58,10 @@ class Producer:
             self._stage.at(at_ms, self._write)
 
     def _write(self) -> None:
-        tp = self._chance.one_of(self._brokers.partitions())
-        node_id = self._brokers.leader_of(tp)
-        if node_id is None:
+        partitions = self._brokers.partitions()
+        tp = self._chance.one_of(partitions) if partitions else None
+        node_id = None if tp is None else self._brokers.leader_of(tp)
+        if tp is None or node_id is None:
             self._next()
             return
         values = []

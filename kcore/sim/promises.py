@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from kcore.sim.attendance import Attendance
+    from kcore.sim.logs import Logs
     from kcore.sim.members import Member
-    from kcore.sim.offsets import Hands, Logs, Offsets
+    from kcore.sim.offsets import Hands, Offsets
     from kcore.structs import OffsetAndMetadata
 
 # How soon a member that is at peace tells of an answer, beside the network's time.
@@ -53,7 +54,8 @@ class Promises:
         self._offsets = offsets
         self._now = now
         self._tell_ms = _TELL_MS + _TRIPS * latency_ms
-        self._owed: dict[tuple[str, TopicPartition], tuple[Member, int]] = {}
+        # Until then a member was done with it, in which life of its topic.
+        self._owed: dict[tuple[str, TopicPartition], tuple[Member, int, int]] = {}
         self._untold: dict[Member, dict[_Commit, list[_Answer]]] = {}
         self._due: deque[tuple[int, Member, _Commit, _Answer]] = deque()
 
@@ -73,14 +75,17 @@ class Promises:
             for tp in partitions:
                 done = hands.done.get(tp)
                 if done is not None:
-                    self._owed[member.group_id, tp] = (member, done)
+                    life = hands.lives.get(tp, 0)
+                    self._owed[member.group_id, tp] = (member, done, life)
 
     def assigned(self, member: Member, added: Iterable[TopicPartition]) -> None:
         """Somebody gets partitions, and reads from what is committed."""
         for tp in added:
-            former, done = self._owed.pop((member.group_id, tp), (None, 0))
+            former, done, life = self._owed.pop((member.group_id, tp), (None, 0, 0))
             if former is None or not self._attendance.at_peace(former):
                 continue
+            if life != self._logs.life(tp.topic):
+                continue  # it is deleted, and what was committed in it
             if former.ended and not former.closing:
                 continue  # its commit may have gone with it
             committed = self._offsets.of(member.group_id, tp).sure
@@ -95,12 +100,16 @@ class Promises:
 
     # What is told --------------------------------------------------------------------------------
 
-    def confirmed(self, member: Member, taken: Mapping[TopicPartition, int]) -> None:
-        """A coordinator says that it has taken these offsets."""
+    def confirmed(
+        self, member: Member, taken: Mapping[TopicPartition, int], *, whole: bool = True
+    ) -> None:
+        """A coordinator says that it has taken these offsets. whole: and none that it was asked to
+        was refused, for which the commit would be made again, or fail.
+        """
         untold = self._untold.get(member)
         if untold is None:
             return
-        well = self._attendance.well(member)
+        well = whole and self._attendance.well(member)
         for commit in taken.items():
             answer = _Answer()
             untold[commit].append(answer)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kcore.sim.attendance import Attendance
-from kcore.sim.offsets import Logs
+from kcore.sim.logs import Logs
 from kcore.sim.peace import Peace
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
@@ -53,6 +53,7 @@ class Referee:
         self.groups: dict[str, GroupBook] = {}
         self._topic_names: dict[bytes, str] = {}
         self._topic_ids: dict[str, bytes] = {}
+        self._topic_lives: dict[bytes, int] = {}
         self.watch: Watch | None = None
         self.touches = 0  # of groups, since somebody looked at their books
         self.peace = Peace(plan)
@@ -98,6 +99,11 @@ class Referee:
         """Newer requests name topics by id."""
         self._topic_names[topic_id] = name
         self._topic_ids[name] = topic_id
+        self._topic_lives[topic_id] = self.logs.life(name)
+
+    def topic_gone(self, name: str) -> None:
+        """A topic is deleted; it may be made anew under its name."""
+        self.logs.topic_gone(name)
 
     def turn_begins(self) -> None:
         """Time goes on, or another thing happens at the same time."""

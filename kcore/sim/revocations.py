@@ -69,6 +69,7 @@ class Revocations:
         hands: Mapping[Member, Hands],
         offsets: Offsets,
         topic_names: Mapping[bytes, str],
+        may_hold: Callable[[Member, TopicPartition], bool],
         now: Callable[[], int],
         latency_ms: int,
     ) -> None:
@@ -76,6 +77,7 @@ class Revocations:
         self._hands = hands
         self._offsets = offsets
         self._topic_names = topic_names
+        self._may_hold = may_hold
         self._now = now
         self._give_up_ms = _GIVE_UP_MS + _TRIPS * latency_ms
         self._taken: dict[Member, _Taken] = {}
@@ -192,7 +194,7 @@ class Revocations:
             still = taken.going if other.habits.awaits else set()
             if other.closing:
                 still = still.union(self._hands[other].owned)
-            early = still.intersection(added)
+            early = {tp for tp in still.intersection(added) if self._may_hold(other, tp)}
             if early and self._attendance.at_peace(other):
                 self._raise_early(other, f"is not done, and {member.name} gets it,", early)
 
@@ -238,9 +240,14 @@ class Revocations:
 
     # Commits -------------------------------------------------------------------------------------
 
-    def asks(self, member: Member, offsets: Mapping[TopicPartition, int]) -> None:
+    def asks(
+        self,
+        member: Member,
+        offsets: Mapping[TopicPartition, int],
+        lives: Mapping[str, int] | None = None,
+    ) -> None:
         """A member commits: nothing of what it has told its coordinator to be gone. What it was to
-        send before that may go out late, in its order.
+        send before that may go out late, in its order. lives: of topics that it names by their ids.
         """
         taken, hands = self._taken.get(member), self._hands[member]
         if taken is None:
@@ -251,7 +258,8 @@ class Revocations:
                     Rule.COMMIT_OWN,
                     f"{member.name} commits {offset} in {_names([tp])}, which it has not",
                 )
-            began = min(self._offsets.of(member.group_id, tp).candidates(hands.since.get(tp, -1)))
+            life = self._offsets.life(tp, lives)
+            began = min(self._offsets.beginnings(member.group_id, hands, tp, life))
             if offset < began:
                 raise ViolationError(
                     Rule.COMMIT_OWN,

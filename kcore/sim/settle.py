@@ -89,7 +89,7 @@ def _group(world: World, group_id: str, members: list[Member]) -> list[str]:
 def _partition(group_id: str, owner: Member, tp: TopicPartition) -> list[str]:
     judge = owner.judge
     logs, end = judge.logs, judge.logs.end_offset(tp)
-    missing = logs.missing(group_id, tp)
+    missing = judge.offsets.missing(group_id, tp)
     if missing:
         return [f"{_name(tp)}: nobody got {missing[:_SHOWN]}"]
     position = owner.core.position(tp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,16 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.GROW: ("topics", "a topic gets more partitions"),
     Fault.TOPIC: ("topics", "a topic is made that members wait for"),
     Fault.TRIM: ("topics", "the oldest records of a partition are deleted"),
+    Fault.REMAKE: ("topics", "a topic is deleted, and made anew under its name after a while"),
+}
+
+
+# How details of a fault are said that need no more than that.
+_SAID: Final[dict[str, Callable[[Any], str]]] = {
+    "start_offset": lambda value: f"up to offset {value}",
+    "times": lambda value: f"{value} times",
+    "journal": lambda value: f"journal {value}",
+    "partitions": lambda value: f"then of {count(value, 'partition')}",
 }
 
 
@@ -233,12 +244,8 @@ def fault_in_words(who: str, detail: dict[str, Any]) -> str:
             words.append("the old process only stands still" if value else "")
         elif name in {"lag_ms", "delay_ms"}:
             words.append(f"by {seconds(value)}")
-        elif name == "start_offset":
-            words.append(f"up to offset {value}")
-        elif name == "times":
-            words.append(f"{value} times")
-        elif name == "journal":
-            words.append(f"journal {value}")
+        elif name in _SAID:
+            words.append(_SAID[name](value))
         else:
             words.append(str(value))
     return ", ".join(word for word in words if word)

@@ -82,6 +82,7 @@ class World:
         self.brokers = Brokers(self.stage, chance)
         self.watch = self.judge.watch = Watch(self)
         self.topics: list[str] = []
+        self.gone: dict[str, int] = {}  # those that are deleted now; of how many they will be
         self.members: list[Process] = []  # those that have not ended
         self.started = 0
         for _ in range(plan.topics):
@@ -201,7 +202,10 @@ class World:
             by_pattern=(by_pattern := chance.happens(plan.pattern_share)),
             by_epochs=(by_epochs := chance.happens(plan.consumer_share) or plan.share),
             remote_assignor=chance.one_of(plan.remote_assignors) if by_epochs else None,
-            by_remote_pattern=by_epochs and by_pattern and chance.happens(0.5),
+            by_remote_pattern=by_epochs
+            and by_pattern
+            and chance.happens(0.5)
+            and self._matches_in_time,
             explicit=plan.share and chance.happens(plan.explicit_share),
             one_by_one=plan.share and chance.happens(plan.one_by_one_share),
             rack=(*plan.racks, "")[number % (len(plan.racks) + 1)],
@@ -209,6 +213,13 @@ class World:
             transactional_id=f"x{number + 1}" if transactional else None,
             committed=role is not Role.READER or chance.happens(0.7),
         )
+
+    @property
+    def _matches_in_time(self) -> bool:
+        """Coordinators find out what patterns stand for by the time of day: one that is behind the
+        one before does not look for as long. Where topics go that may leave a group without any.
+        """
+        return bool(self.plan.assignment_interval_ms) or Fault.REMAKE not in self.plan.faults
 
     def _draw_topics(self, number: int) -> tuple[str, ...]:
         """What a member reads; all topics are read if there are members enough."""

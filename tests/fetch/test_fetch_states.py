@@ -37,14 +37,18 @@ CELLS = {
     (S.AWAIT_VALIDATION, In.RESET_ANSWERED): None,
     (S.AWAIT_VALIDATION, In.DOUBTED): S.AWAIT_VALIDATION,
     (S.AWAIT_VALIDATION, In.VALIDATED): S.FETCHING,
+    (S.INITIALIZING, In.VOIDED): None,
+    (S.FETCHING, In.VOIDED): S.INITIALIZING,
+    (S.AWAIT_RESET, In.VOIDED): None,
+    (S.AWAIT_VALIDATION, In.VOIDED): S.INITIALIZING,
 }
 
 # Section 8 of the spec: what each state may go to.
 REACHABLE = {
     S.INITIALIZING: {S.FETCHING, S.AWAIT_RESET},
-    S.FETCHING: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION},
+    S.FETCHING: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION, S.INITIALIZING},
     S.AWAIT_RESET: {S.FETCHING, S.AWAIT_RESET},
-    S.AWAIT_VALIDATION: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION},
+    S.AWAIT_VALIDATION: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION, S.INITIALIZING},
 }
 
 
@@ -71,6 +75,8 @@ def apply(positions: Positions, partition: Partition, what: PositionInput) -> No
         positions.reset_answered(partition, 3)
     elif what is In.DOUBTED:
         positions.doubt(partition)
+    elif what is In.VOIDED:
+        positions.remade(partition)
     else:
         positions.validated(partition)
 

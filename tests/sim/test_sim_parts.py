@@ -19,7 +19,8 @@ from kcore.sim import Fault, Plan, Rule, ViolationError, faults_of, overruled, p
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.ledger import Ledger
-from kcore.sim.offsets import Hands, Logs, Offsets
+from kcore.sim.logs import Logs
+from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.peace import Peace
 from kcore.sim.rounds import Rounds
 from kcore.sim.shares import Shares

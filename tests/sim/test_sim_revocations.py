@@ -7,7 +7,8 @@ import pytest
 from kcore.assignors import MemberSubscription, blobs
 from kcore.events import PartitionsAssigned
 from kcore.sim import Rule, ViolationError
-from kcore.sim.offsets import Hands, Logs, Offsets
+from kcore.sim.logs import Logs
+from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.revocations import Revocations
 from kcore.structs import TopicPartition
 from kcore.wire.messages import JoinGroupRequest, SyncGroupRequest, SyncGroupResponse
@@ -37,7 +38,7 @@ class Court:
         self.offsets = Offsets(Logs())
         attendance = SimpleNamespace(well=lambda _: self.peace, at_peace=lambda _: self.peace)
         self.judge = Revocations(
-            attendance, self.hands, self.offsets, {}, lambda: self.now_ms, latency_ms=0
+            attendance, self.hands, self.offsets, {}, lambda *_: True, lambda: self.now_ms, 0
         )
         for member in self.hands:
             self.judge.started(member)
@@ -184,7 +185,7 @@ def test_commits_are_not_of_what_was_read_before_others_had_it():
     for offset in (5, 9):
         court.offsets.confirmed("m2", "g", 1, T0, offset, stray=False)
     court.assign(court.one, 2, T0)
-    court.hands[court.one].since[T0] = 2  # what was committed then: 0, 5, 9
+    court.hands[court.one].begun[T0] = 0, 2  # what was committed then: 0, 5, 9
     with breaks(Rule.COMMIT_OWN):
         court.judge.asks(court.one, {T0: 7})
     court.judge.asks(court.one, {T0: 9})

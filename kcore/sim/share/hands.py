@@ -17,7 +17,7 @@ from kcore.structs import TopicPartition
 if TYPE_CHECKING:
     from kcore.errors import KafkaError
     from kcore.sim.attendance import Attendance
-    from kcore.sim.offsets import Logs
+    from kcore.sim.logs import Logs
     from kcore.sim.plan import Plan
     from kcore.sim.share.members import ShareMember
 

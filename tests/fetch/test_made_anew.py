@@ -1,0 +1,96 @@
+"""A topic that is deleted and made anew under its name: what was read of the one before is no place
+in the other (KIP-516).
+"""
+
+from __future__ import annotations
+
+from fetch_world import World, batch, data, failed, tp
+
+from kcore.errors import NoOffsetForPartitionError
+from kcore.fetch.states import PartitionState
+from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
+
+T0 = tp(0)
+ANEW = b"another t".ljust(16, b".")
+
+
+def read(*, by_id: bool = True, **more: object) -> World:
+    """Records 5 to 7 have come, and two of them were handed over."""
+    world = World(T0, policy="earliest", start=5, **more)
+    if not by_id:
+        world.network.versions[1] = {**dict.fromkeys(ApiKey, 4), ApiKey.FETCH: 12}
+    world.tick()
+    world.fetched(data(T0, batch(5, 3)), session_id=7)
+    assert world.take(2) == {T0: [5, 6]}
+    return world
+
+
+def remake(world: World) -> None:
+    world.cluster.ids["t"] = ANEW
+    world.cluster.version += 1
+    world.tick()
+
+
+def state(world: World) -> PartitionState:
+    found = world.positions.find(T0)
+    assert found is not None
+    return found.state
+
+
+def test_what_was_read_of_the_one_before_is_no_position() -> None:
+    world = read()
+    world.fetched(failed(T0, ErrorCode.UNKNOWN_TOPIC_ID), session_id=7)
+    assert world.cluster.updates
+    remake(world)
+    assert state(world) is PartitionState.INITIALIZING
+    assert world.positions.initializing() == [T0]
+    assert not world.positions.consumed()  # nothing that could be committed
+    assert not world.fetcher.has_records  # nor handed over
+    world.positions.reset_initializing([T0])
+    assert state(world) is PartitionState.AWAIT_RESET
+
+
+def test_without_a_policy_the_application_is_asked() -> None:
+    world = read()
+    world.positions.policy = world.positions.policy.NONE
+    remake(world)
+    world.positions.reset_initializing([T0])
+    assert world.take_error(NoOffsetForPartitionError).partitions == {T0}
+
+
+def test_an_answer_of_the_one_before_is_not_taken_for_one_of_the_new() -> None:
+    """Also where both are read from the same offset."""
+    world = World(T0, start=0)
+    world.tick()
+    remake(world)  # nothing was read of it: the position may be meant for the new one
+    assert world.at(T0) == 0
+    world.fetched(data(T0, batch(0, 3)), session_id=7)
+    assert not world.fetcher.has_records
+    [topic] = world.only().body.topics
+    assert topic.topic_id == ANEW
+    assert topic.partitions[0].fetch_offset == 0
+
+
+def test_who_has_sought_since_is_where_it_wants_to_be() -> None:
+    world = read()
+    world.positions.seek(T0, 1)
+    remake(world)
+    assert world.at(T0) == 1
+
+
+def test_who_asks_by_name_may_have_read_either() -> None:
+    world = read(by_id=False)
+    remake(world)
+    assert world.at(T0) == 7
+
+
+def test_what_was_committed_in_the_one_before_is_no_position() -> None:
+    world = World(T0, start=5)
+    world.positions.found_in(T0, world.cluster.ids["t"])
+    world.tick()
+    remake(world)
+    assert state(world) is PartitionState.INITIALIZING
+    assert world.positions.was_remade(T0)
+    world.positions.seek(T0, 0)
+    assert not world.positions.was_remade(T0)
