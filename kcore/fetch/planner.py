@@ -189,7 +189,8 @@ class Planner:
 
     def _adopt_leader(self, partition: Partition) -> None:
         cluster, tp = self._cluster, partition.tp
-        topic_id = cluster.topic_id(tp.topic)
+        # A topic that is gone is asked for by the id it had: by its name another one might answer.
+        topic_id = cluster.topic_id(tp.topic) or partition.log_id
         if topic_id != partition.topic_id:
             partition.topic_id = topic_id
             self.touch(partition)

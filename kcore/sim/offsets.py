@@ -137,6 +137,7 @@ class Offsets:
             last = hands.lives.get(tp, now) if onward else now
             if tp not in hands.position:
                 former = self.of(group_id, tp, begun[0]).candidates(begun[1])
+                former.update(self._logs.starts(tp, begun[0]))
                 last = begun[0] if first in former else now
         begin = 0
         for at, life in enumerate(lives):

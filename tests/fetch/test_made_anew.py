@@ -94,3 +94,16 @@ def test_what_was_committed_in_the_one_before_is_no_position() -> None:
     assert world.positions.was_remade(T0)
     world.positions.seek(T0, 0)
     assert not world.positions.was_remade(T0)
+
+
+def test_one_that_is_gone_is_not_asked_for_by_its_name() -> None:
+    """Another one may have that by now, and would answer with what follows in its log."""
+    world = read()
+    before = world.cluster.ids.pop("t")
+    world.cluster.version += 1
+    world.fetched(failed(T0, ErrorCode.UNKNOWN_TOPIC_ID), session_id=7)
+    world.tick(2_000)
+    assert world.only().version >= 13
+    remake(world)
+    assert before != ANEW
+    assert state(world) is PartitionState.INITIALIZING

@@ -9,6 +9,7 @@ from sim_runs import run, well
 
 from kcore.sim import Fault, Plan, Rule, ViolationError
 from kcore.sim.chance import Chance
+from kcore.sim.habits import Commit
 from kcore.sim.judge import Judge
 from kcore.sim.ledger import Ledger
 from kcore.sim.offsets import Hands
@@ -28,6 +29,7 @@ class Client:
     name = identity = "m1"
     group_id = "g"
     ended = closing = paused = False
+    habits = SimpleNamespace(commit=Commit.AUTO)
 
 
 class Court:
