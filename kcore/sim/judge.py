@@ -44,6 +44,7 @@ _GENERATIONS_KEPT: Final = 50
 
 # Brokers that are asked for records of topics by their ids (KIP-516).
 _IDS_SINCE: Final = (4, 0)
+_COMMITS_BY_ID_SINCE: Final = (4, 2)
 
 # OffsetCommit names topics by id from this version on.
 _TOPIC_IDS_VERSION: Final = 10
@@ -62,7 +63,11 @@ class Judge(Referee):
         super().__init__(plan, trace, group_of, now)
         self._ledger = ledger
         self._by_epochs = plan.consumer_share > 0
-        self.offsets = Offsets(self.logs, named=plan.release < _IDS_SINCE)
+        self.offsets = Offsets(
+            self.logs,
+            named=plan.release < _IDS_SINCE,
+            unnamed=plan.release < _COMMITS_BY_ID_SINCE,
+        )
         self.hands: dict[Member, Hands] = {}
         self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
         self.revocations = Revocations(

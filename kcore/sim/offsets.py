@@ -38,7 +38,8 @@ class Hands:
     """What one member has of its partitions. Offsets are the next ones to come.
 
     lives: of the topic that positions are in. begun: when it was assigned, the life there was then,
-    and how many commits there had been in that.
+    and how many commits there had been in that. loose: where nobody knows which life all that came
+    is of.
     """
 
     position: dict[TopicPartition, int] = field(default_factory=dict)  # since it was assigned
@@ -46,6 +47,7 @@ class Hands:
     owned: dict[TopicPartition, int] = field(default_factory=dict)
     lives: dict[TopicPartition, int] = field(default_factory=dict)
     begun: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    loose: set[TopicPartition] = field(default_factory=set)
 
     def since(self, tp: TopicPartition, life: int) -> int:
         """Which commits of that life it may have asked for, as `Committed.candidates` takes it."""
@@ -56,16 +58,18 @@ class Hands:
         """It has no position there."""
         self.position.pop(tp, None)
         self.lives.pop(tp, None)
+        self.loose.discard(tp)
 
 
 class Offsets:
     """Positions of members and offsets of groups. named: records are asked for by names, so that
-    members cannot tell one life of a topic from another.
+    members cannot tell one life of a topic from another. unnamed: so are commits.
     """
 
-    def __init__(self, logs: Logs, *, named: bool = False) -> None:
+    def __init__(self, logs: Logs, *, named: bool = False, unnamed: bool = False) -> None:
         self._logs = logs
         self._named = named
+        self._unnamed = unnamed
         self.committed: dict[tuple[str, TopicPartition, int], Committed] = {}
         self.commits = 0
 
@@ -85,7 +89,9 @@ class Offsets:
         """
         committed = self.of(group_id, tp, life)
         found = committed.candidates(hands.since(tp, life))
-        return found.union(self._logs.starts(tp, life)) if committed.strays else found
+        # Who hears late of the new one does not believe what is committed without its id.
+        anew = committed.strays or (life and self._unnamed)
+        return found.union(self._logs.starts(tp, life)) if anew else found
 
     def missing(self, group_id: str, tp: TopicPartition) -> list[int]:
         """Records that nobody of a group got, and that it was not told by a commit of its own to
@@ -111,7 +117,7 @@ class Offsets:
         """Records follow one another, from where the group has left off."""
         for life, part in self._by_life(group_id, hands, tp, records):
             known = hands.lives.get(tp, life)
-            if life < known:
+            if life < known and tp not in hands.loose:
                 raise ViolationError(
                     Rule.NEVER_SKIPS,
                     f"{name} got {part[0].offset} of {_name(tp)} as it was before it was deleted,"
@@ -131,7 +137,11 @@ class Offsets:
             return
         lives = [self._logs.life_of(record.value) for record in records]
         last = next((life for life in lives if life is not None), None)
-        if last is None:
+        if last is not None:
+            hands.loose.discard(tp)
+        else:
+            if tp not in hands.lives:
+                hands.loose.add(tp)
             first, begun = records[0].offset, hands.begun.get(tp, (now, -1))
             onward = first == hands.position.get(tp)
             last = hands.lives.get(tp, now) if onward else now
@@ -213,7 +223,7 @@ class Offsets:
                 for former in range(at_first, life):
                     begun |= self.of(group_id, tp, former).candidates(0)
                     begun.update(self._logs.starts(tp, former))
-            if stray or mine == life:
+            if stray or mine == life or tp in hands.loose:
                 begun.add(hands.done.get(tp, 0))
             allowed = max(*begun, *self._logs.starts(tp, life))
             if offset > allowed:
