@@ -12,11 +12,11 @@ from kcore import AsyncConsumer
 LIMIT_S = 30.0
 
 
-def run(main):
+def run(main, limit_s=LIMIT_S):
     """Run the coroutine in a loop of its own; it does not take for ever."""
 
     async def bounded():
-        async with anyloop.timeout(LIMIT_S):
+        async with anyloop.timeout(limit_s):
             return await main
 
     return anyloop.run(bounded())
