@@ -1,7 +1,7 @@
 """`ProducerCore` against scripted leaders that judge sequences as Kafka's do."""
 
 import pytest
-from scripted import CUT
+from scripted import CUT, SILENT
 from scripted_producer import (
     NOT_LEADER,
     OUT_OF_ORDER,
@@ -106,6 +106,26 @@ def test_a_request_has_batches_of_as_many_partitions_as_fit_into_it():
     assert [size // 3_000 for size in sizes] == [3, 3, 3, 1]
     assert max(sizes) <= 10_000
     assert cluster.values() == [bytes(3_000)] * 10
+
+
+@pytest.mark.parametrize("options", [IDEMPOTENT, PLAIN], ids=["idempotent", "plain"])
+def test_a_leader_has_no_more_requests_than_allowed(options):
+    world, cluster, client = produce_world(
+        topics={"t": 10},
+        batch_size=2_000,
+        linger_ms=0,
+        max_request_size=2_000,
+        max_in_flight_requests_per_connection=3,
+        **options,
+    )
+    cluster.script[ApiKey.PRODUCE] = lambda *_: SILENT
+    for number in range(10):
+        client.send_soon(bytes(1_500), partition=number)
+    world.run(1_000)
+    assert cluster.count(ApiKey.PRODUCE) == 3
+    cluster.script.clear()
+    client.flush()
+    assert cluster.values() == [bytes(1_500)] * 10
 
 
 def test_a_record_larger_than_a_batch_is_a_batch():
