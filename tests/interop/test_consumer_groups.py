@@ -521,6 +521,28 @@ def test_a_topic_that_is_made_anew(kafka, names, records):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_topic_that_is_made_anew_at_once_is_read_from_its_beginning(
+    kafka, names, records, protocol
+):
+    """Its partitions stay assigned, and the new one is as long as the old one was read."""
+    kafka.create_topic(names.topic, 1)
+    kafka.produce(names.topic, records(10))
+    ours = options(kafka, names, group_protocol=protocol, enable_auto_commit=True)
+    with Consumer(names.topic, **ours, auto_commit_interval_ms=100) as consumer:
+        read(consumer, 10)
+        consumer.commit()
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        admin.delete_topics([names.topic])[names.topic].result(20)
+        kafka.create_topic(names.topic, 1)
+        kafka.produce(names.topic, records(15))
+        assert [record.offset for record in read(consumer, 15)] == [*range(15)]
+        consumer.commit()
+        [tp] = consumer.assignment()
+        assert consumer.committed(tp) == 15
+
+
+@pytest.mark.slow
 def test_the_only_broker_is_restarted(kafka, names, group_on, writer, records):
     kafka.create_topic(names.topic, PARTITIONS)
     kafka.produce(names.topic, records(2_000))
