@@ -4,7 +4,7 @@ in the other (KIP-516).
 
 from __future__ import annotations
 
-from fetch_world import World, batch, data, failed, tp
+from fetch_world import World, batch, data, failed, listed, tp
 
 from kcore.errors import NoOffsetForPartitionError
 from kcore.fetch.states import PartitionState
@@ -107,3 +107,30 @@ def test_one_that_is_gone_is_not_asked_for_by_its_name() -> None:
     remake(world)
     assert before != ANEW
     assert state(world) is PartitionState.INITIALIZING
+
+
+def test_an_end_of_the_one_before_is_not_taken_for_one_of_the_new() -> None:
+    world = World(T0, start=5)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    sent = world.only(ApiKey.LIST_OFFSETS)
+    world.cluster.ids["t"] = ANEW
+    world.cluster.version += 1
+    world.answer(sent, listed((T0, 3)))
+    assert world.at(T0) is None
+    world.tick(1_000)
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 0)))
+    assert world.at(T0) == 0
+
+
+def test_a_reset_of_which_nothing_was_read_is_made_again_in_the_new_one() -> None:
+    """As it was asked for, whatever the policy is."""
+    world = World(T0, policy="latest", start=5)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 3)))
+    assert world.at(T0) == 3
+    remake(world)
+    assert state(world) is PartitionState.AWAIT_RESET
+    [topic] = world.only(ApiKey.LIST_OFFSETS).body.topics
+    assert topic.partitions[0].timestamp == -2
