@@ -344,6 +344,16 @@ def test_p9_a_new_leader_puts_the_position_in_doubt() -> None:
     assert asked(world.only(ApiKey.FETCH, 2)) == {T0: 3}
 
 
+def test_p3_a_seek_with_an_epoch_is_validated_under_the_same_leader_too() -> None:
+    world = consumed()
+    world.positions.seek(T0, 1, 1)
+    world.tick()
+    assert world.take() == {}
+    world.answer(world.only(EPOCHS), validated((T0, 1, 100)))
+    world.fetched(after_ms=500)
+    assert asked(world.only()) == {T0: 1}
+
+
 def test_p9_the_same_leader_changes_nothing() -> None:
     world = consumed()
     world.cluster.version += 1
