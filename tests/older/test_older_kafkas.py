@@ -396,6 +396,40 @@ def test_a_leader_dies_while_it_is_written_and_read(release, names):
         assert sorted(found) == sorted(numbers(900))
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_brokers_are_upgraded_one_by_one_under_running_clients(installation, names, protocol):
+    """What a link speaks changes with each node, and topic ids come in; nobody is started anew."""
+    release = "3.9.1" if protocol == "classic" else "4.0.1"
+    with older_kafka.OlderKafka(release, nodes=3) as cluster:
+        cluster.create_topic(names.topic, PARTITIONS)
+        servers = {"bootstrap_servers": cluster.bootstrap}
+        options = {"group_id": names.group, "group_protocol": protocol}
+        options["auto_offset_reset"] = "earliest"
+        with (
+            Producer(**servers) as producer,
+            Producer(transactional_id=names.group, **servers) as transactional,
+            Consumer(names.topic, **servers, **options) as reader,
+        ):
+            transactional.init_transactions()
+            for number in range(-1, 3):
+                if number >= 0:
+                    cluster.upgrade(number, installation)
+                for part in range(3):
+                    write(producer, names.topic, [b"%d/%d" % (number, part)], partition=part)
+                    transactional.begin_transaction()
+                    write(transactional, names.topic, [b"%d/%d t" % (number, part)], partition=part)
+                    transactional.commit_transaction()
+                assert len(set(read(reader, 6))) == 6
+                reader.commit()
+            admin = Admin(**servers)
+            versions = {admin.get_broker_version_data(node + 1).broker_version for node in range(3)}
+            admin.close()
+            assert versions == {(4, 3)}
+        with Consumer(names.topic, **servers, **options) as reader:
+            assert not reader.poll(3_000)  # all is committed, once
+            assert reader.assignment() == set(parts(names.topic))
+
+
 @pytest.mark.parametrize("spoken", [None, (2, 1), (3, 9)], ids=str)
 @pytest.mark.parametrize("release", ["1.1.1", "2.1.1", "2.8.2"])
 def test_their_tools_on_the_embedded_broker(release, spoken, names):

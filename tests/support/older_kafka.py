@@ -94,6 +94,11 @@ class OlderKafka(KafkaCluster):
             return False
         return True
 
+    def upgrade(self, index: int, to: KafkaInstallation) -> None:
+        """Start one node again, with its data, as another release."""
+        self.nodes[index]._installation = to
+        self.restart(index)
+
     def close(self) -> None:
         super().close()
         if self._zookeeper is not None:
