@@ -182,7 +182,8 @@ class Sender:
 
     def _why_late(self, lane: Lane, batch: Batch, now_ms: int) -> str:
         if batch.trouble:
-            return f"was sent {batch.attempts} times, at last: {batch.trouble}"
+            sent = f"sent {batch.attempts} times, at last" if batch.attempts else "never sent"
+            return f"was {sent}: {batch.trouble}"
         if batch.attempts:
             return "was not answered"
         if self._needs_identity:
@@ -330,6 +331,7 @@ class Sender:
                 if answer.error is None:  # acks=0: written is all there is to know
                     self._deliver(batch)
                 else:
+                    batch.attempts -= answer.version < 0  # it was never written (Java: not drained)
                     self._suffer(batch, None, answer.error, now_ms)
             return
         endpoints = {
@@ -415,10 +417,10 @@ class Sender:
 
     def _backoff_ms(self, batch: Batch, error: KafkaError) -> int:
         config = self._config
-        base_ms = config.retry_backoff_ms
+        base_ms, before = config.retry_backoff_ms, max(batch.attempts - 1, 0)
         if self.transaction is not None and isinstance(error, errors.ConcurrentTransactionsError):
             base_ms = min(base_ms, _MARKERS_MS)
-        return exponential(batch.attempts - 1, base_ms, config.retry_backoff_max_ms, self._rng)
+        return exponential(before, base_ms, config.retry_backoff_max_ms, self._rng)
 
     def _retry(self, lane: Lane, batch: Batch, at_ms: int) -> None:
         lane.put_back(batch)

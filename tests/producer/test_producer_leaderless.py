@@ -54,13 +54,27 @@ def test_a_leader_that_is_down_is_tried_once_in_a_while():
     cluster.down.add(2)
     before = world.inputs
     client.send_soon(b"x", partition=1)
+    client.flush()
+    (error,) = map(str, client.errors())
+    assert "never sent: could not connect" in error
+    assert "connection refused" in error
+    assert 60 < world.inputs - before < 300
+
+
+def test_who_waits_for_a_leader_that_is_left_alone_is_told_which():
+    backoff = {"reconnect_backoff_ms": 40_000, "reconnect_backoff_max_ms": 40_000}
+    options = {"delivery_timeout_ms": 31_000, **backoff}
+    world, cluster, client = produce_world(nodes=2, topics={"t": 2}, **options)
+    client.send_soon(b"first", partition=0)
+    client.flush()
+    cluster.down.add(2)
+    client.send_soon(b"x", partition=1)
     world.run(100)
     client.send_soon(b"y", partition=1)
     client.flush()
     tried, waited = map(str, client.errors())
     assert "connection refused" in tried
     assert "never sent: node 2, the leader, could not be reached" in waited
-    assert 60 < world.inputs - before < 300
 
 
 def test_a_producer_id_that_no_broker_gives_is_why_the_timeout_says_so():

@@ -283,6 +283,32 @@ def test_brokers_without_producer_ids_are_named():
     assert "enable_idempotence=False" in str(client.errors()[0])
 
 
+def test_a_leader_that_refuses_connections_uses_no_attempts_up():
+    """As Java's: nodes that are not ready get nothing, so nothing was sent that counts."""
+    world, cluster, client = produce_world(retries=1)
+    send_all(client, values(1))
+    client.flush()
+    world.kill_node(1)
+    send_all(client, values(2, 1))
+    world.run(20_000)
+    assert client.errors() == []
+    world.revive_node(1)
+    client.flush()
+    assert cluster.log().values == values(3)
+
+
+def test_what_never_left_says_so_and_why():
+    world, _, client = produce_world(delivery_timeout_ms=31_000)
+    send_all(client, values(1))
+    client.flush()
+    world.kill_node(1)
+    send_all(client, values(1, 1))
+    world.run(60_000)
+    (error,) = client.errors()
+    assert "was never sent: " in str(error)
+    assert "connection refused" in str(error)
+
+
 def test_a_codec_that_the_brokers_do_not_know_is_named_with_what_to_do():
     """A Kafka 1.1 answers UNKNOWN_SERVER_ERROR."""
     _, cluster, client = produce_world(compression_type="zstd")
