@@ -6,7 +6,7 @@ log (logger "kcore.consumer").
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kcore.clients.log import Log
 from kcore.events import (
@@ -27,6 +27,7 @@ from kcore.events import (
     PartitionsLost,
     PartitionsRevoked,
     RebalanceStarted,
+    TopicRecreated,
     TopicsMissing,
 )
 from kcore.structs import TopicPartition
@@ -83,9 +84,10 @@ class Reporter:
             case OffsetsCommitted() if event.error is not None and event.operation is None:
                 if self._due("auto commit", now_ms):
                     log.warning("%s: auto commit failed: %s", self._name, event.error)
-            case TopicsMissing():
+            case TopicsMissing() if event.topics:
                 if self._due("topics", now_ms):
-                    log.warning("%s: %s", self._name, event)
+                    names = _some(sorted(event.topics))
+                    log.warning("%s: the cluster does not have %s (now)", self._name, names)
             case MetricsPushed() if event.error is not None:
                 if self._due("telemetry", now_ms):
                     log.warning("%s: metrics were not pushed: %s", self._name, event.error)
@@ -158,6 +160,19 @@ class Reporter:
                 log.info("%s: coordinator is node %d", self._name, event.node_id)
             case CoordinatorLost():
                 log.debug("%s: looking for the coordinator: %s", self._name, event.reason)
+            case _:
+                self._position(event)
+
+    def _position(self, event: Event) -> None:
+        match event:
+            case TopicRecreated():
+                log.warning(
+                    "%s: %s was read up to %d when its topic was deleted and made anew; "
+                    "reading begins anew",
+                    self._name,
+                    _list([event.partition]),
+                    event.offset,
+                )
             case OffsetReset():
                 log.info(
                     "%s: %s starts at %d (%s)",
@@ -176,6 +191,9 @@ class Reporter:
 
 
 def _list(partitions: Iterable[TopicPartition]) -> str:
-    names = [f"{tp.topic}-{tp.partition}" for tp in partitions]
+    return _some([f"{tp.topic}-{tp.partition}" for tp in partitions])
+
+
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
     return (", ".join(names[:_NAMES_MAX]) or "nothing") + more

@@ -168,6 +168,15 @@ class OffsetReset(Event):
     strategy: str
 
 
+class TopicRecreated(Event):
+    """A partition that was read, and how far: its topic was deleted, and made anew under its name.
+    Reading begins anew there.
+    """
+
+    partition: TopicPartition
+    offset: int
+
+
 class OffsetsCommitted(Event):
     """An automatic commit was answered. `operation` is None: commits of the application's own end
     in an OperationCompleted.

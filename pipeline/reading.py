@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kcore.errors import OffsetOutOfRangeError
+from kcore.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
 from kcore.pipeline.leases import Lease, Leases
 from kcore.pipeline.options import SourceOptions
@@ -56,7 +56,7 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
         before = position
         try:
             batch = lease.poll(_POLL_MS)
-        except OffsetOutOfRangeError:
+        except (OffsetOutOfRangeError, NoOffsetForPartitionError):  # the second: topics made anew
             position = _what_is_left(lease, options, wanted, position, refused=True)
             lease.seek(position, again=True)
             batch = None

@@ -66,7 +66,7 @@ class Fetcher:
         self._emit = emit
         self._seen_version = -1
         self._closed = False
-        self._planner = Planner(config, network, cluster, positions, rng, self._take_answer)
+        self._planner = Planner(config, network, cluster, positions, rng, self._take_answer, emit)
         self._shelf = self._planner.shelf
         self._validation = Validation(config, network, cluster, positions, rng, self._raise_for)
         self._resets = Resets(config, network, cluster, positions, rng, emit, self._raise_for)
@@ -470,10 +470,11 @@ class Fetcher:
         if self._said_undecided or not self._shelf:
             self._said_undecided = True
             names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(partitions))
-            raise NoOffsetForPartitionError(
-                f"nothing is committed for {names}, and there is no reset policy; seek to begin",
-                partitions=partitions,
-            )
+            text = f"nothing is committed for {names}, and there is no reset policy; seek to begin"
+            anew = sorted({tp.topic for tp in partitions if self._positions.was_remade(tp)})
+            if anew:
+                text += f" (deleted and made anew while they were read: {', '.join(anew)})"
+            raise NoOffsetForPartitionError(text, partitions=partitions)
 
     # -- verbs -------------------------------------------------------------------------------------
 

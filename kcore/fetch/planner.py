@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
 from kcore.errors import DisconnectedError, RequestTimedOutError
+from kcore.events import Event, TopicRecreated
 from kcore.fetch.config import (
     FETCH_ASK_BYTES,
     FetchConfig,
@@ -115,6 +116,7 @@ class Planner:
         positions: Positions,
         rng: Rng,
         take: Callable[[NodePlan, Answer, int], None],
+        emit: Callable[[Event], None],
     ) -> None:
         self.shelf = Shelf(config.fetch_ahead_bytes, opener(config), self._drained, self._freed)
         self.nodes: dict[int, NodePlan] = {}
@@ -126,6 +128,7 @@ class Planner:
         self._positions = positions
         self._rng = rng
         self._take = take
+        self._emit = emit
         self.ready: dict[NodePlan, None] = {}  # may have something to ask
         self.starving: dict[NodePlan, None] = {}  # has, but there is no memory
         self.busy_nodes = 0  # nodes of which anything is wanted
@@ -195,6 +198,7 @@ class Planner:
             partition.topic_id = topic_id
             self.touch(partition)
             if topic_id is not None and partition.log_id not in (None, topic_id):
+                self._emit(TopicRecreated(tp, partition.offset))
                 self._positions.remade(partition)
                 return
         current = cluster.leader(tp)

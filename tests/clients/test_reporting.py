@@ -16,6 +16,8 @@ from kcore.events import (
     LinkOpened,
     OffsetsCommitted,
     PartitionsAssigned,
+    TopicRecreated,
+    TopicsMissing,
 )
 from kcore.structs import TopicPartition
 
@@ -53,6 +55,16 @@ def test_reasons_are_kept_for_few_addresses_only():
     for number in range(1000):
         reporter.report(LinkClosed(number, f"h{number}", 1, REFUSED), 0)
     assert len(reporter.attempts) <= 10
+
+
+def test_topics_are_said_in_words(lines):
+    reporter = Reporter("g")
+    reporter.report(TopicsMissing(frozenset({"u", "t"})), 0)
+    reporter.report(TopicsMissing(frozenset()), SUMMARY_MS)
+    reporter.report(TopicRecreated(TopicPartition("t", 3), 70), 2 * SUMMARY_MS)
+    missing, anew = lines()
+    assert missing == "g: the cluster does not have t, u (now)"
+    assert "t-3 was read up to 70 when its topic was deleted and made anew" in anew
 
 
 def test_failing_auto_commits_do_not_flood(lines):

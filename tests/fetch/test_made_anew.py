@@ -7,6 +7,7 @@ from __future__ import annotations
 from fetch_world import World, batch, data, failed, listed, tp
 
 from kcore.errors import NoOffsetForPartitionError
+from kcore.events import TopicRecreated
 from kcore.fetch.states import PartitionState
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -45,6 +46,7 @@ def test_what_was_read_of_the_one_before_is_no_position() -> None:
     remake(world)
     assert state(world) is PartitionState.INITIALIZING
     assert world.positions.initializing() == [T0]
+    assert world.events[-1] == TopicRecreated(T0, 7)
     assert not world.positions.consumed()  # nothing that could be committed
     assert not world.fetcher.has_records  # nor handed over
     world.positions.reset_initializing([T0])
@@ -56,7 +58,9 @@ def test_without_a_policy_the_application_is_asked() -> None:
     world.positions.policy = world.positions.policy.NONE
     remake(world)
     world.positions.reset_initializing([T0])
-    assert world.take_error(NoOffsetForPartitionError).partitions == {T0}
+    error = world.take_error(NoOffsetForPartitionError)
+    assert error.partitions == {T0}
+    assert "deleted and made anew while they were read: t" in str(error)
 
 
 def test_an_answer_of_the_one_before_is_not_taken_for_one_of_the_new() -> None:

@@ -404,3 +404,30 @@ def test_threads_never_share_one(broker, hundred, own_leases):
     for thread in threads:
         thread.join(DEADLINE_S)
     assert not wrong
+
+
+def make_anew(broker, topic, count):
+    delete_topic(broker.bootstrap, topic)
+    create_topic(broker.bootstrap, topic)
+    broker.produce(topic, [(None, b"%d" % number) for number in range(count)], partition=0)
+
+
+@pytest.mark.parametrize("loss", ["true", "false"])
+def test_a_topic_made_anew_goes_on_where_its_log_has_the_range(broker, hundred, soon, loss):
+    """Where a consumer is kept that knows better, too: by offsets alone, which is all that a
+    checkpoint has, it cannot be told from the old one. docs/spark.md says so.
+    """
+    wanted = options(broker.bootstrap, hundred, failOnDataLoss=loss)
+    assert read(wanted, hundred, 0, 100) == values(0, 100)
+    make_anew(broker, hundred, 130)
+    assert read(wanted, hundred, 100, 130) == values(100, 130)
+
+
+def test_a_topic_made_anew_that_is_shorter_is_loss(broker, hundred, soon):
+    wanted = options(broker.bootstrap, hundred)
+    assert read(wanted, hundred, 0, 100) == values(0, 100)
+    make_anew(broker, hundred, 20)
+    with pytest.raises(DataLossError, match="records 100 to 130 are gone; the log ends at 20"):
+        read(wanted, hundred, 100, 130)
+    wanted = options(broker.bootstrap, hundred, failOnDataLoss="false")
+    assert read(wanted, hundred, 100, 130) == []
