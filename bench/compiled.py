@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -29,11 +30,22 @@ def load(name: str) -> ModuleType:
 
 
 def _build(name: str, source: Path) -> None:
-    # In a process of its own: what is measured should not carry the compiler's memory.
+    # In a process of its own: what is measured should not carry the compiler's memory. And in a
+    # folder of its own: another process may be at the same.
     CACHE.mkdir(parents=True, exist_ok=True)
-    copy = CACHE / source.name
-    copy.write_bytes(source.read_bytes())
-    command = [sys.executable, "-m", "Cython.Build.Cythonize", "--inplace", "--quiet", str(copy)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode or not (CACHE / f"{name}{SUFFIX}").exists():
-        raise RuntimeError(f"cannot compile {source}:\n{done.stdout}{done.stderr}")
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        copy = Path(folder) / source.name
+        copy.write_bytes(source.read_bytes())
+        command = [
+            sys.executable,
+            "-m",
+            "Cython.Build.Cythonize",
+            "--inplace",
+            "--quiet",
+            str(copy),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        made = copy.with_name(f"{name}{SUFFIX}")
+        if done.returncode or not made.exists():
+            raise RuntimeError(f"cannot compile {source}:\n{done.stdout}{done.stderr}")
+        made.replace(CACHE / made.name)

@@ -113,6 +113,7 @@ def compared(kafka, monkeypatch, target, *options):
 
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # the probes are compiled first
 @pytest.mark.parametrize("codec", ["lz4", "none"])
 def test_the_probes_read_what_kcore_reads(kafka, monkeypatch, tmp_path, codec):
     names = "probe,probe-columns,probe-views,kcore,kcore-arrow,codec-library,codec-kcore"
