@@ -6,6 +6,9 @@ unless the topic was created anew (another topic id). A leader counts as known o
 epoch seen anywhere, because asking an older one can only be refused. When one Metadata answer after
 the other says less, the newest epoch was a lie, or the topic was created anew on brokers without
 topic ids (before 2.8): then the answers are believed, or the partition would never be read again.
+
+So it is with ids: a topic that was made anew never gets back one that it had. A broker that lags
+behind names it still, and who believed that would begin anew there, and then in the new one again.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ _EPOCHS_SINCE = 9
 _NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
 # So many answers in a row, a second or so apart, are more than one broker that lags behind.
 _OLDER_EPOCHS_MAX = 10
+_OLDER_IDS_MAX = 10
+# Of so many topics, and so many of each, ids are kept that they had before.
+_BYGONE_MAX = 1_000
+_BYGONE_OF_ONE_MAX = 8
 
 
 class _Topic(Value, frozen=False):
@@ -58,6 +65,8 @@ class Metadata:
         # Whether Metadata answers carry epochs: if not, none seen elsewhere is ever confirmed.
         self._epochs_told = True
         self._older: dict[TopicPartition, int] = {}  # answers in a row below the epoch seen
+        # Ids that topics had before they were made anew: answers in a row that name them still.
+        self._bygone: dict[str, dict[bytes, int]] = {}
 
     # -- ClusterView -------------------------------------------------------------------------------
 
@@ -185,11 +194,16 @@ class Metadata:
             taken.topic_errors[name] = topic.error_code
             return False
         topic_id = topic.topic_id if version >= 10 and topic.topic_id != _NO_ID else None
+        if self._bygone and topic_id is not None and self._is_bygone(name, topic_id):
+            taken.incomplete = True
+            return False
         old = self._topics.get(name)
         anew = old is not None and old.topic_id is not None and old.topic_id != topic_id
-        if anew:
+        if old is not None and anew:
             self._forget(name)
             taken.newer = True
+            if old.topic_id is not None and topic_id is not None:
+                self._note_bygone(name, old.topic_id)
         changed = anew or old is None
         numbers: dict[int, list[int]] = {}
         for part in topic.partitions:
@@ -205,6 +219,30 @@ class Metadata:
         if topic_id is not None:
             self._names[topic_id] = name
         return changed
+
+    def _note_bygone(self, name: str, topic_id: bytes) -> None:
+        ids = self._bygone.pop(name, {})
+        ids[topic_id] = 0
+        if len(ids) > _BYGONE_OF_ONE_MAX:
+            del ids[next(iter(ids))]
+        self._bygone[name] = ids
+        if len(self._bygone) > _BYGONE_MAX:
+            del self._bygone[next(iter(self._bygone))]
+
+    def _is_bygone(self, name: str, topic_id: bytes) -> bool:
+        """Whether this is the topic before, as a broker has it that lags behind."""
+        ids = self._bygone.get(name)
+        if ids is None:
+            return False
+        seen = ids.get(topic_id)
+        if seen is None:
+            ids.update(dict.fromkeys(ids, 0))
+            return False
+        ids[topic_id] = seen + 1
+        if seen + 1 < _OLDER_IDS_MAX:
+            return True
+        del ids[topic_id]  # every answer says it
+        return False
 
     def _take_partition(self, name: str, part: Any, version: int, taken: Taken) -> bool:
         tp = TopicPartition(name, part.partition_index)

@@ -106,6 +106,60 @@ def test_m4_another_topic_id_accepts_any_epoch(view):
     assert view.topic_name(ID_B) == "t"
 
 
+def test_an_id_of_a_topic_that_was_made_anew_comes_from_a_broker_that_lags_behind(view):
+    """Whoever believed it would begin anew in the topic before, and then once more in this one."""
+    for topic_id, epoch in ((ID_A, 5), (ID_B, 0)):
+        take(view, answer(topic(topic_id=topic_id, partitions=[part(epoch=epoch)])))
+    before = view.version
+    for _ in range(5):
+        for _ in range(9):
+            late = take(view, answer(topic(topic_id=ID_A, partitions=[part(leader=2, epoch=5)])))
+            assert late.incomplete  # asked again each time
+            assert (view.topic_id("t"), view.leader(TP)) == (ID_B, Leader(1, 0))
+        take(view, answer(topic(topic_id=ID_B, partitions=[part(epoch=0)])))
+    assert view.version == before
+    assert view.topic_name(ID_A) is None
+
+
+def test_nor_does_it_where_the_new_one_was_not_heard_of_for_a_while(view):
+    for topic_id in (ID_A, ID_B):
+        take(view, answer(topic(topic_id=topic_id)))
+    take(view, answer(), keep=set())
+    assert take(view, answer(topic(topic_id=ID_A))).incomplete
+    assert view.topic_id("t") is None
+    take(view, answer(topic(topic_id=ID_B)))
+    assert view.topic_id("t") == ID_B
+
+
+def test_an_id_that_has_come_back_is_believed_when_every_answer_says_it(view):
+    """A cluster that was put back to what it was; or the one that lagged behind was heard last."""
+    for topic_id in (ID_A, ID_B, *[ID_A] * 9):
+        take(view, answer(topic(topic_id=topic_id)))
+    assert view.topic_id("t") == ID_B
+    assert take(view, answer(topic(topic_id=ID_A))).newer
+    assert view.topic_id("t") == ID_A
+    take(view, answer(topic(topic_id=ID_B)))
+    assert view.topic_id("t") == ID_A
+
+
+def test_brokers_without_topic_ids_say_nothing_of_them(view):
+    """A cluster half upgraded: some answer without."""
+    take(view, answer(topic(topic_id=ID_A)))
+    for _ in range(3):
+        take(view, answer(topic()), version=9)
+        assert view.topic_id("t") is None
+        take(view, answer(topic(topic_id=ID_A)))
+        assert view.topic_id("t") == ID_A
+
+
+def test_ids_of_topics_that_were_made_anew_are_kept_for_some_only(view):
+    for number in range(2_000):
+        name = f"t{number}"
+        for topic_id in range(1, 20):
+            take(view, answer(topic(name, topic_id=topic_id.to_bytes(16, "big"))), keep={name})
+    assert sum(len(ids) for ids in view._bygone.values()) <= 8_000
+
+
 def test_m4_a_newer_epoch_seen_elsewhere_hides_the_leader_until_refreshed(view):
     take(view, answer(topic()))
     view.requested = False
