@@ -110,11 +110,12 @@ def highest_versions(release: tuple[int, ...]) -> dict[ApiKey, int]:
 
 
 def not_served(address: str, api: ApiKey) -> str:
-    """What an error says of an API that a broker does not serve: with the oldest release of those
-    above that does.
+    """What an error says of an API that a broker does not serve: if not all do, with the oldest
+    release of those above that does.
     """
     text = f"the broker at {address} does not serve {api.name} at all"
-    for release, highest in zip(RELEASES, _HIGHEST.get(api, ()), strict=False):
-        if highest >= 0:
+    versions = _HIGHEST.get(api, (0,))
+    for release, highest in zip(RELEASES, versions, strict=False):
+        if highest >= 0 > versions[0]:
             return f"{text}; Apache Kafka {release[0]}.{release[1]} does"
     return text
