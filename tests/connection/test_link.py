@@ -358,7 +358,7 @@ def test_what_a_broker_does_not_serve_is_said_with_a_release_that_does():
     for api, release in ((ApiKey.ELECT_LEADERS, "2.4"), (ApiKey.SHARE_FETCH, "4.1")):
         with pytest.raises(UnsupportedVersionError, match=f"{api.name} .*Apache Kafka {release}"):
             peer.link.version_of(api, None)
-    with pytest.raises(UnsupportedVersionError, match=r"FETCH at all$"):  # all have it: a controller
+    with pytest.raises(UnsupportedVersionError, match=r"FETCH at all$"):  # all do
         peer.link.version_of(ApiKey.FETCH, None)
 
 
