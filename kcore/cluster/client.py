@@ -257,6 +257,10 @@ class ClientCore:
         """What is known of topics and leaders."""
         return self._view
 
+    def address(self, node: int) -> str:
+        """Of a node by the number that metrics have; empty: it is not known (now)."""
+        return self._links.address(node)
+
     @property
     def connected(self) -> bool:
         """Whether any broker is connected and greeted."""

@@ -220,6 +220,11 @@ class Links:
             return Reach.READY if entry.link.ready else Reach.CONNECTING
         return Reach.IDLE if now_ms >= entry.retry_at else Reach.BACKOFF
 
+    def address(self, node: int) -> str:
+        """Its host:port, as the cluster or the bootstrap says; empty: it is not known (now)."""
+        entry = self._nodes.get(node)
+        return "" if entry is None else f"{entry.host}:{entry.port}"
+
     def retry_at(self, node: int) -> int:
         """When a node in BACKOFF may be tried again."""
         entry = self._nodes.get(node)

@@ -147,7 +147,10 @@ def test_an_admin_client_tells_what_is_measured(library, broker):
     assert last["rx_bytes"] > 0
     assert last["time"] == pytest.approx(time.time(), abs=60)
     assert last["topics"] == {}
-    assert 1 in {one["nodeid"] for one in last["brokers"].values()}
+    (node,) = [one for one in last["brokers"].values() if one["nodeid"] == 1]
+    assert node["nodename"] == broker.bootstrap
+    assert node["name"] == f"{broker.bootstrap}/1" in last["brokers"]
+    assert f"{broker.bootstrap}/bootstrap" not in last["brokers"]  # the same one
     assert last["ts"] > json.loads(told[0])["ts"]
 
 

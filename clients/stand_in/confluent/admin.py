@@ -120,7 +120,7 @@ class AdminClient(MetadataMethods):
 
     def statistics(self) -> str:
         """What stats_cb is given."""
-        return of_admin_client(self._open().metrics(), self._config, self._began_at)
+        return of_admin_client(self._open(), self._config, self._began_at)
 
     def _open(self) -> Desk:
         if self._desk is None:

@@ -73,6 +73,10 @@ class _Asker(AsyncAdmin):
             if self._retired and not self.calls:
                 await self.close()
 
+    def address(self, node: int) -> str:
+        """Of a node by the number that metrics have."""
+        return str(self._engine.core.address(node))
+
     async def retire(self) -> None:
         """End with the last call; others ask somebody else."""
         self._retired = True
@@ -111,6 +115,10 @@ class Desk:
     def metrics(self) -> Mapping[str, Any]:
         """What is measured: numbers by name, by group. From any thread."""
         return self._asker.metrics()
+
+    def address(self, node: int) -> str:
+        """Of a node by the number that metrics have. From any thread."""
+        return self._asker.address(node)
 
     def ask(self, procedure: Procedure[Any], timeout_s: float, done: Done) -> None:
         """Have it asked; `done(result, error)` is called in a thread where it may take its time.

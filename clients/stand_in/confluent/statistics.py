@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.options import Configuration
+from kcore.connection.calls import node_id_of
 
-_COORDINATORS: Final = 1 << 30  # links to coordinators are numbered down from above here
+Address = Callable[[int], str]  # of a node by its number
 
 
 def _count(group: Mapping[str, Any], name: str) -> int:
@@ -30,7 +31,12 @@ def _window(group: Mapping[str, Any], name: str) -> dict[str, int]:
 
 
 def _common(
-    kind: str, conf: Configuration, groups: Mapping[str, Any], began_at: float, measured: str = ""
+    kind: str,
+    conf: Configuration,
+    groups: Mapping[str, Any],
+    address: Address,
+    began_at: float,
+    measured: str = "",
 ) -> dict[str, Any]:
     """measured: the word that groups of metrics begin with, if it is another."""
     name, now = str(conf.get("client.id", "rdkafka")), time.time()
@@ -58,28 +64,30 @@ def _common(
         "txmsg_bytes": 0,
         "rxmsgs": 0,
         "rxmsg_bytes": 0,
-        "brokers": _brokers(measured, groups),
+        "brokers": _brokers(measured, groups, address),
         "topics": {},
     }
 
 
-def _brokers(kind: str, groups: Mapping[str, Any]) -> dict[str, Any]:
+def _brokers(kind: str, groups: Mapping[str, Any], address: Address) -> dict[str, Any]:
+    """By librdkafka's names: host:port/id, host:port/bootstrap, GroupCoordinator."""
     found: dict[str, Any] = {}
     mark = f"{kind}-node-metrics.node-"
     for group, values in groups.items():
         if not group.startswith(mark):
             continue
         number = int(group.removeprefix(mark))
+        place = address(number)
         if number < 0:
-            name, source = f"bootstrap{number}", "configured"
-        elif number > _COORDINATORS:
+            name, source = f"{place}/bootstrap", "configured"
+        elif node_id_of(number) != number:
             name, source = "GroupCoordinator", "logical"
         else:
-            name, source = str(number), "learned"
+            name, source = f"{place}/{number}", "learned"
         found[name] = {
             "name": name,
             "nodeid": number if source == "learned" else -1,
-            "nodename": name,
+            "nodename": place,
             "source": source,
             "state": "UP",
             "stateage": 0,
@@ -103,13 +111,19 @@ def _brokers(kind: str, groups: Mapping[str, Any]) -> dict[str, Any]:
             "throttle": _window({}, ""),
             "toppars": {},
         }
-    return found
+    # One that was learned takes the place of what it was configured as.
+    learned = {one["nodename"] for one in found.values() if one["source"] == "learned"}
+    return {
+        name: one
+        for name, one in found.items()
+        if one["source"] != "configured" or one["nodename"] not in learned
+    }
 
 
 def of_consumer(reader: Any, conf: Configuration) -> str:
     """A consumer's."""
     groups = reader.metrics()
-    told = _common("consumer", conf, groups, reader.began_at)
+    told = _common("consumer", conf, groups, reader.core.address, reader.began_at)
     fetched = groups.get("consumer-fetch-manager-metrics", {})
     told["rxmsgs"] = _count(fetched, "records-consumed-total")
     told["rxmsg_bytes"] = _count(fetched, "bytes-consumed-total")
@@ -172,15 +186,16 @@ def _partition(reader: Any, place: Any) -> dict[str, Any]:
     }
 
 
-def of_admin_client(groups: Mapping[str, Any], conf: Configuration, began_at: float) -> str:
+def of_admin_client(desk: Any, conf: Configuration, began_at: float) -> str:
     """An AdminClient's, which counts as a producer there."""
-    return json.dumps(_common("producer", conf, groups, began_at, "admin-client"))
+    groups, address = desk.metrics(), desk.address
+    return json.dumps(_common("producer", conf, groups, address, began_at, "admin-client"))
 
 
 def of_producer(writer: Any, conf: Configuration, queued: tuple[int, int], began_at: float) -> str:
     """A producer's. queued: messages that are not delivered, and their bytes."""
     groups = writer.metrics()
-    told = _common("producer", conf, groups, began_at)
+    told = _common("producer", conf, groups, writer.address, began_at)
     sent = groups.get("producer-metrics", {})
     told["msg_cnt"], told["msg_size"] = queued
     told["msg_max"] = conf.get("queue.buffering.max.messages", 100_000)

@@ -37,6 +37,10 @@ class Writer(Producer):
         if connects:
             self._connect_soon()
 
+    def address(self, node: int) -> str:
+        """Of a node by the number that metrics have."""
+        return str(self._core.address(node))
+
     def _find_release(self, timeout_ms: int) -> None:
         """Nobody waits for that."""
 
