@@ -202,7 +202,8 @@ class Bounded(Calls, Polling):
                     now = pump.now_ms()
                     continue
             if taken:
-                self._batch = read.batch = Batch(taken, pump.now_ms())
+                engine.anew.clear()
+                self._batch = read.batch = Batch(taken, pump.now_ms(), engine.anew)
                 self._records = self._batch.records
                 return
             if not ends.changed():

@@ -307,7 +307,8 @@ class Consumer(Bounded, Batches):
         while taken := self._poll_until(wait, lambda now: core.take_records(size, now)):
             left = self._looked_at(taken)
             if left:
-                self._batch = Batch(left, pump.now_ms())
+                self._engine.anew.clear()
+                self._batch = Batch(left, pump.now_ms(), self._engine.anew)
                 self._records = self._batch.records
                 return
 
@@ -397,8 +398,8 @@ class Consumer(Bounded, Batches):
         ahead = batch.positions(finished=True)
         self._hold_batch()
         for tp in partitions:
-            if tp in ahead:
-                if go_back:
-                    self._go_back(tp, ahead[tp])
+            if tp in ahead and go_back:
+                self._go_back(tp, ahead[tp])
+            if tp in ahead or tp in self._engine.anew:
                 batch.give_back(tp)
         self._records = batch.records

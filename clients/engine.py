@@ -29,6 +29,7 @@ from kcore.events import (
     PartitionsLost,
     PartitionsRevoked,
     RecordsFetched,
+    TopicRecreated,
 )
 from kcore.hints import TYPE_CHECKING, Any, Protocol
 from kcore.transports import Step
@@ -36,6 +37,7 @@ from kcore.transports import Step
 if TYPE_CHECKING:
     from kcore.clients.interceptors import ConsumerInterceptors
     from kcore.consumer.config import ConsumerConfig
+    from kcore.structs import TopicPartition
 
 # The core ends its operations itself; this much later its silence is taken for a failure.
 GRACE_MS = 2_000
@@ -88,7 +90,8 @@ class Engine:
     what is the user's. woken: `wakeup` was called, and nobody told.
     nudged: the same of `nudge`. interceptors: those that look at records and commits; None: there
     are none. telling: whether the listener knows of a step that is not
-    acknowledged, or is to be told of one.
+    acknowledged, or is to be told of one. anew: partitions whose topics were made anew since this
+    was emptied, by who has records of them in hand: where those are is no place any more.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
@@ -117,6 +120,7 @@ class Engine:
         self.calls: deque[Callable[[], object]] = deque()
         self.woken = False
         self.nudged = False
+        self.anew: set[TopicPartition] = set()
 
     def prepare_commits(self, settings: ConsumerConfig) -> None:
         """Have whoever is to hear of commits called: interceptors, and for automatic ones
@@ -200,9 +204,17 @@ class Engine:
             case OffsetsCommitted() if event.operation is None and self.auto_committed is not None:
                 outcome = event.error or event.offsets
                 self.calls.append(partial(self.auto_committed, event.offsets, outcome))
+            case TopicRecreated():
+                self.anew.add(event.partition)
             case Closed():
                 self.closing = event
         self.reporter.report(event, self.pump.now_ms())
+
+    def made_anew(self) -> set[TopicPartition]:
+        """What is in `anew`, which is empty then."""
+        found = {*self.anew}
+        self.anew -= found
+        return found
 
     def _repeats(self, error: KafkaError) -> bool:
         """Whether the same waits already: a link refused again and again says so each time."""

@@ -50,18 +50,28 @@ class Slot:
 class Share:
     """What is in hand of one partition, from when it came until it goes.
 
-    running: how many of its records are being handled. given_up: no more of them is begun.
+    running: how many of its records are being handled. given_up: no more of them is begun. bygone:
+    its topic was made anew since, so no offset of its records is a place of the partition.
     end: of the prefix, None while nothing is finished. committed: what the coordinator has of it.
     """
 
-    __slots__ = ("committed", "end", "given_up", "partition", "running", "unfinished", "window")
+    __slots__ = (
+        "bygone",
+        "committed",
+        "end",
+        "given_up",
+        "partition",
+        "running",
+        "unfinished",
+        "window",
+    )
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.window: deque[Slot] = deque()
         self.unfinished = 0
         self.running = 0
-        self.given_up = False
+        self.given_up = self.bygone = False
         self.end: OffsetAndMetadata | None = None
         self.committed: OffsetAndMetadata | None = None
 
@@ -76,6 +86,8 @@ class Share:
     @property
     def resumes_at(self) -> OffsetAndMetadata | None:
         """Where somebody would go on who skips nothing; None: where nothing was taken."""
+        if self.bygone:
+            return None
         if not self.window:
             return self.end
         return OffsetAndMetadata(
@@ -107,6 +119,7 @@ class Hands:
         self._ready: SimpleQueue[Lane | None] = SimpleQueue()
         self._lanes: dict[Lane, deque[Slot]] = {}
         self._shares: dict[TopicPartition, Share] = {}
+        self._bygone: set[Share] = set()  # those with something in hand
         self._running: set[Slot] = set()
         self._ending = False
         self._over = False
@@ -146,13 +159,28 @@ class Hands:
     def give_up(self, partitions: Iterable[TopicPartition]) -> list[Share]:
         """Begin no more records of these, and forget them; those being handled go on."""
         with self._lock:
-            shares = [self._shares[tp] for tp in partitions if tp in self._shares]
+            gone = {*partitions}
+            shares = [self._shares.pop(tp) for tp in gone if tp in self._shares]
+            shares += [share for share in self._bygone if share.partition in gone]
+            self._bygone.difference_update(shares)
             for share in shares:
                 share.given_up = True
                 self.in_flight -= share.unfinished
-                del self._shares[share.partition]
-                self.long.discard(share.partition)
+            self.long -= gone
             return shares
+
+    def detach(self, partitions: Iterable[TopicPartition]) -> None:
+        """Their topics were made anew: what was put of them is handled, and what is put from now on
+        has nothing to do with it.
+        """
+        with self._lock:
+            for tp in partitions:
+                share = self._shares.pop(tp, None)
+                self.long.discard(tp)
+                if share is not None:
+                    share.bygone = True
+                    if share.unfinished:
+                        self._bygone.add(share)
 
     def end(self, workers: int) -> None:
         """Begin nothing more, and have the workers end."""
@@ -191,7 +219,7 @@ class Hands:
             return {
                 share.partition: share.end
                 for share in (self._shares.values() if shares is None else shares)
-                if share.end is not None and share.end != share.committed
+                if share.end not in (None, share.committed) and not share.bygone
             }
 
     def untouched(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
@@ -255,6 +283,10 @@ class Hands:
             self._put_back(slot)
             room = self._needs_room and self.in_flight <= self._half
             short = share.partition in self.long and len(share.window) * 2 <= self._window_most
+            if share.bygone:
+                short = False
+                if not share.unfinished:
+                    self._bygone.discard(share)
             if room:
                 self._needs_room = False
             if short:

@@ -91,6 +91,12 @@ class Reins:
             found = self._engine.core.consumed_offsets()
         return found
 
+    def made_anew(self) -> set[TopicPartition]:
+        """Partitions whose topics were made anew since this was asked last: where records of them
+        are that were taken before is no place any more.
+        """
+        return self._engine.made_anew()
+
     def commit(self, offsets: Offsets, timeout_ms: int) -> None:
         """Commit, tried again until `timeout_ms`; a wake-up does not end it. KafkaError."""
         if not offsets:

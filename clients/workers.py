@@ -135,6 +135,7 @@ class Workers:
         try:
             self._reins.attend(self)
             attends = True
+            self._reins.made_anew()  # before: nothing is in hand yet
             self._start()
             while not self._stopping and self._hands.failure is None:
                 self._turn()
@@ -209,7 +210,23 @@ class Workers:
         self._polled = {}
 
     def _note(self, found: Mapping[TopicPartition, list[Any]] | None) -> None:
+        self._detach()
         self._polled = found or {}
+
+    def _detach(self, shares: Iterable[Share] = ()) -> None:
+        """What is in hand of topics that were made anew is handled, and stands for no position.
+
+        shares: what was given up a moment ago.
+        """
+        anew = self._reins.made_anew()
+        if not anew:
+            return
+        for tp in anew:
+            self._stands.pop(tp, None)
+        self._polled = {tp: found for tp, found in self._polled.items() if tp not in anew}
+        self._hands.detach(anew)
+        for share in shares:
+            share.bygone |= share.partition in anew
 
     def _pace(self) -> None:
         """Hold and release partitions."""
@@ -239,6 +256,7 @@ class Workers:
         self, shares: list[Share] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """What is finished, with what no record follows in the log (see `Hands.pass_gaps`)."""
+        self._detach(shares or ())
         consumed = self._reins.consumed()
         put = {tp: at for tp, at in consumed.items() if tp not in self._polled}
         self._hands.pass_gaps(put, shares)
@@ -278,6 +296,7 @@ class Workers:
 
     def _go_back(self) -> None:
         """Have the consumer stand where nothing is skipped."""
+        self._detach()
         positions = self._untouched() | self._hands.unfinished()
         with suppress(KafkaError):  # closed: there is no position any more
             self._reins.go_back(positions)
@@ -333,6 +352,7 @@ class Workers:
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """These are about to go: called by the consumer."""
+        self._detach()
         shares = self._give_up(revoked)
         try:
             if not self._wait(lambda: not any(share.running for share in shares)):
@@ -363,6 +383,7 @@ class Workers:
 
     def unfinished(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """How far a commit may go in partitions with records in hand."""
+        self._detach()
         return self._hands.unfinished()
 
     def _give_up(self, partitions: Iterable[TopicPartition]) -> list[Share]:

@@ -235,3 +235,33 @@ def test_whatever_is_done_in_whatever_order(seed):
             behind = handed[tp][len(before) :]
             assert not behind or (tp, behind[0]) not in done
         assert hands.in_flight == sum(map(len, handed.values())) - len(done)
+
+
+def test_what_is_in_hand_of_a_topic_that_was_made_anew_is_handled_and_is_no_place(hands):
+    put(hands, T0, (5, "a"), (6, "b"))
+    old = hands.take()
+    hands.detach([T0])
+    put(hands, T0, (0, "b"))
+    assert hands.positions() == {T0: OffsetAndMetadata(0, "", -1)}
+    assert hands.in_flight == 3
+    hands.finish(old)
+    old = hands.take()
+    assert old.offset == 6
+    hands.finish(old)
+    assert hands.in_flight == 1
+    assert not hands.uncommitted()
+    hands.finish(hands.take())
+    assert hands.uncommitted() == {T0: OffsetAndMetadata(1, "", 3)}
+
+
+def test_it_goes_with_the_partition(hands):
+    put(hands, T0, (5, "a"), (6, "b"))
+    slot = hands.take()
+    hands.detach([T0])
+    put(hands, T0, (0, "c"))
+    new, old = hands.give_up([T0])
+    assert (old.running, new.running) == (1, 0)
+    assert (old.resumes_at, new.resumes_at) == (None, OffsetAndMetadata(0, "", -1))
+    hands.finish(slot)
+    assert not hands.uncommitted([new, old])
+    assert hands.in_flight == 0

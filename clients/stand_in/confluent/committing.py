@@ -50,6 +50,10 @@ class Committing:
         """Our consumer. RuntimeError: closed."""
         raise NotImplementedError
 
+    def _begin_anew(self) -> set[Place]:
+        """Of topics that were made anew nothing is stored any more; which partitions these are."""
+        raise NotImplementedError
+
     def commit(
         self,
         message: Message | None = None,
@@ -66,6 +70,7 @@ class Committing:
         with self._gate:
             reader = self._need()
             whole = wanted is None
+            self._begin_anew()
             if wanted is None:
                 wanted = self._stored.to_commit(self._rebalances.places())
             if asynchronous:
@@ -107,6 +112,7 @@ class Committing:
         reader = self._reader
         if reader is None or not self._commits_itself:
             return
+        self._begin_anew()
         wanted = self._stored.to_commit(places)
         if not wanted or not reader.bootstrap_connected():
             return

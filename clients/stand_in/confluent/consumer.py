@@ -83,6 +83,14 @@ class Consumer(Committing, OwnDesk):
             return None
         return reader.core.position(place)  # type: ignore[no-any-return]
 
+    def _begin_anew(self) -> set[Place]:
+        anew = self._need().made_anew()
+        if anew:
+            self._hand.drop(anew)
+            self._stored.forget(anew)
+            self._ends.forget(anew)
+        return anew
+
     def _need(self) -> Reader:
         reader = self._reader
         if reader is None:
@@ -276,7 +284,7 @@ class Consumer(Committing, OwnDesk):
             return
         with self._gate:
             reader = self._need()
-            mine = reader.assignment()
+            mine = reader.assignment() - self._begin_anew()
             for place, offset in left.items():
                 if place in mine:
                     reader.seek(place, offset)
@@ -334,6 +342,7 @@ class Consumer(Committing, OwnDesk):
         if self._leaving:
             self._leave(reader)
             reader = self._need()  # likewise
+        self._begin_anew()
         if self._commits_itself and now >= self._commit_at:
             self._commit_at = now + self._auto_ms
             self._commit_soon(self._stored.to_commit(self._rebalances.places()))
@@ -352,7 +361,9 @@ class Consumer(Committing, OwnDesk):
     def _read(self, reader: Reader, wait_ms: float, limit: int) -> dict[Place, list[Any]] | None:
         """Records by partition. Errors are messages; what a callback raised is raised."""
         try:
-            return reader.poll(wait_ms, limit)
+            found = reader.poll(wait_ms, limit)
+            self._begin_anew()  # where it was heard of, what has come is of the new topic
+            return found
         except OurError as error:
             failed, self._rebalances.failed = self._rebalances.failed, None
             if failed is not None:

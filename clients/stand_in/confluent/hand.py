@@ -6,7 +6,7 @@ poll is for is done meanwhile.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import islice
 from operator import length_hint
 from time import monotonic
@@ -76,6 +76,15 @@ class Hand:
             else:
                 break
         return found
+
+    def drop(self, places: Container[Place]) -> None:
+        """Give nothing of what is left of these."""
+        for place, records in [*self._more]:
+            if place in places:
+                self._more.remove((place, records))
+        place, _ = self.current
+        if place in places:
+            self.current = place, iter(())
 
     def leave(self, first: Any = None) -> dict[Place, int]:
         """Give nothing of what is left: where it begins, in each partition. first: what of it was

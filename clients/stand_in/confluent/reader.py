@@ -62,6 +62,10 @@ class Reader(Consumer):
         found = self.core._positions.told_at(tp)  # noqa: SLF001 - as in `edges`
         return -1 if found is None else found
 
+    def made_anew(self) -> set[TopicPartition]:
+        """Partitions whose topics were made anew since this was asked last."""
+        return self._engine.made_anew()
+
     @property
     def by_pattern(self) -> bool:
         """Whether a pattern says what is read."""
