@@ -412,7 +412,9 @@ class Sender:
             if part is None or isinstance(error, errors.InvalidMetadataError):
                 self._cluster.request_update()
         else:
-            lane.drop(batch, certain=not retriable)
+            # What the leader has not answered it may have, unless it was never written.
+            answered = part is not None or not batch.attempts
+            lane.drop(batch, certain=answered and not retriable)
             self._fail(batch, error, now_ms)
 
     def _backoff_ms(self, batch: Batch, error: KafkaError) -> int:

@@ -229,6 +229,34 @@ def test_a_refused_first_batch_does_not_make_the_second_the_beginning():
     assert len(client.errors()) == 1
 
 
+@pytest.mark.parametrize("cut", [CUT_BEFORE, CUT_AFTER])
+def test_numbers_that_may_have_been_written_are_used_by_nothing_else(cut):
+    """Where what follows had them, a leader would take it for what it has already."""
+    world, cluster, client = small_batches()
+    send_all(client, values(1))
+    client.flush()
+    good = cluster.apis[ApiKey.PRODUCE]
+
+    def fault(*_):
+        cluster.apis[ApiKey.PRODUCE] = (0, 1)  # of the next link: then it is not written again
+        cluster.fault = lambda *_: None
+        return cut
+
+    cluster.fault = fault
+    send_all(client, values(1, 1))
+    client.flush()
+    (error,) = client.errors()
+    assert isinstance(error, errors.UnsupportedVersionError)
+    cluster.apis[ApiKey.PRODUCE] = good
+    world.kill_node(1)
+    world.revive_node(1)
+    send_all(client, values(3, 2))
+    client.flush()
+    assert len(client.errors()) == 1
+    assert cluster.log().values == values(1) + values(1, 1) * (cut == CUT_AFTER) + values(3, 2)
+    client.check_offsets()
+
+
 def test_the_last_epoch_is_followed_by_a_new_id():
     _, cluster, client = small_batches()
     cluster.first_epoch = 32_767
