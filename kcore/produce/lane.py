@@ -9,7 +9,8 @@ is known, or the producer goes on under a new epoch (KIP-360).
 
 A leader that knows nothing of a producer takes whatever comes first, as it cannot tell a new one
 from one whose records are gone. So the first batch of an epoch goes alone: if it is refused, what
-is behind it must not be taken for the beginning.
+is behind it must not be taken for the beginning. So does the first one to a topic that was made
+anew under its name, once what was sent to the one before is answered.
 
 Source: Java's TransactionManager and TxnPartitionMap.
 """
@@ -32,13 +33,15 @@ class Lane(Inlet):
 
     queue: batches to be sent, the oldest first; the last one may be open. sent: how many are part
     of unanswered requests. opened: how many batches there were. tracked: those with a sequence
-    that are not done, in sequence. numbered: how many got a sequence. retry_at: nothing is sent
-    before. failures: in a row.
+    that are not done, in sequence. topic_id: of the topic that was sent to last, None if it has
+    none or nothing was; fresh: nothing was acknowledged of what was sent to that. numbered: how
+    many got a sequence. retry_at: nothing is sent before. failures: in a row.
     """
 
     __slots__ = (
         "acked_sequence",
         "failures",
+        "fresh",
         "next_sequence",
         "numbered",
         "opened",
@@ -47,6 +50,7 @@ class Lane(Inlet):
         "queue",
         "retry_at",
         "sent",
+        "topic_id",
         "tp",
         "tracked",
         "unresolved",
@@ -64,6 +68,8 @@ class Lane(Inlet):
         self.next_sequence = 0
         self.acked_sequence = NO_SEQUENCE
         self.unresolved = False
+        self.topic_id: bytes | None = None
+        self.fresh = True
         self.retry_at = 0
         self.failures = 0
 
@@ -83,6 +89,7 @@ class Lane(Inlet):
             return False
         if self.tracked and (
             self.acked_sequence == NO_SEQUENCE
+            or self.fresh
             or self.numbered - self.tracked[0].place >= TRACKED_MAX - 1
         ):
             return False
@@ -90,6 +97,15 @@ class Lane(Inlet):
             if self.tracked:
                 return False  # what is under way ends under the epoch it began in
             self._restart(producer_id, producer_epoch)
+        return True
+
+    def moves_to(self, topic_id: bytes | None) -> bool:
+        """Whether what is next may go to a topic of that id, which is another one than before."""
+        if topic_id is not None:  # else it goes by its name, as ever
+            if self.topic_id is not None and self.sent:
+                return False
+            self.fresh = self.fresh or self.topic_id is not None
+            self.topic_id = topic_id
         return True
 
     def take(self, *, sequenced: bool) -> Batch:
@@ -131,6 +147,7 @@ class Lane(Inlet):
         """The leader has it."""
         if not batch.has_sequence:
             return
+        self.fresh = False
         known = batch in self.tracked
         if known:
             self.tracked.remove(batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from kcore.errors import UnsupportedVersionError
@@ -59,11 +59,14 @@ def build_produce(
     )
 
 
-def read_answer(body: Any, topic_name: Callable[[bytes], str | None]) -> dict[TopicPartition, Any]:
-    """What the leader says of each partition."""
+def read_answer(body: Any, topic_ids: Mapping[str, bytes | None]) -> dict[TopicPartition, Any]:
+    """What the leader says of each partition. topic_ids: under which topics were asked for, which
+    may be others by now.
+    """
     found: dict[TopicPartition, Any] = {}
+    names = {topic_id: name for name, topic_id in topic_ids.items()}
     for topic in body.responses:
-        name = topic.name or topic_name(topic.topic_id)
+        name = topic.name or names.get(topic.topic_id)
         if name is not None:
             for part in topic.partition_responses:
                 found[TopicPartition(name, part.index)] = part

@@ -20,7 +20,7 @@ retriable, and abortable since KIP-588).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -279,6 +279,9 @@ class Sender:
         if self.transaction is not None and not self.transaction.admits(lane.tp):
             return False
         if self._config.enable_idempotence:
+            topic_id = self._cluster.topic_id(lane.tp.topic)
+            if topic_id != lane.topic_id and not lane.moves_to(topic_id):
+                return False
             return lane.sendable(self.identity.producer_id, self.identity.producer_epoch)
         # One at a time keeps the order, also while a leader moves to another link.
         return lane.sent == 0 or self._config.max_in_flight > 1
@@ -302,7 +305,7 @@ class Sender:
             node_id,
             ApiKey.PRODUCE,
             partial(build_produce, config, batches, ids),
-            partial(self._answered, self._disowned, node_id, batches, now_ms),
+            partial(self._answered, self._disowned, node_id, batches, ids, now_ms),
             now_ms,
             timeout_ms=config.request_timeout_ms,
             max_version=max_version,
@@ -316,6 +319,7 @@ class Sender:
         disowned: int,
         node_id: int,
         batches: list[Batch],
+        ids: Mapping[str, bytes | None],
         began_at: int,
         answer: Answer,
         now_ms: int,
@@ -338,7 +342,7 @@ class Sender:
             one.node_id: Node(one.node_id, one.host, one.port, one.rack)
             for one in answer.body.node_endpoints
         }
-        found = read_answer(answer.body, self._cluster.topic_name)
+        found = read_answer(answer.body, ids)
         for batch in batches:
             part = found.get(batch.tp)
             if part is None:

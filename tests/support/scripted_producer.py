@@ -33,6 +33,7 @@ LATE = "late"  # the link ends; what was read already is worked off 700 ms later
 _ENDINGS = {CUT_BEFORE: CUT, CUT_AFTER: CUT, NO_ANSWER: SILENT, LATE: CUT}
 
 NOT_LEADER, OUT_OF_ORDER, INVALID_EPOCH, TOO_LARGE = 6, 45, 47, 10
+UNKNOWN_TOPIC_ID = 100
 
 
 class LeaderLog:
@@ -112,8 +113,13 @@ class ProduceCluster(ScriptedCluster):
         topics = [
             R.TopicProduceResponse(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partition_responses=[
-                    self._take(node, topic.name, part.index, bytes(part.records), endings)
+                    self._take(node, name, part.index, bytes(part.records), endings)
+                    if (name := topic.name or self._name(topic.topic_id))
+                    else R.PartitionProduceResponse(
+                        index=part.index, error_code=UNKNOWN_TOPIC_ID, base_offset=-1
+                    )
                     for part in topic.partition_data
                 ],
             )
@@ -127,11 +133,20 @@ class ProduceCluster(ScriptedCluster):
         endpoints = [R.NodeEndpoint(node_id=n, host=h, port=p) for n, (h, p) in self.nodes.items()]
         reply(R(responses=topics, node_endpoints=endpoints if self.hints else []))
 
+    def _name(self, topic_id: bytes) -> str:
+        return next((name for name, known in self.topic_ids.items() if known == topic_id), "")
+
+    def make_anew(self, topic: str, topic_id: bytes) -> None:
+        """Deleted, and there again at once: its logs are empty and know no producer."""
+        self.topic_ids[topic] = topic_id
+        self.logs_of = {tp: log for tp, log in self.logs_of.items() if tp[0] != topic}
+
     def _take(self, node: int, topic: str, number: int, data: bytes, endings: list[Any]) -> Any:
         """One batch; `endings` gets what becomes of the answer, if there is none."""
         R = m.ProduceResponse
         answer = R.PartitionProduceResponse(index=number, base_offset=-1)
-        fault, log = self.fault(node, topic, number, data), self.log(number, topic)
+        log = self.log(number, topic)
+        fault = self.fault(node, topic, number, data)
         if isinstance(fault, str):
             endings.append(_ENDINGS[fault])
         if fault == LATE:
