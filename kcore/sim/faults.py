@@ -13,6 +13,7 @@ from typing import Final
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.sim.chance import Chance
+from kcore.sim.exact.movers import OUT
 from kcore.sim.nodes import JOURNALS, NodePeer
 from kcore.sim.plan import LATE_ANSWER_MAX_MS, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
@@ -524,11 +525,16 @@ def _partition(world: World, chance: Chance) -> TopicPartition | None:
 
 def _remake(world: World, chance: Chance) -> None:
     """Gone for no time at all, or for longer than members take to hear of it."""
-    name = chance.one_of(world.topics)
+    outs = [name + OUT for name in world.topics] if world.plan.exact else []
+    name = chance.one_of(world.topics + outs)
     if name in world.gone or not world.brokers.live:
         return
+    if world.plan.exact and not world.plan.transaction_version:
+        return  # what comes late is a transaction in the new log that nobody ends
     before = world.brokers.partition_count(name)
     after = before if chance.happens(0.5) else chance.between(1, before + 2)
+    if world.plan.exact and (name in outs or after < before):
+        after = before  # who writes to a partition that is no more waits for its delivery timeout
     until_ms = world.now_ms + chance.one_of((0, 20, 300, 3_000, 9_000))
     _say(world, Fault.REMAKE, name, until_ms=until_ms, partitions=after)
     world.gone[name] = after

@@ -7,6 +7,7 @@ from typing import Any
 
 from kcore.actions import Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
+from kcore.broker.partitions import Partition
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.context import AnyGroup
 from kcore.coordinator.share.options import EARLIEST
@@ -223,8 +224,8 @@ class Brokers:
         """A topic is gone, for all nodes at once."""
         topic = self.cluster.topics.get(name)
         assert topic is not None
-        self._partitions = [tp for tp in self._partitions if tp.topic != name]
         self.stage.judge.topic_gone(name)
+        self._partitions = [tp for tp in self._partitions if tp.topic != name]
         self.cluster.delete(topic, self.node(self.cluster.live[0]).local_ms)
         self.drain()
 
@@ -263,12 +264,17 @@ class Brokers:
         """All partitions of all topics."""
         return self._partitions
 
-    def leader_of(self, tp: TopicPartition) -> int | None:
-        """Who leads it now; None: nobody."""
+    def partition(self, tp: TopicPartition) -> Partition | None:
+        """One of them; None if there is none."""
         topic = self.cluster.topics.get(tp.topic)
         if topic is None or tp.partition >= len(topic.partitions):
             return None
-        leader = topic.partitions[tp.partition].leader
+        return topic.partitions[tp.partition]
+
+    def leader_of(self, tp: TopicPartition) -> int | None:
+        """Who leads it now; None: nobody."""
+        partition = self.partition(tp)
+        leader = None if partition is None else partition.leader
         return leader if leader in self.cluster.nodes else None
 
     def term_of(self, tp: TopicPartition) -> tuple[int, int]:

@@ -105,7 +105,6 @@ NOT_OF_EXACT: Final = {
     Fault.TOPIC,
     Fault.TRIM,
     Fault.UPGRADE,
-    Fault.REMAKE,
 }
 _EXACT_STREAM: Final = 0xE05
 # Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).
@@ -325,7 +324,7 @@ def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
     for kind in LATER:
         if plan.faults and chance.happens(0.4):
             faults[kind] = chance.one_of(_MEANS_MS)
-    return replace(
+    plan = replace(
         plan,
         exact=True,
         release=release,
@@ -349,6 +348,9 @@ def exact(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
         abort_share=chance.one_of((0.0, 0.2, 0.5)),
         delivery_slack_ms=chance.one_of((200, 5_000, 60_000)),
     )
+    if not plan.transaction_version:  # see faults.py
+        faults.pop(Fault.REMAKE, None)
+    return plan
 
 
 def upgrading(plan: Plan, mean_ms: int) -> Plan:

@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from kcore.actions import Connect
+from kcore.broker.partitions import Partition
 from kcore.coordinator.context import AnyGroup
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
@@ -108,7 +109,7 @@ class World:
                 self.trace,
                 self._group_of,
                 self.now,
-                lambda tp: self.brokers.cluster.partition(tp.topic, tp.partition),
+                self._partition_of,
                 self._partitions,
             )
             return lambda *of: self._recruit_exact(exact, *of), exact
@@ -172,6 +173,9 @@ class World:
 
     def _partitions(self) -> list[TopicPartition]:
         return self.brokers.partitions()
+
+    def _partition_of(self, tp: TopicPartition) -> Partition | None:
+        return self.brokers.partition(tp)
 
     def _term_of(self, tp: TopicPartition) -> Term:
         return self.brokers.term_of(tp)

@@ -2,15 +2,17 @@
 
 Every record has a number as its value, so that it is known wherever it turns up: who has written
 it, as which of its records, in which transaction. Read is what all replicas in sync have: that is
-never taken back.
+never taken back, unless the topic is deleted. One that is made anew under its name has another
+life, with logs of its own; what was promised of the former ones is promised no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcore.records import RecordReader
 from kcore.records.batches import BatchInfo, describe_batches
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _READ_BYTES: Final = 1 << 24
 _TAKE: Final = 10_000
+
+# A record that something was made of: its partition, the life of the topic, its offset.
+Source: TypeAlias = tuple[TopicPartition, int, int]
 
 
 class Fate(Enum):
@@ -48,14 +53,21 @@ class Deal:
     told: Fate = Fate.OPEN
     fate: Fate = Fate.OPEN
 
+    @property
+    def may_be_committed(self) -> bool:
+        """Whether nobody knows better."""
+        return Fate.ABORTED not in {self.told, self.fate}
+
     def __str__(self) -> str:
         return f"transaction {self.number} of {self.name}"
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One record. source: what it was made of. offset: where it is; promised: where its producer
-    was told that it is (-1: somewhere). failed: its producer was told that it has failed.
+    """One record. life: of its topic, when it was sent; made: how often that was made. source: what
+    it was made of. offset: where it is; promised: where its producer was told that it is (-1:
+    somewhere). lost: that was in a log that is gone. failed: its producer was told that it has
+    failed; refused: at once.
     """
 
     value: bytes
@@ -63,20 +75,30 @@ class Item:
     process: int
     name: str  # of the member
     deal: Deal | None = None
-    source: tuple[TopicPartition, int] | None = None
+    source: Source | None = None
+    life: int = 0
+    made: int = 0
     offset: int | None = None
     promised: int | None = None
+    lost: bool = False
     failed: bool = False
+    refused: bool = False
+
+    @property
+    def readable(self) -> bool:
+        """Whether who reads what is committed gets it, wherever it is."""
+        return self.deal is None or self.deal.fate is Fate.COMMITTED
 
     @property
     def visible(self) -> bool:
-        """Whether who reads what is committed gets it."""
-        return self.offset is not None and (self.deal is None or self.deal.fate is Fate.COMMITTED)
+        """Whether that is so, and it is there."""
+        return self.offset is not None and self.readable
 
     @property
     def wanted(self) -> bool:
         """Whether it has to be in the log: its producer was promised that, and not in vain."""
-        return self.promised is not None and (self.deal is None or self.deal.told is Fate.COMMITTED)
+        kept = self.promised is not None and not self.lost
+        return kept and (self.deal is None or self.deal.told is Fate.COMMITTED)
 
     def __str__(self) -> str:
         return f"{self.value.decode()} of {self.name} for {at(self.tp)}"
@@ -95,18 +117,35 @@ class Copy:
 
 
 class Copies:
-    """Of all partitions. partition_of: the brokers' own; partitions: which there are."""
+    """Of all partitions. partition_of: the brokers' own, None: there is none; partitions: which
+    there are. named: producers cannot tell one life of a topic from another; by_ids:
+    groups can, so that there somebody may be given one before who had the other knows that it is.
+    """
 
     def __init__(
         self,
-        partition_of: Callable[[TopicPartition], Partition],
+        partition_of: Callable[[TopicPartition], Partition | None],
         partitions: Callable[[], list[TopicPartition]],
+        *,
+        named: bool = False,
+        by_ids: bool = False,
     ) -> None:
         self._partition_of = partition_of
         self._partitions = partitions
+        self._named = named
+        self._by_ids = by_ids
+        self._lives: Counter[str] = Counter()
+        self._made: Counter[str] = Counter()  # how often topics were made
         self.copies: dict[TopicPartition, Copy] = {}
+        self._former: dict[tuple[TopicPartition, int], Copy] = {}
         self.items: dict[bytes, Item] = {}
-        self.moved: dict[tuple[TopicPartition, int], Item] = {}  # by what it was made of
+        self.moved: dict[Source, Item] = {}  # by what it was made of
+        self._doubtful: set[Source] = set()  # nobody knows which of them it was made of
+        self._unsure: dict[Source, list[Deal]] = {}  # what was made of it was open, and is gone
+        # Of offsets that were committed in another life than they are of: which deal's, how far.
+        self._strays: dict[tuple[TopicPartition, int], list[tuple[Deal | None, int]]] = {}
+        self._sought: dict[tuple[int, TopicPartition], int] = {}  # by process, and not read yet
+        self._named_in: dict[Deal, dict[TopicPartition, int]] = {}  # offsets of open transactions
         self._fences: dict[int, dict[TopicPartition, int]] = {}  # by process: where it is over
         self.committed = self.aborted = 0  # transactions
 
@@ -116,10 +155,11 @@ class Copies:
         process: int,
         name: str,
         deal: Deal | None,
-        source: tuple[TopicPartition, int] | None,
+        source: Source | None,
     ) -> Item:
         """A record that is about to be sent."""
-        item = Item(b"%d" % (len(self.items) + 1), tp, process, name, deal, source)
+        value, life = b"%d" % (len(self.items) + 1), self.life(tp)
+        item = Item(value, tp, process, name, deal, source, life, self._made[tp.topic])
         self.items[item.value] = item
         if deal is not None:
             deal.items.append(item)
@@ -127,8 +167,145 @@ class Copies:
 
     def fence(self, process: int) -> None:
         """Another process has its transactional id: it writes no more, wherever."""
-        ends = {tp: self._partition_of(tp).log.end_offset for tp in self._partitions()}
+        ends = {}
+        for tp in self._partitions():
+            partition = self._partition_of(tp)
+            assert partition is not None
+            ends[tp] = partition.log.end_offset
         self._fences.setdefault(process, ends)
+
+    # Lives of topics -----------------------------------------------------------------------------
+
+    def life(self, tp: TopicPartition) -> int:
+        """How often its topic was deleted so far."""
+        return self._lives[tp.topic]
+
+    def copy(self, tp: TopicPartition, life: int) -> Copy:
+        """What a partition holds, or has held in a former life."""
+        if life == self.life(tp):
+            return self.copies.setdefault(tp, Copy())
+        return self._former.get((tp, life), Copy())
+
+    def lives_of(self, tp: TopicPartition, records: Sequence[Any]) -> list[int]:
+        """Of the topic, in which records are, or were, at their offsets."""
+        copies = [(life, self.copy(tp, life).items) for life in range(self.life(tp) + 1)]
+        return [
+            life
+            for life, items in copies
+            if all(one.offset in items and items[one.offset].value == one.value for one in records)
+        ]
+
+    def topic_made(self, topic: str) -> None:
+        """It is there, perhaps anew."""
+        self._made[topic] += 1
+
+    def topic_gone(self, topic: str) -> None:
+        """It is deleted: what its logs hold is wanted no more."""
+        for tp in [tp for tp in self._partitions() if tp.topic == topic]:
+            self.read(tp)
+        for tp in [tp for tp in self.copies if tp.topic == topic]:
+            self._former[tp, self.life(tp)] = self.copies.pop(tp)
+        for item in self.items.values():
+            if item.tp.topic == topic:
+                self._lose(item)
+        self._fence_anew(topic)
+        self._lives[topic] += 1
+        self._lead_astray(topic)
+
+    def _fence_anew(self, topic: str) -> None:
+        """Who was fenced gets nothing into the new logs."""
+        for ends in self._fences.values():
+            for tp in [tp for tp in ends if tp.topic == topic]:
+                ends[tp] = 0
+
+    def _lead_astray(self, topic: str) -> None:
+        """What was named of the old one may count in the new one."""
+        self._named_in = {
+            deal: ends for deal, ends in self._named_in.items() if deal.told is Fate.OPEN
+        }
+        for deal, ends in self._named_in.items():
+            for tp, end in ends.items():
+                if tp.topic == topic:
+                    self._stray(deal, tp, end)
+        for (_, tp), offset in self._sought.items():
+            if tp.topic == topic:
+                self._stray(None, tp, offset)
+
+    def _lose(self, item: Item) -> None:
+        item.offset = None
+        if item.promised is not None:
+            item.promised, item.lost = -1, True
+        deal = item.deal
+        if item.source is not None and deal is not None and deal.may_be_committed:
+            self._unsure.setdefault(item.source, []).append(deal)
+
+    def doubt(self, sources: Iterable[Source]) -> None:
+        """Something was made of one of these: its producer, who had no answer when the topic was
+        deleted, has written the record again, where it was.
+        """
+        self._doubtful.update(sources)
+
+    def names(self, deal: Deal, tp: TopicPartition, life: int, end: int) -> None:
+        """An application commits an offset with its transaction. That names the topic, so that it
+        counts in whatever life there is when the coordinator hears of it.
+        """
+        self._named_in.setdefault(deal, {})[tp] = end
+        if life < self.life(tp):
+            self._stray(deal, tp, end)
+
+    def goes_back(self, process: int, tp: TopicPartition, life: int, offset: int) -> None:
+        """An application goes back to an offset of that life. Until it has read on from there
+        nothing says of which life that is.
+        """
+        self._sought[process, tp] = offset
+        if life < self.life(tp):
+            self._stray(None, tp, offset)
+
+    def goes_on(self, process: int, tp: TopicPartition) -> None:
+        """It has read on."""
+        self._sought.pop((process, tp), None)
+
+    def _stray(self, deal: Deal | None, tp: TopicPartition, end: int) -> None:
+        self._strays.setdefault((tp, self.life(tp)), []).append((deal, end))
+
+    def excused(self, source: Source) -> bool:
+        """Whether it need not be moved: it was, perhaps, or the group was misled past it."""
+        tp, life, offset = source
+        if source in self._doubtful:
+            return True
+        if any(deal.may_be_committed for deal in self._unsure.get(source, ())):
+            return True
+        return any(offset < end for end in self._misled(tp, life))
+
+    def _misled(self, tp: TopicPartition, life: int) -> list[int]:
+        """Offsets of former lives that may have been committed in that one."""
+        return [
+            end
+            for deal, end in self._strays.get((tp, life), ())
+            if deal is None or deal.may_be_committed
+        ]
+
+    def is_moved(self, source: Source) -> bool:
+        """Whether it was, or need not be."""
+        return source in self.moved or self.excused(source)
+
+    def promise(self, item: Item, offset: int) -> None:
+        """A producer is told that its record is in the log; -1: it is not told where."""
+        item.promised = offset
+        copy, tp = self.read(item.tp), item.tp
+        if item.offset is not None and offset in {-1, item.offset}:
+            return
+        formerly = (self.copy(tp, life) for life in range(item.life, self.life(tp)))
+        if any(_had(former, item, offset) for former in formerly):
+            item.promised, item.lost = -1, True
+        elif item.offset is not None:
+            raise ViolationError(
+                Rule.WRITTEN_ONCE, f"{item} is at {item.offset}, {offset} was promised"
+            )
+        elif 0 <= offset < copy.end or self._partition_of(tp) is None:
+            raise ViolationError(
+                Rule.WRITTEN_ONCE, f"{item} was promised at {offset}, and is not there"
+            )
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -141,6 +318,8 @@ class Copies:
         """Read on, up to what all replicas in sync have."""
         copy = self.copies.setdefault(tp, Copy())
         partition = self._partition_of(tp)
+        if partition is None:
+            return copy
         end = min(partition.logs[node_id].end_offset for node_id in partition.isr)
         if copy.end < end:
             for data in partition.log.read(copy.end, _READ_BYTES, up_to=end).batches:
@@ -196,9 +375,11 @@ class Copies:
             )
         number = int(value)
         before = copy.last.get(item.process, 0)
-        if number < before:
+        # Of what was on its way before this log was, the later may come to it first.
+        early = self._named and item.made < self._made[tp.topic]
+        if number < before and not early:
             raise ViolationError(Rule.IN_ORDER, f"{item} is at {offset}, behind its {before}")
-        copy.last[item.process] = number
+        copy.last[item.process] = max(number, before)
         if offset >= self._fences.get(item.process, {}).get(tp, offset + 1):
             raise ViolationError(
                 Rule.FENCED, f"{item} is at {offset}, and another process had its id before"
@@ -241,10 +422,20 @@ class Copies:
             if item.source is not None:
                 self._judge_moved(item, item.source)
 
-    def _judge_moved(self, item: Item, source: tuple[TopicPartition, int]) -> None:
+    def told(self, deal: Deal) -> None:
+        """An application is told what has become of its transaction."""
+        judge_told(deal)
+        if deal.told is Fate.COMMITTED:  # the logs that had its marker may be gone
+            for item in deal.items:
+                if item.source is not None:
+                    self._judge_moved(item, item.source)
+
+    def _judge_moved(self, item: Item, source: Source) -> None:
         other = self.moved.setdefault(source, item)
-        if other is not item:
-            tp, offset = source
+        tp, life, offset = source
+        sure = source not in self._doubtful and not self._misled(tp, life)
+        shared = self._by_ids and life > 0 and other.name != item.name
+        if other is not item and sure and not shared:
             raise ViolationError(
                 Rule.MOVED_ONCE,
                 f"{offset} of {at(tp)} was moved twice: by {other.deal} and by {item.deal}",
@@ -252,13 +443,21 @@ class Copies:
 
     # What is there -------------------------------------------------------------------------------
 
-    def shown(self, tp: TopicPartition, since: int, *, committed: bool) -> Iterator[Item]:
-        """What a reader gets from an offset on, as far as the log was read."""
-        copy = self.copies.get(tp, Copy())
+    def shown(
+        self, tp: TopicPartition, life: int, since: int, *, committed: bool
+    ) -> Iterator[tuple[int, Item]]:
+        """What a reader gets from an offset on, as far as the log was read: offset, record."""
+        copy = self.copy(tp, life)
         for offset in range(since, copy.end):
             item = copy.items.get(offset)
-            if item is not None and (item.visible or not committed):
-                yield item
+            if item is not None and (item.readable or not committed):
+                yield offset, item
+
+
+def _had(copy: Copy, item: Item, offset: int) -> bool:
+    if offset >= 0:
+        return copy.items.get(offset) is item
+    return any(one is item for one in copy.items.values())
 
 
 def judge_told(deal: Deal) -> None:

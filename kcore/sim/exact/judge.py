@@ -5,9 +5,9 @@ what logs hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from kcore.sim.exact.copies import Copies, Deal, Fate, Item, at, judge_told
+from kcore.sim.exact.copies import Copies, Deal, Fate, Item, Source, at
 from kcore.sim.referee import GroupOf, Referee
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from kcore.sim.plan import Plan
     from kcore.sim.processes import Process
 
+# Produce names topics by their ids, unless partitions are added to transactions beforehand.
+_IMPLICIT: Final = 2
+
 
 class ExactJudge(Referee):
     """All rules of producers but those about the end (see `settle`)."""
@@ -31,7 +34,7 @@ class ExactJudge(Referee):
         trace: Trace,
         group_of: GroupOf,
         now: Callable[[], int],
-        partition_of: Callable[[TopicPartition], Partition],
+        partition_of: Callable[[TopicPartition], Partition | None],
         partitions: Callable[[], list[TopicPartition]],
     ) -> None:
         super().__init__(plan, trace, group_of, now)
@@ -40,8 +43,15 @@ class ExactJudge(Referee):
         # older, or younger, by as much as their clocks differ.
         skews = [time.skew_ms for time in plan.node_times] or [0]
         self._patience_ms = plan.transaction_timeout_ms // 2 - (max(skews) - min(skews))
-        self.copies = Copies(partition_of, partitions)
-        self.positions: dict[Process, dict[TopicPartition, int]] = {}  # of readers
+        self.copies = Copies(
+            partition_of,
+            partitions,
+            named=plan.transaction_version < _IMPLICIT,
+            by_ids=plan.consumer_share > 0,
+        )
+        # Of readers: where, and in which lives of the topic, if what they got fits into several.
+        self.positions: dict[Process, dict[TopicPartition, tuple[list[int], int]]] = {}
+        self._read_in: dict[tuple[Process, TopicPartition], int] = {}  # of movers: the life
         # Who has asked for a transactional id, when last, and when it had it first.
         self._asked_ms: dict[str, dict[Process, int]] = {}
         self._had_ms: dict[Process, int] = {}
@@ -97,28 +107,19 @@ class ExactJudge(Referee):
 
     def promise(self, item: Item, offset: int) -> None:
         """A producer is told that its record is in the log; -1: it is not told where."""
-        item.promised = offset
         self.promised += 1
-        copy = self.copies.read(item.tp)
-        if item.offset is None:
-            if 0 <= offset < copy.end:
-                raise ViolationError(
-                    Rule.WRITTEN_ONCE, f"{item} was promised at {offset}, and is not there"
-                )
-        elif offset not in {-1, item.offset}:
-            raise ViolationError(
-                Rule.WRITTEN_ONCE, f"{item} is at {item.offset}, {offset} was promised"
-            )
+        self.copies.promise(item, offset)
 
     def told(self, process: Process, deal: Deal, fate: Fate) -> None:
         """An application is told how its transaction has ended."""
         deal.told = fate
-        lost = next((item for item in deal.items if item.promised is None), None)
+        taken = (item for item in deal.items if not item.refused)
+        lost = next((item for item in taken if item.promised is None), None)
         if fate is Fate.COMMITTED and lost is not None:
             raise ViolationError(
                 Rule.TOLD, f"{deal.name} is told that {deal} is committed, and not that {lost} is"
             )
-        judge_told(deal)
+        self.copies.told(deal)
         process.say(What.ENDED, number=deal.number, fate=fate.value)
 
     # Readers -------------------------------------------------------------------------------------
@@ -130,42 +131,103 @@ class ExactJudge(Referee):
         positions = self.positions.setdefault(reader, {})
         for tp, records in taken.items():
             self.copies.read(tp)
-            since = positions.get(tp, 0)
-            shown = self.copies.shown(tp, since, committed=committed)
+            lives, since = self._where(reader, tp, records)
+            life = lives[0]
+            shown = self.copies.shown(tp, life, since, committed=committed)
             for record in records:
-                item = next(shown, None)
-                if item is None or item.offset != record.offset or item.value != record.value:
-                    self._judge_shown(reader, tp, record, item, committed=committed)
-                positions[tp] = record.offset + 1
+                offset, item = next(shown, (-1, None))
+                if item is None or offset != record.offset or item.value != record.value:
+                    self._judge_shown(reader, tp, life, record, (offset, item), committed)
+                positions[tp] = lives, record.offset + 1
             self.handed += len(records)
         spans = {at(tp): (each[0].offset, each[-1].offset) for tp, each in taken.items()}
         self._trace.event(What.DELIVERED, reader.name, spans=spans)
 
+    def _where(
+        self, reader: Reader, tp: TopicPartition, records: Sequence[Any]
+    ) -> tuple[list[int], int]:
+        """The lives a reader may be in, and where: it reads on, or has begun in a later one."""
+        known, since = self.positions[reader].get(tp, ([0], 0))
+        lives = self.copies.lives_of(tp, records)
+        on = [life for life in lives if life in known]
+        if on:
+            return on, since
+        later = [life for life in lives if life > known[0]]
+        return (later, 0) if later else (known, since)
+
     def _judge_shown(
-        self, reader: Reader, tp: TopicPartition, record: Any, item: Item | None, *, committed: bool
+        self,
+        reader: Reader,
+        tp: TopicPartition,
+        life: int,
+        record: Any,
+        following: tuple[int, Item | None],
+        committed: bool,
     ) -> None:
         """It is not what is next."""
-        there = self.copies.copies[tp].items.get(record.offset)
+        there = self.copies.copy(tp, life).items.get(record.offset)
         if there is None or there.value != record.value:
             raise ViolationError(
                 Rule.NEVER_SKIPS,
                 f"{reader.name} got {record.value!r} at {record.offset} of {at(tp)}, which has"
-                f" {there} there",
+                f" {there} there{_in_life(life)}",
             )
-        if committed and not there.visible:
+        if committed and not there.readable:
             assert there.deal is not None
             raise ViolationError(
                 Rule.READ_COMMITTED,
                 f"{reader.name} got {there} at {record.offset}, and {there.deal} is"
                 f" {there.deal.fate.value}",
             )
-        missing = f"{item.offset}, {item}" if item is not None else "nothing"
+        offset, item = following
+        missing = f"{offset}, {item}" if item is not None else "nothing"
         raise ViolationError(
             Rule.NEVER_SKIPS,
-            f"{reader.name} got {record.offset} of {at(tp)}, and {missing} is next",
+            f"{reader.name} got {record.offset} of {at(tp)}, and {missing} is next{_in_life(life)}",
         )
 
     def left(self, reader: Reader, tp: TopicPartition, *, committed: bool) -> int:
         """How much a reader has not got yet."""
-        since = self.positions.get(reader, {}).get(tp, 0)
-        return sum(1 for _ in self.copies.shown(tp, since, committed=committed))
+        lives, since = self.positions.get(reader, {}).get(tp, ([0], 0))
+        now = self.copies.life(tp)
+        shown = self.copies.shown(tp, now, since if now in lives else 0, committed=committed)
+        return sum(1 for _ in shown)
+
+    # Movers --------------------------------------------------------------------------------------
+
+    def read(self, mover: Mover, tp: TopicPartition, record: Any) -> Source:
+        """A mover gets a record: which one that is."""
+        self.copies.read(tp)
+        self.copies.goes_on(mover.process, tp)
+        found, known = self.copies.lives_of(tp, [record]), self._read_in.get((mover, tp), 0)
+        lives = [life for life in found if life >= known]
+        if not lives:
+            raise ViolationError(
+                Rule.NEVER_SKIPS,
+                f"{mover.name} got {record.value!r} at {record.offset} of {at(tp)}, which is there"
+                f" in lives {found}, and it was in {known}",
+            )
+        sources = [(tp, life, record.offset) for life in lives]
+        if len(sources) > 1:
+            self.copies.doubt(sources)
+        self._read_in[mover, tp] = lives[0]
+        return sources[0]
+
+    def names(self, deal: Deal, ends: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        """It commits offsets, each of a life of the topic."""
+        for tp, (life, end) in ends.items():
+            self.copies.names(deal, tp, life, end)
+
+    def topic_made(self, name: str, topic_id: bytes) -> None:
+        """See Referee."""
+        self.copies.topic_made(name)
+        super().topic_made(name, topic_id)
+
+    def topic_gone(self, name: str) -> None:
+        """See Referee."""
+        self.copies.topic_gone(name)
+        super().topic_gone(name)
+
+
+def _in_life(life: int) -> str:
+    return f" (it was deleted {life} times before)" if life else ""

@@ -22,6 +22,7 @@ from kcore.events import (
     PartitionsLost,
     PartitionsRevoked,
     RebalanceStarted,
+    TopicRecreated,
 )
 from kcore.sim.chance import Chance
 from kcore.sim.exact.copies import Fate
@@ -77,6 +78,7 @@ class Mover(Process):
         self.arm.core = self.producing.core
         self._begun: dict[TopicPartition, int] = {}  # where the transaction began to read
         self._ends: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._lives: dict[TopicPartition, int] = {}  # of the topics that this is in
         self._group = ConsumerGroupMetadata()
         self._closed = 0  # of its two cores
         self._hurried = False
@@ -141,6 +143,7 @@ class Mover(Process):
         assigned = self.core.assignment()
         for tp, offset in begun.items():
             if tp in assigned:
+                self.judge.copies.goes_back(self.process, tp, self._lives[tp], offset)
                 self.core.seek(tp, offset, self.local_ms)
         self.drain()
 
@@ -168,7 +171,9 @@ class Mover(Process):
         for tp, records in taken.items():
             for record in records:
                 out = TopicPartition(tp.topic + OUT, record.offset % self._outs)
-                producing.append(out, (tp, record.offset))
+                source = self.judge.read(self, tp, record)
+                self._lives[tp] = source[1]
+                producing.append(out, source)
 
     @property
     def _outs(self) -> int:
@@ -184,7 +189,14 @@ class Mover(Process):
             else:
                 producing.commit()
         elif self.chance.happens(0.7):
-            producing.send_offsets(self._ends, self._group)
+            self._send_offsets()
+
+    def _send_offsets(self) -> None:
+        deal = self.producing.deal
+        assert deal is not None
+        ends = {tp: (self._lives[tp], end.offset) for tp, end in self._ends.items()}
+        self.judge.names(deal, ends)
+        self.producing.send_offsets(self._ends, self._group)
 
     # News ----------------------------------------------------------------------------------------
 
@@ -203,6 +215,8 @@ class Mover(Process):
             lost = isinstance(event, PartitionsLost)
             self.say(What.LOST if lost else What.REVOKED, partitions=list(event.partitions))
             self._forget(event.partitions)
+        elif isinstance(event, TopicRecreated):
+            self._forget((event.partition,))
         elif isinstance(event, RebalanceStarted):
             self.say(What.REBALANCING, why=event.reason)
         elif isinstance(event, GroupLeft):

@@ -16,7 +16,7 @@ from kcore.produce.events import RecordsDelivered
 from kcore.produce.transaction_states import TxnInput, TxnState
 from kcore.producer.config import ProducerConfig
 from kcore.producer.core import ProducerCore
-from kcore.sim.exact.copies import Deal, Fate, Item
+from kcore.sim.exact.copies import Deal, Fate, Item, Source
 from kcore.sim.trace import What
 from kcore.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
@@ -119,7 +119,7 @@ class Producing:
             self.core.begin_transaction(self._peer.local_ms)
             self._process.say(What.BEGUN, number=self._deals)
 
-    def append(self, tp: TopicPartition, source: tuple[TopicPartition, int] | None = None) -> None:
+    def append(self, tp: TopicPartition, source: Source | None = None) -> None:
         """A record more; one that there is no room for waits in `held`."""
         process = self._process
         item = self._judge.copies.add(tp, process.process, process.name, self.deal, source)
@@ -146,7 +146,7 @@ class Producing:
 
     def _give_up_held(self) -> None:
         for item in self.held:
-            item.failed = True
+            item.failed = item.refused = True
         self.held.clear()
 
     def send_offsets(

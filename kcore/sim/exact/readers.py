@@ -61,9 +61,10 @@ class Reader(Process):
 
     def poll(self) -> None:
         """Take what there is."""
-        core, partitions = self.core, self._brokers.partitions()
-        if len(partitions) > len(self._assigned):
-            self._assigned = list(partitions)
+        core, known = self.core, set(self._assigned)
+        more = [tp for tp in self._brokers.partitions() if tp not in known]
+        if more:
+            self._assigned += more
             core.assign(self._assigned, self.local_ms)
         core.poll(self.local_ms)
         try:

@@ -38,11 +38,12 @@ def unsettled(world: World, judge: ExactJudge) -> list[str]:
     moving = any(isinstance(process, Mover) for process in world.living())
     for tp in partitions:
         wrong += _open(world, judge, tp)
+        life = judge.copies.life(tp)
         if moving and not tp.topic.endswith(OUT):
             wrong += [
-                f"{item} at {item.offset} was not moved"
-                for item in judge.copies.shown(tp, 0, committed=True)
-                if (tp, item.offset) not in judge.copies.moved
+                f"{item} at {offset} was not moved"
+                for offset, item in judge.copies.shown(tp, life, 0, committed=True)
+                if not judge.copies.is_moved((tp, life, offset))
             ]
     return wrong + [text for item in judge.copies.items.values() for text in _item(item)]
 
@@ -73,7 +74,8 @@ def _item(item: Item) -> list[str]:
     if item.wanted and item.offset is None:
         return [f"{item} was promised, and is not there"]
     deal = item.deal
-    if deal is not None and deal.told is Fate.COMMITTED and not item.visible:
+    excused = item.lost or item.refused
+    if deal is not None and deal.told is Fate.COMMITTED and not (item.visible or excused):
         return [f"{deal} is committed, and {item} is not"]
     return []
 

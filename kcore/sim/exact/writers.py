@@ -59,8 +59,9 @@ class Writer(Process):
             producing.begin()
             self._turns_left = self.chance.between(0, 3)
         for _ in range(self.chance.between(1, plan.records_per_append)):
-            tp = self.chance.one_of(self._brokers.partitions())
-            if tp.topic in self.topics:
+            partitions = self._brokers.partitions()
+            tp = self.chance.one_of(partitions) if partitions else None
+            if tp is not None and tp.topic in self.topics:
                 producing.append(tp)
         if producing.deal is not None and not producing.held and not self.ended:
             self._turns_left -= 1
