@@ -229,7 +229,9 @@ class Answers:
         # A broker may lose a session; one that keeps losing them must not make us spin.
         once = code in _SESSION_GONE and not node.failures
         node.failed(now_ms if once else now_ms + self._ctx.backoff(node.failures), error)
-        if isinstance(error, AuthorizationError) or not error.retriable:
+        # What the broker cannot explain may pass, as where a topic was made anew: `health` has it.
+        unexplained = code == Code.UNKNOWN_SERVER_ERROR
+        if isinstance(error, AuthorizationError) or not (error.retriable or unexplained):
             self._on_error(error)
 
 
