@@ -44,18 +44,24 @@ class Ends:
         # How often the group had assigned when each was last seen here. Eager members give up
         # everything in a rebalance: only the next assignment tells what is lost.
         self._heard = dict.fromkeys(self._ends, engine.assignments)
+        # What was below an end went with its topic.
+        self._lives = {tp: engine.lives.get(tp, 0) for tp in self._ends}
         self.behind: dict[TopicPartition, int] = {}
         self.only: frozenset[TopicPartition] = frozenset()
         self.left = 0
 
     def look(self) -> int:
-        """Find out who is behind; how many are. What was lost to a rebalance is forgotten."""
-        heard = self._engine.assignments
+        """Find out who is behind; how many are. What was lost to a rebalance is forgotten, and so is
+        what was made anew.
+        """
+        heard, lives = self._engine.assignments, self._engine.lives
         offsets: dict[TopicPartition, int] = self._engine.core.positions(self._ends)
         behind, lost = {}, []
         for tp, end in self._ends.items():
             offset = offsets.get(tp)
-            if offset is not None:
+            if lives.get(tp, 0) != self._lives[tp]:
+                lost.append(tp)
+            elif offset is not None:
                 self._heard[tp] = heard
                 if offset < end:
                     behind[tp] = end
@@ -140,7 +146,8 @@ class Bounded(Calls, Polling):
         assigned now (with read_committed a transaction that is open is beyond them). What ends in
         markers, aborted transactions or compacted offsets ends like any other. Nothing beyond the
         ends is taken: the next `poll` or loop goes on there. Partitions that are through, or not
-        named, are left aside until then. One that is lost to a rebalance is not waited for.
+        named, are left aside until then. One that is lost to a rebalance is not waited for, nor
+        one whose topic is deleted and made anew: what was below its end is gone.
 
         timeout_ms: how long one step may wait for a record or the end, which may be beyond the log;
         then KafkaTimeoutError, behind which it can go on. Without it there is no limit

@@ -91,7 +91,8 @@ class Engine:
     nudged: the same of `nudge`. interceptors: those that look at records and commits; None: there
     are none. telling: whether the listener knows of a step that is not
     acknowledged, or is to be told of one. anew: partitions whose topics were made anew since this
-    was emptied, by who has records of them in hand: where those are is no place any more.
+    was emptied, by who has records of them in hand: where those are is no place any more. lives: how
+    often that was so of each.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
@@ -121,6 +122,7 @@ class Engine:
         self.woken = False
         self.nudged = False
         self.anew: set[TopicPartition] = set()
+        self.lives: dict[TopicPartition, int] = {}
 
     def prepare_commits(self, settings: ConsumerConfig) -> None:
         """Have whoever is to hear of commits called: interceptors, and for automatic ones
@@ -206,6 +208,7 @@ class Engine:
                 self.calls.append(partial(self.auto_committed, event.offsets, outcome))
             case TopicRecreated():
                 self.anew.add(event.partition)
+                self.lives[event.partition] = self.lives.get(event.partition, 0) + 1
             case Closed():
                 self.closing = event
         self.reporter.report(event, self.pump.now_ms())

@@ -91,6 +91,20 @@ def test_the_end_of_a_loop_commits_nothing_of_it(broker):
     assert committed_now(broker) in (None, 0)
 
 
+def test_who_reads_to_the_end_that_was_waits_for_nothing_more_of_it(broker):
+    """It would wait for an end that the new topic has not, or read records that came later."""
+    fill(broker, 60)
+    heard = []
+    with consumer(broker, **QUICK, max_poll_records=10) as one:
+        one.observe(heard.append)
+        assert polled(one, 10) == list(range(10))
+        reading = one.read_until(timeout_ms=5_000)
+        assert [next(reading).offset for _ in range(5)] == list(range(10, 15))
+        remake(broker, heard, 30)
+        assert [record.offset for record in reading] == list(range(15, 20))
+        assert polled(one, 30) == list(range(30))
+
+
 def test_workers_commit_nothing_of_it(broker):
     fill(broker, 60)
     handler, gate = Handler(), threading.Event()
