@@ -51,8 +51,8 @@ class Ends:
         self.left = 0
 
     def look(self) -> int:
-        """Find out who is behind; how many are. What was lost to a rebalance is forgotten, and so is
-        what was made anew.
+        """Find out who is behind; how many are. What was lost to a rebalance or made anew since is
+        forgotten.
         """
         heard, lives = self._engine.assignments, self._engine.lives
         offsets: dict[TopicPartition, int] = self._engine.core.positions(self._ends)

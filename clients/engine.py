@@ -91,8 +91,8 @@ class Engine:
     nudged: the same of `nudge`. interceptors: those that look at records and commits; None: there
     are none. telling: whether the listener knows of a step that is not
     acknowledged, or is to be told of one. anew: partitions whose topics were made anew since this
-    was emptied, by who has records of them in hand: where those are is no place any more. lives: how
-    often that was so of each.
+    was emptied, by who has records of them in hand: where those are is no place any more. lives:
+    how often that was so of each.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
