@@ -11,6 +11,7 @@ from scripted_producer import (
     NO_ANSWER,
     NOT_LEADER,
     OUT_OF_ORDER,
+    behind_a_dead_leader,
     first_times,
     produce_world,
     send_all,
@@ -313,11 +314,7 @@ def test_brokers_without_producer_ids_are_named():
 
 def test_a_leader_that_refuses_connections_uses_no_attempts_up():
     """As Java's: nodes that are not ready get nothing, so nothing was sent that counts."""
-    world, cluster, client = produce_world(retries=1)
-    send_all(client, values(1))
-    client.flush()
-    world.kill_node(1)
-    send_all(client, values(2, 1))
+    world, cluster, client = behind_a_dead_leader(2, retries=1)
     world.run(20_000)
     assert client.errors() == []
     world.revive_node(1)
@@ -326,12 +323,8 @@ def test_a_leader_that_refuses_connections_uses_no_attempts_up():
 
 
 def test_what_never_left_says_so_and_why():
-    world, _, client = produce_world(delivery_timeout_ms=31_000)
-    send_all(client, values(1))
+    _, _, client = behind_a_dead_leader(1, delivery_timeout_ms=31_000)
     client.flush()
-    world.kill_node(1)
-    send_all(client, values(1, 1))
-    world.run(60_000)
     (error,) = client.errors()
     assert "was never sent: " in str(error)
     assert "connection refused" in str(error)

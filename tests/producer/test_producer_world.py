@@ -5,6 +5,7 @@ from scripted import CUT, SILENT
 from scripted_producer import (
     NOT_LEADER,
     OUT_OF_ORDER,
+    behind_a_dead_leader,
     first_times,
     produce_world,
     send_all,
@@ -14,7 +15,6 @@ from scripted_producer import (
 
 from kcore import errors
 from kcore.errors import (
-    DisconnectedError,
     IllegalArgumentError,
     KafkaTimeoutError,
     ProducerClosed,
@@ -589,10 +589,8 @@ def test_a_close_gives_up_when_its_time_is_over(shorten):
 
 
 def test_brokers_that_cannot_be_reached_cost_the_delivery_timeout():
-    world, cluster, client = produce_world(delivery_timeout_ms=35_000)
-    send_all(client, values(1))
+    _, _, client = behind_a_dead_leader(2, delivery_timeout_ms=35_000)
+    began = client.world.now
     client.flush()
-    world.kill_node(1)
-    send_all(client, values(2, 1))
-    client.flush()
-    assert {type(error) for error in client.errors()} <= {KafkaTimeoutError, DisconnectedError}
+    assert [type(error) for error in client.errors()] == [KafkaTimeoutError] * 2
+    assert 35_000 <= client.world.now - began < 40_000

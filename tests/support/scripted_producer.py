@@ -272,6 +272,20 @@ def first_times(count: int, what: Any) -> Callable[..., Any]:
     return fault
 
 
+def behind_a_dead_leader(
+    count: int, **options: Any
+) -> tuple[World, ProduceCluster, ProducerClient]:
+    """The first record is there; then the leader, node 1, refuses connections, and so many more are
+    to be sent.
+    """
+    world, cluster, client = produce_world(**options)
+    send_all(client, values(1))
+    client.flush()
+    world.kill_node(1)
+    send_all(client, values(count, 1))
+    return world, cluster, client
+
+
 def small_batches(**options: Any) -> tuple[World, ProduceCluster, ProducerClient]:
     """Each record is a batch."""
     return produce_world(batch_size=0, linger_ms=0, **options)
