@@ -1,8 +1,8 @@
-"""How bugs are planted that do not show each time."""
+"""How bugs are planted that do not show each time, and which of a table are in `make test`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import pytest
@@ -23,3 +23,11 @@ def every(
         return instead(original, self, *arguments, **more)
 
     patch.setattr(owner, name, call)
+
+
+def planted(rows: Iterable[tuple[Any, ...]], quick: Container[Any]) -> list[Any]:
+    """Parameters of a test; a row begins with its bug, a function. Those not quick are slow."""
+    return [
+        pytest.param(*row, id=row[0].__name__, marks=() if row[0] in quick else pytest.mark.slow)
+        for row in rows
+    ]

@@ -5,7 +5,7 @@ found, by the rule that it breaks.
 from dataclasses import replace
 
 import pytest
-from sim_planting import every
+from sim_planting import every, planted
 from sim_runs import exactly
 
 from kcore.broker import endings, transactions
@@ -287,13 +287,7 @@ def test_without_one_all_is_well():
         assert outcome.violation is None, str(outcome.violation)
 
 
-@pytest.mark.parametrize(
-    ("bug", "rules", "kinds", "options"),
-    [
-        pytest.param(*row, id=row[0].__name__, marks=() if row[0] in QUICK else pytest.mark.slow)
-        for row in BUGS
-    ],
-)
+@pytest.mark.parametrize(("bug", "rules", "kinds", "options"), planted(BUGS, QUICK))
 def test_a_planted_bug_is_found_by_its_rule(bug, rules, kinds, options, monkeypatch):
     bug(monkeypatch)
     for seed in range(1, SEEDS):

@@ -3,6 +3,7 @@ anew under their names, and nowhere else.
 """
 
 import pytest
+from sim_planting import planted
 from sim_runs import exactly
 from test_sim_remake_canaries import keep_the_old_offsets, keep_the_old_position, serve_the_old_log
 
@@ -59,13 +60,7 @@ def test_without_one_all_is_well():
         assert violation is None, str(violation)
 
 
-@pytest.mark.parametrize(
-    ("bug", "rules", "kinds", "options"),
-    [
-        pytest.param(*row, id=row[0].__name__, marks=() if row[0] in QUICK else pytest.mark.slow)
-        for row in BUGS
-    ],
-)
+@pytest.mark.parametrize(("bug", "rules", "kinds", "options"), planted(BUGS, QUICK))
 def test_a_planted_bug_is_found_by_that_alone(bug, rules, kinds, options, monkeypatch):
     bug(monkeypatch)
     for seed in range(1, SEEDS):
