@@ -335,7 +335,8 @@ class Sender:
                 if answer.error is None:  # acks=0: written is all there is to know
                     self._deliver(batch)
                 else:
-                    batch.attempts -= answer.version < 0  # it was never written (Java: not drained)
+                    if answer.version < 0:  # it was never written (Java: not drained)
+                        batch.attempts -= 1
                     self._suffer(batch, None, answer.error, now_ms)
             return
         endpoints = {
