@@ -261,8 +261,9 @@ class Metadata:
         forgotten = False
         if epoch >= 0:
             self._epochs[tp] = epoch
-        elif version < _EPOCHS_SINCE:
-            # Nothing to compare with any more: a cluster half upgraded.
+        elif version < _EPOCHS_SINCE or part.leader_id >= 0:
+            # Nothing to compare with any more: a cluster half upgraded, or one without epochs.
+            self._epochs_told = False
             forgotten = self._epochs.pop(tp, None) is not None
         leader = Leader(part.leader_id, epoch)
         if self._leaders.get(tp) == leader and not 0 <= epoch < known:

@@ -189,6 +189,29 @@ def test_old_brokers_epochs_seen_elsewhere_hide_no_leader(view):
     assert view.version > before
 
 
+def test_brokers_that_tell_of_no_epochs_hide_no_leader(view):
+    """Azure Event Hubs, and clusters half upgraded: versions that have epochs, and -1 for each."""
+    none = answer(topic(partitions=[part(leader=1, epoch=-1)]))
+    take(view, none, version=9)
+    assert not view.see_epoch(TP, 0)  # from a batch: Metadata would never confirm it
+    assert view.leader(TP) == Leader(1, -1)
+    take(view, answer(topic(partitions=[part(leader=2, epoch=5)])))
+    assert view.see_epoch(TP, 6)
+    assert view.leader(TP) is None
+    before = view.version
+    take(view, none, version=9)
+    assert view.leader(TP) == Leader(1, -1)
+    assert view.version > before
+
+
+def test_a_partition_without_a_leader_says_nothing_of_epochs(view):
+    take(view, answer(topic(partitions=[part(leader=1, epoch=5)])))
+    take(view, answer(topic(partitions=[part(leader=-1, epoch=-1)])))
+    take(view, answer(topic(partitions=[part(leader=2, epoch=4)])))  # it lags behind
+    assert view.leader(TP) is None
+    assert view.see_epoch(TP, 6)
+
+
 def test_kip951_hint(view):
     take(view, answer(topic()))
     assert not view.learn_leader(TP, Leader(2, 5), None)  # not newer
