@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from kcore.connection.authentication import Authentication, Step
 
 _UNSUPPORTED_VERSION = 35
-# The highest ApiVersions version we speak; a broker that knows less answers in v0 with its own
-# range (KIP-511).
-_GREETING_VERSION = 4
+# In which ApiVersions is asked for; a broker that knows less answers in v0 with its own range
+# (KIP-511). Not in v4: it says nothing more of what is read here, and Azure Event Hubs hangs up.
+_GREETING_VERSION = 3
 
 # How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
 _TLS_ALERT = b"\x15\x03"

@@ -107,7 +107,9 @@ def test_the_greeting_comes_first_and_calls_wait_for_it():
     peer.send()
     assert peer.requests() == []
     request = peer.greet()
-    assert (request.api_key, request.api_version, request.client_id) == (18, 4, "me")
+    # Version 4 adds nothing that a link reads, and Azure Event Hubs hangs up on it (it should say
+    # UNSUPPORTED_VERSION).
+    assert (request.api_key, request.api_version, request.client_id) == (18, 3, "me")
     assert request.message.client_software_name == "kcore"
     (call,) = peer.requests()
     assert (call.api_key, call.api_version) == (3, 12)
