@@ -221,6 +221,10 @@ class Exchange:
         config, epoch = self._ctx.config, node.session.epoch
         added, forgotten = node.session.change_to(node.leads)
         sheets, left = node.choose()
+        # To the broker all that the request names is in the session, also what is only told of.
+        for place in [sheet.place for sheet in sheets]:
+            if node.leads.get(place.tp) != place.topic_id:
+                forgotten[place.tp] = place.topic_id
         asked = [*node.session.partitions.items()]
 
         def build(version: int) -> Message:

@@ -47,6 +47,43 @@ def test_topics_that_go_are_forgotten_and_their_session_ends(cluster, world):
     assert cluster.sessions == {}
 
 
+def test_who_is_told_of_records_of_a_partition_that_has_gone_is_not_asked_for_more(cluster, world):
+    """To a broker whatever a ShareFetch names is in the session, were it for an acknowledgement."""
+    U0 = TopicPartition("u", 0)
+    cluster.topics["u"] = 1
+    cluster.topic_ids["u"] = b"u" * 16
+    cluster.fill(2, "u")
+    client = ShareClient(world, EXPLICIT).subscribe("t", "u")
+    assert {record.topic for record in client.polled()} == {"t", "u"}
+    client.core.acknowledge(U0, 0, AcknowledgeType.ACCEPT)
+    R = m.ShareAcknowledgeResponse
+    failed = R.PartitionData(partition_index=0, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    topics = [R.ShareAcknowledgeTopicResponse(topic_id=b"u" * 16, partitions=[failed])]
+
+    def later(node, request):
+        cluster.sessions[node, request.message.member_id] += 1
+        return R(responses=topics)
+
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = later
+    client.core.commit(world.now, 20_000)  # it will be said again
+    del cluster.topics["u"]
+    cluster.members.clear()  # its coordinator has it join again, and gives it "t" alone
+    world.run(6_000)
+    assert client.core.assignment() == {T0}
+    for offset in range(10):
+        client.core.acknowledge(T0, offset, AcknowledgeType.ACCEPT)
+    client.core.acknowledge(U0, 1, AcknowledgeType.ACCEPT)  # in another request than the first
+    for offset in range(20, 23):
+        assert client.polled(1_000) == []
+        cluster.fill(1, "u", base=offset)
+        cluster.fill(1, base=offset)
+        assert values(client.polled()) == [offset]
+        client.core.acknowledge(T0, offset, AcknowledgeType.ACCEPT)
+    assert cluster.done("u") == [0, 1]
+    assert cluster.held("u") == []
+    assert not [event for event in client.of(RecordsAcknowledged) if event.error]
+
+
 @pytest.mark.parametrize("lost", ["forgotten", "behind"])
 def test_a_session_that_is_lost_is_opened_again(cluster, world, lost):
     client = ShareClient(world, {"max_poll_records": 2, **EXPLICIT}).subscribe("t")

@@ -219,6 +219,7 @@ class ShareCluster(ScriptedCluster):
         for name, number in sorted(mine | codes.keys()):
             share = self.partitions.setdefault((name, number), SharePartition())
             free = [at for at, entry in share.records.items() if entry[0] is None and not entry[2]]
+            free = free if (name, number) in mine else []
             taken = share.acquire(body.member_id, free[: max(left, 0)])
             left -= sum(last - first + 1 for first, last, _ in taken)
             if not taken and (name, number) not in codes:
