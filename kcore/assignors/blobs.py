@@ -10,6 +10,7 @@ in them is trusted.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import groupby
 
 from kcore.assignors.base import MemberSubscription
@@ -50,7 +51,7 @@ def decode_subscription(data: bytes, instance_id: str | None = None) -> MemberSu
     `instance_id` is the member's group.instance.id, which travels beside the blob.
     """
     version, body = _open(data, "subscription")
-    message = codec.decode(ConsumerProtocolSubscription, version, body, allow_trailing=True)
+    message = _read_subscription(version, body)
     owned = [
         TopicPartition(entry.topic, number)
         for entry in message.owned_partitions
@@ -64,6 +65,19 @@ def decode_subscription(data: bytes, instance_id: str | None = None) -> MemberSu
         userdata=message.user_data,
         instance_id=instance_id,
     )
+
+
+def _read_subscription(version: int, body: bytes) -> ConsumerProtocolSubscription:
+    """Some clients (segmentio's kafka-go) say a later version than they write; who cannot read them
+    keeps the whole group waiting. Java's consumer cannot; sarama and franz-go take them as well.
+    """
+    try:
+        return codec.decode(ConsumerProtocolSubscription, version, body, allow_trailing=True)
+    except Truncated:
+        for written in range(version - 1, -1, -1):
+            with suppress(ProtocolError):
+                return codec.decode(ConsumerProtocolSubscription, written, body)
+        raise
 
 
 def encode_assignment(partitions: Iterable[TopicPartition], userdata: bytes | None = None) -> bytes:

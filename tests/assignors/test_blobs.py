@@ -96,13 +96,43 @@ def test_negative_version(decode) -> None:
 
 
 def test_every_prefix_is_refused() -> None:
-    for blob, decode in (
-        (blobs.encode_subscription(FULL), blobs.decode_subscription),
-        (blobs.encode_assignment(FULL.owned, b"u"), blobs.decode_assignment),
+    subscription = blobs.encode_subscription(FULL)
+    whole = [len(prefix) for prefix in ends_of_versions(subscription)]
+    for blob, decode, passed in (
+        (subscription, blobs.decode_subscription, whole),
+        (blobs.encode_assignment(FULL.owned, b"u"), blobs.decode_assignment, []),
     ):
         for size in range(len(blob)):
-            with pytest.raises(ProtocolError):
-                decode(blob[:size])
+            if size not in passed:
+                with pytest.raises(ProtocolError):
+                    decode(blob[:size])
+
+
+def ends_of_versions(subscription: bytes) -> list[bytes]:
+    """A subscription's beginnings that are whole ones of the versions before it."""
+    rack, generation = len("\0\1r"), 4
+    owned = len(b"".join([b"\0\0\0\2", b"\0\2t1", b"\0\2t2"])) + (1 + 2) * 4 + (1 + 1) * 4
+    sizes = [rack, rack + generation, rack + generation + owned]
+    return [subscription[:-size] for size in sizes]
+
+
+@pytest.mark.parametrize("claimed", [1, 2, 3, 4])
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_who_says_a_later_version_than_it_writes_is_read_as_it_writes(claimed, written) -> None:
+    """segmentio's kafka-go has always said 1 and written 0: a leader that could not read it would
+    hold up the whole group for good.
+    """
+    if claimed > written:
+        blob = ends_of_versions(blobs.encode_subscription(FULL))[2 - written]
+        found = blobs.decode_subscription(as_version(blob, claimed))
+        assert found == blobs.decode_subscription(as_version(blob, written))
+        assert found.topics == FULL.topics
+        assert found.owned == (FULL.owned if written else ())
+
+
+def test_kafka_gos_subscription() -> None:
+    blob = bytes.fromhex("0001 00000001 0001 74 00000000".replace(" ", ""))
+    assert blobs.decode_subscription(blob) == MemberSubscription(topics=("t",), userdata=b"")
 
 
 @pytest.mark.parametrize(
