@@ -14,6 +14,10 @@ from kcore.values import Value
 # connect(2) that goes on in the background. EINTR counts: the attempt is not undone by a signal.
 UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
+# When a link on which nothing happens is probed (s), and how often in vain until it counts as dead.
+# Load balancers, firewalls and NATs forget such a one after some minutes, and say nothing: whoever
+# asks there next waits for request_timeout_ms. By itself Linux asks after two hours.
+_PROBES: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 
 # Congestion control that sends by timers, at the pace it has measured; and what every Linux has.
 _PACING: Final = b"bbr"
@@ -39,8 +43,8 @@ class SocketOptions(Value):
     send_buffer_bytes, receive_buffer_bytes: SO_SNDBUF, SO_RCVBUF; None or -1 leaves the system's
     own tuning.
     socket_options: (level, name, value) triples for setsockopt, applied last.
-    Always set: TCP_NODELAY (requests are small and waited for) and SO_KEEPALIVE (a dead peer is
-    found at last).
+    Always set: TCP_NODELAY (requests are small and waited for) and SO_KEEPALIVE, which probes
+    after a minute without traffic.
     """
 
     send_buffer_bytes: int | None = None
@@ -51,6 +55,10 @@ class SocketOptions(Value):
         """Set everything on `sock`. OSError from the system."""
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for probe, amount in _PROBES:
+            option = getattr(socket, probe, None)
+            if option is not None:  # not every system has each of them
+                sock.setsockopt(socket.IPPROTO_TCP, option, amount)
         if self.send_buffer_bytes is not None and self.send_buffer_bytes >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.send_buffer_bytes)
         if self.receive_buffer_bytes is not None and self.receive_buffer_bytes >= 0:

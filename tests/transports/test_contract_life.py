@@ -286,6 +286,19 @@ def test_socket_options_reach_the_socket(make_rig, serve):
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
+def test_idle_links_are_probed_before_what_is_between_forgets_them(make_rig, serve):
+    """Load balancers drop connections on which nothing happens for some minutes, without a word:
+    Azure's after 4, AWS's after nearly 6. Linux probes after two hours.
+    """
+    rig = make_rig(SocketOptions())
+    sock = rig.pump._links[rig.connect(serve())].sock
+    found = [
+        sock.getsockopt(socket.IPPROTO_TCP, option)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    ]
+    assert found == [60, 15, 4]
+
+
 def test_an_option_the_system_refuses_is_an_input(make_rig, serve):
     rig = make_rig(SocketOptions(socket_options=[(socket.SOL_SOCKET, 9999, 1)]))
     rig.core.connect("127.0.0.1", serve().port)
