@@ -174,13 +174,29 @@ class Reporter:
                     event.offset,
                 )
             case OffsetReset():
-                log.info(
-                    "%s: %s starts at %d (%s)",
-                    self._name,
-                    _list([event.partition]),
-                    event.offset,
-                    event.strategy,
-                )
+                self._reset(event)
+
+    def _reset(self, event: OffsetReset) -> None:
+        name, place = self._name, _list([event.partition])
+        if event.before is None:
+            log.info("%s: %s starts at %d (%s)", name, place, event.offset, event.strategy)
+        elif event.strategy == "truncated":
+            log.warning(
+                "%s: %s goes on at %d: its log was cut off there, and %d had been reached",
+                name,
+                place,
+                event.offset,
+                event.before,
+            )
+        else:
+            log.warning(
+                "%s: %s goes on at %d (%s): its log does not hold %d (any more)",
+                name,
+                place,
+                event.offset,
+                event.strategy,
+                event.before,
+            )
 
     def _due(self, subject: str, now_ms: int) -> bool:
         said_at = self._said_at.get(subject)

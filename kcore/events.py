@@ -161,11 +161,16 @@ class ControlRecordsPassed(Event):
 
 
 class OffsetReset(Event):
-    """A position was set by the reset policy: the partition, where it is now, and the policy."""
+    """A position was set by the reset policy: the partition, where it is now, and the policy.
+
+    before: where it stood, if that is not in the log (any more); None: it stood nowhere, or the
+    application has asked for this. "truncated": the log was cut off at `offset` (KIP-320).
+    """
 
     partition: TopicPartition
     offset: int
     strategy: str
+    before: int | None = None
 
 
 class TopicRecreated(Event):

@@ -277,7 +277,7 @@ class Answers:
             partition.preferred = -1
             planner.back_off(partition, now_ms, _name(code))
         elif self._may_reset(partition):
-            self._positions.reset_partition(partition, self._positions.out_of_range)
+            self._positions.out_of_reach(partition, self._positions.out_of_range)
         else:
             self._shelve(taken, partition, code)
 

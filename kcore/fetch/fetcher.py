@@ -68,7 +68,9 @@ class Fetcher:
         self._closed = False
         self._planner = Planner(config, network, cluster, positions, rng, self._take_answer, emit)
         self._shelf = self._planner.shelf
-        self._validation = Validation(config, network, cluster, positions, rng, self._raise_for)
+        self._validation = Validation(
+            config, network, cluster, positions, rng, emit, self._raise_for
+        )
         self._resets = Resets(config, network, cluster, positions, rng, emit, self._raise_for)
         # Of the handing over under way; None: nobody would take it back.
         self._moves: list[tuple[Partition, int, int]] | None = None
@@ -425,7 +427,7 @@ class Fetcher:
             raise error
         policy = self._positions.out_of_range
         if isinstance(error, OffsetOutOfRangeError) and policy is not ResetStrategy.NONE:
-            self._positions.reset_partition(partition, policy)
+            self._positions.out_of_reach(partition, policy)
             return
         self._shelf.finish(partition)
         self._planner.back_off(partition, now_ms, type(error).__name__)

@@ -157,11 +157,11 @@ class Resets:
         code = found.error_code
         offset = end if found.offset < 0 else found.offset
         if code == ErrorCode.NONE and offset >= 0:
-            strategy = partition.strategy
+            strategy, before = partition.strategy, partition.before
             self._positions.reset_answered(partition, offset)
             self._positions.found_in(partition.tp, self._cluster.topic_id(partition.tp.topic))
             self._cluster.see_epoch(partition.tp, found.leader_epoch)
-            self._emit(OffsetReset(partition.tp, offset, strategy.value))
+            self._emit(OffsetReset(partition.tp, offset, strategy.value, before))
         elif code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT:
             partition.error = for_code(code).name  # asked again when the request would time out
         else:

@@ -43,6 +43,7 @@ class Partition:
         "anew",
         "assigned",
         "attempts",
+        "before",
         "consumed",
         "entries",
         "error",
@@ -83,6 +84,7 @@ class Partition:
         self.log_id: bytes | None = None  # of the topic that the position is in, once it is known
         self.anew = False  # there was one in the topic that had its name before
         self.strategy = ResetStrategy.NONE  # what AWAIT_RESET waits for, until something is read
+        self.before: int | None = None  # where it stood, if AWAIT_RESET is for want of that
         self.undecided = False  # nothing committed and no reset policy: the application must seek
         # Fetching ahead: what to ask for next, and what came already, oldest first.
         self.next_offset = -1

@@ -210,6 +210,12 @@ class Positions:
         partition.strategy = strategy
         self._place(partition, PositionInput.RESET_ASKED, -1, -1)
 
+    def out_of_reach(self, partition: Partition, strategy: ResetStrategy) -> None:
+        """The log does not hold the position (any more): the same, and it is told with it."""
+        before = partition.offset
+        self.reset_partition(partition, strategy)
+        partition.before = before
+
     def reset_answered(self, partition: Partition, offset: int) -> bool:
         """ListOffsets found the offset; False if nobody waits for it any more (P6)."""
         return self._place(partition, PositionInput.RESET_ANSWERED, offset, -1)
@@ -272,6 +278,7 @@ class Positions:
         partition.offset_epoch = epoch
         partition.leader = leader
         partition.log_id = None
+        partition.before = None
         partition.anew = False
         partition.attempts = partition.retry_at = 0
         partition.error = ""

@@ -17,6 +17,7 @@ from kcore.errors import (
     UnsupportedVersionError,
     for_code,
 )
+from kcore.events import Event, OffsetReset
 from kcore.fetch.config import FetchConfig, ResetStrategy
 from kcore.fetch.inquiry import Inquiry
 from kcore.fetch.partition import Partition, Position
@@ -43,6 +44,7 @@ class Validation:
         cluster: ClusterView,
         positions: Positions,
         rng: Rng,
+        emit: Callable[[Event], None],
         raise_later: Callable[[KafkaError, Partition], None],
     ) -> None:
         self.inquiry = Inquiry(
@@ -57,6 +59,7 @@ class Validation:
         self._config = config
         self._network = network
         self._positions = positions
+        self._emit = emit
         self._raise_later = raise_later
 
     def _ask(self, node_id: int, partitions: list[Partition], now_ms: int) -> None:
@@ -126,9 +129,11 @@ class Validation:
             divergent = None if unknown else OffsetAndMetadata(end_offset, "", epoch)
             self._raise_later(LogTruncationError({partition.tp: divergent}), partition)
         elif unknown:
-            self._positions.reset_partition(partition, policy)
+            self._positions.out_of_reach(partition, policy)
         else:
+            before = partition.offset
             self._positions.truncated(partition, end_offset, epoch)
+            self._emit(OffsetReset(partition.tp, end_offset, "truncated", before))
 
 
 def _place(partition: Partition) -> Position:

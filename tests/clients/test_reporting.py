@@ -14,6 +14,7 @@ from kcore.events import (
     GroupJoined,
     LinkClosed,
     LinkOpened,
+    OffsetReset,
     OffsetsCommitted,
     PartitionsAssigned,
     TopicRecreated,
@@ -55,6 +56,19 @@ def test_reasons_are_kept_for_few_addresses_only():
     for number in range(1000):
         reporter.report(LinkClosed(number, f"h{number}", 1, REFUSED), 0)
     assert len(reporter.attempts) <= 10
+
+
+def test_where_reading_begins_is_said_and_a_jump_is_warned_of(caplog):
+    caplog.set_level(logging.INFO, logger="kcore.consumer")
+    reporter, at = Reporter("g"), TopicPartition("t", 0)
+    reporter.report(OffsetReset(at, 7, "latest"), 0)
+    reporter.report(OffsetReset(at, 500, "earliest", before=100), 0)
+    reporter.report(OffsetReset(at, 80, "truncated", before=100), 0)
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("INFO", "g: t-0 starts at 7 (latest)"),
+        ("WARNING", "g: t-0 goes on at 500 (earliest): its log does not hold 100 (any more)"),
+        ("WARNING", "g: t-0 goes on at 80: its log was cut off there, and 100 had been reached"),
+    ]
 
 
 def test_topics_are_said_in_words(lines):

@@ -259,8 +259,21 @@ def test_9_4_out_of_range_resets_by_the_policy() -> None:
     world.tick()
     world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
     world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 70)))
-    assert world.events == [OffsetReset(T0, 70, "earliest")]
+    assert world.events == [OffsetReset(T0, 70, "earliest", before=50)]
     assert asked(world.only()) == {T0: 70}
+
+
+def test_where_it_stood_is_told_of_what_the_policy_does_alone() -> None:
+    world = World(T0, policy="earliest", start=50)
+    world.tick()
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    late = world.only(ApiKey.LIST_OFFSETS)
+    world.positions.reset(T0, "latest")  # the application has another wish meanwhile
+    world.tick()
+    wish = world.pending(ApiKey.LIST_OFFSETS)[-1]
+    world.answer(late, listed((T0, 70)))
+    world.answer(wish, listed((T0, 90)))
+    assert world.events == [OffsetReset(T0, 90, "latest")]
 
 
 def test_9_4_out_of_range_ahead_of_the_application_waits_for_it() -> None:
@@ -337,6 +350,16 @@ def test_a_diverging_epoch_in_an_answer_is_a_truncation() -> None:
     world.fetched(data(T0, diverging_epoch=cut))
     assert world.positions.position(T0) == (15, 2, Leader(1, -1))
     assert asked(world.only()) == {T0: 15}
+    assert world.events == [OffsetReset(T0, 15, "truncated", before=20)]
+
+
+def test_a_log_that_does_not_know_the_epoch_is_out_of_range() -> None:
+    world = World(T0, policy="latest", start=20)
+    world.tick()
+    cut = FetchResponse.EpochEndOffset(epoch=-1, end_offset=3)
+    world.fetched(data(T0, diverging_epoch=cut))
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 7)))
+    assert world.events == [OffsetReset(T0, 7, "latest", before=20)]
 
 
 # -- collecting (F7-F11) ---------------------------------------------------------------------------
