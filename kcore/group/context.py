@@ -29,6 +29,7 @@ class Timer(Enum):
     PREPARE = "join-prepare gives up waiting for its commit (for a poll)"
     PREPARE_RETRY = "join-prepare commits again (for a poll)"
     NEXT_POLL = "events were emitted that the next poll builds on (for a poll)"
+    SURVEY = "a static member that came back looks who has what"
     CLOSE = "close gives up"
 
     # Enum's own is written in Python, and timers are looked up all the time.

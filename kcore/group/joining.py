@@ -81,6 +81,9 @@ class Joining:
         self._accepted: Any = None  # the JoinGroup answer that SyncGroup belongs to
         self._awaits_metadata = False
         self.topics: frozenset[str] = frozenset()  # those of the last JoinGroup sent
+        # The last one was a static member's that said no member id: it may be answered with the
+        # assignment of before. And: it leads, and is to leave that as it is.
+        self.came_back = self.skips = False
 
     @property
     def in_flight(self) -> bool:
@@ -135,6 +138,7 @@ class Joining:
         protocols = self._protocols(topics, generation)
         reason = (self._membership.rejoin_reason or "")[:MAX_REASON_CHARS]
         self._membership.join_sent()
+        self.came_back = ctx.config.group_instance_id is not None and not generation.member_id
         unnamed = False  # its answer brings an id
 
         def build(version: int) -> Message:
@@ -205,6 +209,7 @@ class Joining:
             return
         self._coordinator.works()
         self._accepted = body
+        self.skips = bool(body.skip_assignment)
         self._membership.join_accepted(
             Generation(body.generation_id, body.member_id, body.protocol_name)
         )

@@ -287,6 +287,7 @@ class World:
         self.auto_errors: dict[ApiKey, deque[int | KafkaError | None]] = {}
         self.held: set[ApiKey] = set()
         self.committed: dict[TopicPartition, OffsetAndMetadata] = {}
+        self.given = b""  # the assignment that SyncGroup was answered with last
 
     # -- inputs --------------------------------------------------------------------------------
 
@@ -465,6 +466,7 @@ def _sync(world: World, request: Request, error: int, fields: dict[str, Any]) ->
         blob = given.get(request.body.member_id, b"")
         if assigned is not None:
             blob = blobs.encode_assignment(tps(assigned))
+    world.given = blob
     if request.version >= 5:
         fields = {"protocol_type": "consumer", "protocol_name": request.body.protocol_name} | fields
     return cls(assignment=blob, **fields)
@@ -475,6 +477,17 @@ def _simple(api: ApiKey) -> Callable[[World, Request, int, dict[str, Any]], Any]
         return API_TABLE[api].response(error_code=error, **fields)
 
     return reply
+
+
+def _describe(world: World, _: Request, error: int, fields: dict[str, Any]) -> Any:
+    """`others`: the assignments of other members."""
+    cls = API_TABLE[ApiKey.DESCRIBE_GROUPS].response
+    members = [
+        cls.DescribedGroupMember(member_assignment=blob)
+        for blob in (world.given, *fields.get("others", ()))
+    ]
+    state = fields.get("state", "Stable")
+    return cls(groups=[cls.DescribedGroup(error_code=error, group_state=state, members=members)])
 
 
 def _commit(world: World, request: Request, error: int, fields: dict[str, Any]) -> Any:
@@ -548,6 +561,7 @@ ANSWERS: dict[ApiKey, Callable[[World, Request, int, dict[str, Any]], Any]] = {
     ApiKey.SYNC_GROUP: _sync,
     ApiKey.HEARTBEAT: _simple(ApiKey.HEARTBEAT),
     ApiKey.LEAVE_GROUP: _simple(ApiKey.LEAVE_GROUP),
+    ApiKey.DESCRIBE_GROUPS: _describe,
     ApiKey.OFFSET_COMMIT: _commit,
     ApiKey.OFFSET_FETCH: _fetch,
 }

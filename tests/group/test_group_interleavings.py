@@ -237,11 +237,12 @@ class Chaos:
         world.host.fresh = True
         world.cluster.set("t1", 2)
         world.auto = True
-        self.rejoin()  # the last assignment may have been nothing
-        for _ in range(120):
-            self.poll()
-            self.ack()
-            world.run(500)
+        for rounds in (20, 120):
+            self.rejoin()  # the last assignment may have been nothing, or the one under way is
+            for _ in range(rounds):
+                self.poll()
+                self.ack()
+                world.run(500)
 
     def check_sent(self) -> None:
         for request in self.world.network.log:

@@ -3,6 +3,8 @@
 Every record is read, none twice that was committed, while members join, leave and are killed.
 """
 
+import time
+
 import pytest
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition as TheirPartition
@@ -89,6 +91,56 @@ def test_members_join_and_leave_while_reading(kafka, names, group_on, writer):
     group.stop()
     group.sessions.check(ends)
     assert group.sessions.count() == sum(ends.values())
+
+
+def until_shared(members, topics):
+    end = time.monotonic() + 30
+    wanted = [TopicPartition(topic, number) for topic in topics for number in range(4)]
+    while True:
+        held = [member.assignment() for member in members]
+        if all(held) and sorted(tp for one in held for tp in one) == wanted:
+            return
+        assert time.monotonic() < end, held
+        for member in members:
+            member.poll(timeout_ms=50)
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_static_member_comes_back_for_a_topic_more(kafka, names, assignor):
+    """The coordinator gives it what it had before, and does not rebalance (KIP-345, KIP-814)."""
+
+    def member(instance):
+        made = Consumer(
+            bootstrap_servers=kafka.bootstrap,
+            group_id=names.group,
+            group_instance_id=instance,
+            partition_assignment_strategy=assignor,
+            heartbeat_interval_ms=300,
+        )
+        made.subscribe(topics)
+        return made
+
+    def more():
+        topics.append(f"{names.topic}-{len(topics)}")
+        kafka.create_topic(topics[-1], 4)
+
+    topics = []
+    more()
+    leader = member("leader")
+    until_shared([leader], topics)
+    other = member("other")
+    until_shared([leader, other], topics)
+    more()
+    other.close()
+    other = member("other")
+    until_shared([leader, other], topics)
+    more()
+    for one in (leader, other):
+        one.close()
+    leader, other = member("leader"), member("other")
+    until_shared([leader, other], topics)
+    for one in (leader, other):
+        one.close()
 
 
 def test_a_killed_members_partitions_are_taken_over(kafka, names, group_on, writer):
