@@ -3,13 +3,11 @@ coming back.
 
 Kafka answers the requests of one connection in the order they were sent, so the answer's
 correlation id must be that of the oldest request in flight; anything else means that the two sides
-disagree, and the link ends. A link answers every call it took exactly once: with a body, or with
-the reason it ended. It gives its answers to `completed` and its bytes to `actions`; both are shared
-with the owner of all links, who runs the answers' functions after the input.
-
-    CONNECTING --connected--> GREETING (ApiVersions) --greeted--> READY --closed, expired,
-    malformed--> ENDED GREETING --challenged--> AUTHENTICATING (SASL) --authenticated--> READY <->
-    RENEWING (KIP-368)
+disagree, and the link ends (its states: see states.py). But for answers to what has none (Produce
+with acks=0), as Azure Event Hubs sends them: those are dropped. A link answers every call it took
+exactly once: with a body, or with the reason it ended. It gives its answers to `completed` and its
+bytes to `actions`; both are shared with the owner of all links, who runs the answers' functions
+after the input.
 """
 
 from __future__ import annotations
@@ -95,6 +93,7 @@ class Link:
         "_options",
         "_ranges",
         "_reader",
+        "_silent_id",
         "_waiting",
         "_wanted",
         "answered",
@@ -142,6 +141,7 @@ class Link:
         self.features_epoch = -1  # nothing was said of them
         self._correlation_id = 0
         self._first_id = 0  # of the first request after the greeting
+        self._silent_id = 0  # of the last request that has no answer
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
         # What the driver is to find out, since when, until when.
@@ -247,6 +247,7 @@ class Link:
         if call.answered:
             self._in_flight.append(call)
         else:
+            self._silent_id = self._correlation_id
             self._completed.append((call, Answer(None, None, call.version, self.node)))
         self.last_used_at = call.written_at = now_ms
         if self.measures is not None:
@@ -339,16 +340,13 @@ class Link:
     def _expire_waiting(self, now_ms: int) -> None:
         if not any(now_ms >= call.expires_at for call in self._waiting):
             return
-        keep: deque[Call] = deque()
-        for call in self._waiting:
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
             if now_ms < call.expires_at:
-                keep.append(call)
+                self._waiting.append(call)
                 continue
-            error = RequestTimedOutError(
-                f"{call.api.name} could not be sent to {self.host}:{self.port} in time"
-            )
-            self._completed.append((call, Answer(None, error, -1, self.node)))
-        self._waiting = keep
+            text = f"{call.api.name} could not be sent to {self.host}:{self.port} in time"
+            self._completed.append((call, Answer(None, RequestTimedOutError(text), -1, self.node)))
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -361,6 +359,9 @@ class Link:
             self.last_used_at = now_ms
             correlation_id = frames.correlation_id(frame)
             if not self._in_flight or self._in_flight[0].correlation_id != correlation_id:
+                oldest = self._in_flight[0].correlation_id if self._in_flight else NEVER
+                if 0 < correlation_id < oldest and correlation_id <= self._silent_id:
+                    continue
                 raise Unexpected(
                     f"{self.host}:{self.port} sent an answer that nobody asked for "
                     f"(correlation id {correlation_id})"
@@ -539,9 +540,8 @@ class Link:
         body = frames.decode_response(ApiVersionsResponse, call.version, frame)
         self._in_flight.popleft()
         if body.error_code != 0:
-            raise Unexpected(
-                f"{self.host}:{self.port} refused ApiVersions with error {body.error_code}"
-            )
+            where = f"{self.host}:{self.port}"
+            raise Unexpected(f"{where} refused ApiVersions with error {body.error_code}")
         self._ranges = {key.api_key: (key.min_version, key.max_version) for key in body.api_keys}
         self.features = {one.name: one.max_version_level for one in body.finalized_features}
         self.features_epoch = body.finalized_features_epoch
