@@ -117,6 +117,8 @@ class _Pipe:
 class MemorySocket(_Watched):
     """One end of a connection. Made in pairs: `pair`."""
 
+    family = socket.AF_UNSPEC
+
     def __init__(self, incoming: _Pipe, outgoing: _Pipe, name: Any, peer_name: Any) -> None:
         super().__init__()
         self._incoming = incoming

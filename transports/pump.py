@@ -466,6 +466,8 @@ class Pump:
         if fault is None:
             link.sock = link.raw = self.transport.established(link.raw, link.host)
             link.dialled = True
+            if link.tunnel is None:
+                self._routes.note_reached(link.raw.family)
         elif link.tunnel is None:
             self._drop(link, fault)
         else:

@@ -1,6 +1,9 @@
 """Which address a connection goes to: names are looked up, and what was found is remembered while
 the core walks through it (KIP-302).
 
+Addresses of the family by which a broker was reached last come first: where packets of the other
+one are swallowed on the way, finding that out costs a set-up timeout, and each link would pay it.
+
 With a proxy it is one of the proxy's addresses that is connected to, first of all that by which a
 way was had last: what one link has found out, at the price of its set-up timeout maybe, all others
 need not. Where names are not the proxy's to look up it is asked for one of the broker's addresses:
@@ -53,6 +56,7 @@ class Routes:
         # By link number: those that have the proxy's addresses, and wait for the broker's.
         self._begun: dict[int, Sequence[Address]] = {}
         self._open: Address | None = None  # by which a way was had last
+        self._family: int | None = None  # by which a broker was reached last
 
     def find(self, connect: Connect) -> Route | None:
         """Names are looked up anew for the first route, and remembered for the rest of the walk.
@@ -77,6 +81,10 @@ class Routes:
         """A way was had by this address of the proxy."""
         self._open = gate
 
+    def note_reached(self, family: int) -> None:
+        """A connection was made without a proxy."""
+        self._family = family
+
     def forget(self, link: int) -> None:
         """It does not wait any more."""
         self._begun.pop(link, None)
@@ -86,7 +94,9 @@ class Routes:
         proxy = self._proxy
         if proxy is None:
             found = resolve(*name)
-            return None if found is None else _Walk([*found])
+            if found is None:
+                return None
+            return _Walk(sorted(found, key=lambda at: at.family != self._family))
         gates = self._begun.pop(link, None) or self._find_gates(proxy)
         if gates is None:
             return None

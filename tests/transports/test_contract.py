@@ -108,7 +108,10 @@ class Resolving:
 
     def resolve(self, host, port):
         self.asked.append(host)
-        return [Address(socket.AF_INET, (at, port)) for at in self.answers]
+        return [
+            Address(socket.AF_INET6 if ":" in at else socket.AF_INET, (at, port))
+            for at in self.answers
+        ]
 
 
 def test_the_core_walks_through_the_addresses_of_a_name(rig, serve):
@@ -156,6 +159,28 @@ def test_a_name_is_asked_for_anew_when_all_its_addresses_were_tried(rig, serve):
     pump.close()
     assert moved in rig.core.connected
     assert transport.asked == ["broker", "broker"]
+
+
+def test_the_family_by_which_a_broker_was_reached_comes_first(rig, serve):
+    """What nobody answers to costs a set-up timeout, once for all brokers and not for each."""
+    server = serve()
+    transport = Resolving(make_transport(rig.driver), ["::1", "127.0.0.1", "127.0.0.9"])
+    pump = Pump(rig.core, transport)
+
+    def reach(host, index):
+        link = rig.core.connect(host, server.port, address_index=index)
+        end = time.monotonic() + 5
+        while link not in rig.core.connected and time.monotonic() < end:
+            assert link not in [ended for ended, _, _ in rig.core.closed]
+            pump.step(100)
+        assert link in rig.core.connected
+
+    first = rig.core.connect("one", server.port, address_index=0)
+    pump.step(100)
+    reach("one", 1)
+    assert [(link, more) for link, _, more in rig.core.closed] == [(first, True)]
+    reach("two", 0)  # it begins with what led to the other, in the resolver's order otherwise
+    pump.close()
 
 
 def test_ipv6(rig, ipv6_loopback):
