@@ -7,7 +7,6 @@ any two, and a task that is cancelled has taken nothing.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 from kcore.clients import arguments
@@ -72,7 +71,7 @@ class AsyncBounded(AsyncReading):
         return AsyncReadUntil(self._next_below, found, assigned, timeout_ms)
 
     async def _next_below(self, read: AsyncReadUntil) -> ConsumerRecord:
-        if self._burst_of is read and get_ident() == self._thread:
+        if self._burst_of is read:
             record = self._take_inside()
             if record is not None:
                 return record

@@ -124,7 +124,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             raise ConcurrentUseError("the consumer was given another event loop than the running")
         if self._driver.loop is None:
             self._called_at = self._driver.now_ms()
-            self._thread = threading.get_ident()
+            self._engine.core.inside.thread = threading.get_ident()  # `_read` refuses others
             self._guard.bind(loop)
             self._driver.attended_by(weakref.WeakMethod(self._attend))
             self._driver.bind(loop)

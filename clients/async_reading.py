@@ -8,7 +8,6 @@ passed, the loop has its turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcore.clients import arguments
@@ -48,7 +47,6 @@ class AsyncReading(Questions):
     _take_inside: Callable[[], ConsumerRecord | None]
 
     def __init__(self) -> None:
-        self._thread = 0
         self._stopping = False
         self._in_hand = False
         self._burst_of: object = None
@@ -64,7 +62,7 @@ class AsyncReading(Questions):
         Cancelled, it has taken nothing. ConsumerStoppedError once `stop` was called, and whatever
         `Consumer.poll` raises.
         """
-        if not partitions and get_ident() == self._thread:
+        if not partitions:
             record = self._take_inside()
             if record is not None:
                 return record
@@ -137,10 +135,9 @@ class AsyncReading(Questions):
         return self
 
     async def __anext__(self) -> ConsumerRecord:
-        if get_ident() == self._thread:  # else `_read` says what is wrong
-            record = self._take_inside()
-            if record is not None:
-                return record
+        record = self._take_inside()
+        if record is not None:
+            return record
         try:
             return await self._read_one(None)
         except ConsumerStoppedError:

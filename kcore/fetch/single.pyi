@@ -8,6 +8,7 @@ from kcore.structs import TopicPartition
 class OneByOne:
     burst: int
     taken: int
+    thread: int
     @property
     def partition(self) -> Partition | None: ...
     @property

@@ -8,6 +8,7 @@ left to be asked for each record is in `take`.
 """
 
 cimport cython
+from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int32_t, int64_t
 
 from kcore.records.reader cimport RecordReader
@@ -19,13 +20,14 @@ cdef class OneByOne:
     """See the module's text. With any error, or a partition without a position, it gives nothing.
 
     errors, undecided: the fetcher's and the positions' own dictionaries. burst: how many records
-    `take_record` may give before it is to be said anew. taken: how often anything was handed over,
-    or is being, here or by the fetcher. given, at, at_epoch: the partition `take` last gave of, and
-    from where.
+    `take_record` may give before it is to be said anew. thread: who may call it, else it gives
+    nothing. taken: how often anything was handed over, or is being, here or by the fetcher. given,
+    at, at_epoch: the partition `take` last gave of, and from where.
     """
 
     cdef public Py_ssize_t burst
     cdef public Py_ssize_t taken
+    cdef public unsigned long thread
     cdef readonly object given
     cdef readonly int64_t at
     cdef readonly int32_t at_epoch
@@ -74,9 +76,13 @@ cdef class OneByOne:
         return found
 
     def take_record(self):
-        """`take`, and of that the record alone; None, too, when `burst` is used up."""
+        """`take`, and of that the record alone; None, too, when `burst` is used up, and for other
+        threads.
+        """
         cdef ConsumerRecord record
-        if self.burst <= 0 or self.reader is None or self.errors or self.undecided:
+        if self.burst <= 0 or self.thread != <unsigned long>PyThread_get_thread_ident():
+            return None
+        if self.reader is None or self.errors or self.undecided:
             return None
         self.burst -= 1
         record = self.reader.take_inside()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable
+from threading import Thread, get_ident
 from typing import Any
 
 import pytest
@@ -27,6 +28,20 @@ def short(world: World) -> Any:
     if one is not None:
         INSIDE.append(1)
         return one
+    one = world.fetcher.take_next()
+    return world.fetcher.take_records(1, world.now_ms) if one is None else one
+
+
+def burst(world: World) -> Any:
+    """As AsyncConsumer does it, where records are taken in bursts of two."""
+    single = world.fetcher.single
+    single.thread = get_ident()
+    partition = single.partition
+    record = single.take_record()
+    if record is not None:
+        INSIDE.append(1)
+        return {partition.tp: [record]}
+    single.burst = 2
     one = world.fetcher.take_next()
     return world.fetcher.take_records(1, world.now_ms) if one is None else one
 
@@ -132,9 +147,10 @@ class Life:
         )
 
 
+@pytest.mark.parametrize("way", [short, burst])
 @pytest.mark.parametrize("seed", range(12))
-def test_both_ways_are_the_same_whatever_happens(seed: int) -> None:
-    one, other = Life(seed, short), Life(seed, general)
+def test_both_ways_are_the_same_whatever_happens(seed: int, way: Take) -> None:
+    one, other = Life(seed, way), Life(seed, general)
     one.world.tick()
     other.world.tick()
     INSIDE.clear()
@@ -168,7 +184,7 @@ def test_one_that_forgets_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) 
 
 def some_lives() -> None:
     for seed in range(12):
-        test_both_ways_are_the_same_whatever_happens(seed)
+        test_both_ways_are_the_same_whatever_happens(seed, short)
 
 
 def stocked(**options: Any) -> World:
@@ -231,6 +247,21 @@ def test_nothing_is_handed_over_after_a_change(what: str) -> None:
     else:
         world.fetcher.raise_later(KafkaError("not yet"))
     assert world.fetcher.take_inside() is None
+
+
+def test_a_burst_is_for_as_many_records_and_for_one_thread() -> None:
+    single = stocked().fetcher.single
+    assert single.take_record() is None  # nobody's
+    single.thread = get_ident()
+    assert single.take_record() is None  # none are granted
+    single.burst = 3
+    seen: list[Any] = []
+    elsewhere = Thread(target=lambda: seen.append(single.take_record()))
+    elsewhere.start()
+    elsewhere.join()
+    assert seen == [None]
+    taken = [single.take_record() for _ in range(4)]
+    assert [record and record.offset for record in taken] == [1, 2, 3, None]
 
 
 @pytest.mark.parametrize("of", ["key", "value"])
