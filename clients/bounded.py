@@ -45,7 +45,7 @@ class Ends:
         # everything in a rebalance: only the next assignment tells what is lost.
         self._heard = dict.fromkeys(self._ends, engine.assignments)
         # What was below an end went with its topic.
-        self._lives = {tp: engine.lives.get(tp, 0) for tp in self._ends}
+        self._remade = engine.remade.since_now()
         self.behind: dict[TopicPartition, int] = {}
         self.only: frozenset[TopicPartition] = frozenset()
         self.left = 0
@@ -54,12 +54,12 @@ class Ends:
         """Find out who is behind; how many are. What was lost to a rebalance or made anew since is
         forgotten.
         """
-        heard, lives = self._engine.assignments, self._engine.lives
+        heard = self._engine.assignments
         offsets: dict[TopicPartition, int] = self._engine.core.positions(self._ends)
         behind, lost = {}, []
         for tp, end in self._ends.items():
             offset = offsets.get(tp)
-            if lives.get(tp, 0) != self._lives[tp]:
+            if tp in self._remade:
                 lost.append(tp)
             elif offset is not None:
                 self._heard[tp] = heard
@@ -209,8 +209,7 @@ class Bounded(Calls, Polling):
                     now = pump.now_ms()
                     continue
             if taken:
-                engine.anew.clear()
-                self._batch = read.batch = Batch(taken, pump.now_ms(), engine.anew)
+                self._batch = read.batch = Batch(taken, pump.now_ms(), engine.remade.since_now())
                 self._records = self._batch.records
                 return
             if not ends.changed():

@@ -307,8 +307,7 @@ class Consumer(Bounded, Batches):
         while taken := self._poll_until(wait, lambda now: core.take_records(size, now)):
             left = self._looked_at(taken)
             if left:
-                self._engine.anew.clear()
-                self._batch = Batch(left, pump.now_ms(), self._engine.anew)
+                self._batch = Batch(left, pump.now_ms(), self._engine.remade.since_now())
                 self._records = self._batch.records
                 return
 
@@ -400,6 +399,6 @@ class Consumer(Bounded, Batches):
         for tp in partitions:
             if tp in ahead and go_back:
                 self._go_back(tp, ahead[tp])
-            if tp in ahead or tp in self._engine.anew:
+            if tp in ahead or tp in batch.remade:
                 batch.give_back(tp)
         self._records = batch.records

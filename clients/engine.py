@@ -16,6 +16,7 @@ from weakref import WeakMethod
 from kcore.clients.futures import OperationFuture
 from kcore.clients.guard import Guard
 from kcore.clients.log import Log
+from kcore.clients.remade import Remade
 from kcore.clients.reporting import Reporter
 from kcore.errors import KafkaError, KafkaTimeoutError, WakeupError
 from kcore.events import (
@@ -37,7 +38,6 @@ from kcore.transports import Step
 if TYPE_CHECKING:
     from kcore.clients.interceptors import ConsumerInterceptors
     from kcore.consumer.config import ConsumerConfig
-    from kcore.structs import TopicPartition
 
 # The core ends its operations itself; this much later its silence is taken for a failure.
 GRACE_MS = 2_000
@@ -90,9 +90,7 @@ class Engine:
     what is the user's. woken: `wakeup` was called, and nobody told.
     nudged: the same of `nudge`. interceptors: those that look at records and commits; None: there
     are none. telling: whether the listener knows of a step that is not
-    acknowledged, or is to be told of one. anew: partitions whose topics were made anew since this
-    was emptied, by who has records of them in hand: where those are is no place any more. lives:
-    how often that was so of each.
+    acknowledged, or is to be told of one. remade: topics that were made anew meanwhile.
     """
 
     def __init__(self, core: Any, pump: Driver, guard: Guard, reporter: Reporter) -> None:
@@ -121,8 +119,7 @@ class Engine:
         self.calls: deque[Callable[[], object]] = deque()
         self.woken = False
         self.nudged = False
-        self.anew: set[TopicPartition] = set()
-        self.lives: dict[TopicPartition, int] = {}
+        self.remade = Remade()
 
     def prepare_commits(self, settings: ConsumerConfig) -> None:
         """Have whoever is to hear of commits called: interceptors, and for automatic ones
@@ -207,17 +204,10 @@ class Engine:
                 outcome = event.error or event.offsets
                 self.calls.append(partial(self.auto_committed, event.offsets, outcome))
             case TopicRecreated():
-                self.anew.add(event.partition)
-                self.lives[event.partition] = self.lives.get(event.partition, 0) + 1
+                self.remade.hear(event.partition)
             case Closed():
                 self.closing = event
         self.reporter.report(event, self.pump.now_ms())
-
-    def made_anew(self) -> set[TopicPartition]:
-        """What is in `anew`, which is empty then."""
-        found = {*self.anew}
-        self.anew -= found
-        return found
 
     def _repeats(self, error: KafkaError) -> bool:
         """Whether the same waits already: a link refused again and again says so each time."""

@@ -41,19 +41,18 @@ class ShutDoor:
 class Batch:
     """The records of one poll on their way through the loop.
 
-    records: iterate this. made_at: pump ms. anew: partitions whose topics are made anew meanwhile:
-    what is left of them is yielded still, and stands for no position.
+    records: iterate this. made_at: pump ms. remade: partitions whose topics are made anew
+    meanwhile: what is left of them is yielded still, and stands for no position.
     """
 
-    __slots__ = ("_anew", "_flat", "_given_back", "_spans", "made_at", "records")
+    __slots__ = ("_flat", "_given_back", "_spans", "made_at", "records", "remade")
 
     def __init__(
         self,
         taken: Mapping[TopicPartition, list[Any]],
         made_at: int,
-        anew: Container[TopicPartition] = (),
+        remade: Container[TopicPartition] = (),
     ) -> None:
-        self._anew = anew
         self._flat: list[Any] = []
         self._spans: list[tuple[TopicPartition, int, int]] = []  # partition, from, to in _flat
         for tp, records in taken.items():
@@ -62,6 +61,7 @@ class Batch:
             self._spans.append((tp, start, len(self._flat)))
         self._given_back: set[TopicPartition] = set()
         self.made_at = made_at
+        self.remade = remade
         self.records: Iterator[Any] = iter(self._flat)
 
     @property
@@ -80,7 +80,7 @@ class Batch:
         done = self._yielded if finished else max(self._yielded - 1, 0)
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         for tp, start, end in self._spans:
-            if tp in self._given_back or tp in self._anew or done >= end:
+            if tp in self._given_back or tp in self.remade or done >= end:
                 continue
             at = max(done, start)
             # The epoch belongs to the last record consumed (KIP-320); at the start it is not known.

@@ -40,6 +40,7 @@ class Reins:
         self._engine = engine
         self._bridge = bridge
         self._poll = poll
+        self._remade = engine.remade.since_now()
         self.settings = settings
         self.transport = transport
 
@@ -95,7 +96,7 @@ class Reins:
         """Partitions whose topics were made anew since this was asked last: where records of them
         are that were taken before is no place any more.
         """
-        return self._engine.made_anew()
+        return self._remade.take()
 
     def commit(self, offsets: Offsets, timeout_ms: int) -> None:
         """Commit, tried again until `timeout_ms`; a wake-up does not end it. KafkaError."""

@@ -26,6 +26,7 @@ class Reader(Consumer):
         except KafkaError as error:
             raise raised(error) from error
         self._engine.reporter = happenings
+        self._remade = self._engine.remade.since_now()
         self.now_ms = self._engine.pump.now_ms
         self.core: Any = self._engine.core
         happenings.watch(self.core._links.measures)  # noqa: SLF001 - who measures them anyway
@@ -64,7 +65,7 @@ class Reader(Consumer):
 
     def made_anew(self) -> set[TopicPartition]:
         """Partitions whose topics were made anew since this was asked last."""
-        return self._engine.made_anew()
+        return self._remade.take()
 
     @property
     def by_pattern(self) -> bool:
