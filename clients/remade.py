@@ -41,6 +41,7 @@ class Since:
 
     def take(self) -> set[TopicPartition]:
         """All of them; the moment is now, then."""
-        found = {tp for tp, number in self._last.items() if number > self._count}
-        self._count = max((self._last[tp] for tp in found), default=self._count)
+        last = self._last.copy()  # at once: the keeper's thread hears of others meanwhile
+        found = {tp for tp, number in last.items() if number > self._count}
+        self._count = max((last[tp] for tp in found), default=self._count)
         return found
