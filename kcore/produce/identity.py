@@ -19,9 +19,14 @@ from kcore.produce.network import Links
 from kcore.structs import Rng
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
+from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import InitProducerIdRequest
 
 _EPOCH_MAX: Final = 32_767
+_HINTS: Final = {
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: ": allow this principal to write to a topic (KIP-679; "
+    "brokers before 2.8 want IdempotentWrite on the cluster), or give enable_idempotence=False",
+}
 
 
 class Identity:
@@ -91,7 +96,8 @@ class Identity:
         if body is not None and body.error_code:
             kind: type[BrokerResponseError] = errors.for_code(body.error_code)
             if not kind.retriable:
-                self._fail(kind("no producer id was given (InitProducerId)"), now_ms)
+                hint = _HINTS.get(body.error_code, "")
+                self._fail(kind(f"no producer id was given (InitProducerId){hint}"), now_ms)
         config = self._config
         self._retry_at = now_ms + exponential(
             self._failures, config.retry_backoff_ms, config.retry_backoff_max_ms, self._rng

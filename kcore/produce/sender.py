@@ -374,6 +374,8 @@ class Sender:
         detail = f": {part.error_message}" if part.error_message else ""
         if code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT and self._config.enable_idempotence:
             detail += _OLD_FORMAT
+        if self.transaction is not None:
+            detail += self.transaction.hint(code)
         error = kind(f"{batch.record_count} records for {where} were refused{detail}")
         if isinstance(error, errors.TopicAuthorizationFailedError):
             error.topics = frozenset({batch.tp.topic})

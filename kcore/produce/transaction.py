@@ -38,10 +38,12 @@ from kcore.errors import (
 )
 from kcore.produce import transaction_requests as requests
 from kcore.produce.transaction_effects import (
+    FENCED_HINT,
     OUTDATED,
     Effect,
     effect_of,
     error_of,
+    hint_of,
 )
 from kcore.produce.transaction_states import TxnInput, TxnState
 from kcore.produce.transaction_verbs import TransactionVerbs
@@ -211,6 +213,10 @@ class Transaction(TransactionVerbs):
         effect = effect_of(ApiKey.FIND_COORDINATOR, entry.error_code)
         self._suffer(None, effect, error, whom, now_ms)
 
+    def hint(self, code: int) -> str:
+        """What most often is behind an error code: the end of its message, perhaps empty."""
+        return hint_of(code, self._config.transaction_timeout_ms)
+
     # -- answers -----------------------------------------------------------------------------------
 
     def _answered(self, step: Step, whom: tuple[int, str], answer: Answer, now_ms: int) -> None:
@@ -263,7 +269,7 @@ class Transaction(TransactionVerbs):
     def _refused(self, step: Step, code: int, whom: tuple[int, str], now_ms: int) -> None:
         api: ApiKey = step.value
         effect = effect_of(api, code)
-        what = f"{api.stem} of transactional id {self._id!r} was refused"
+        what = f"{api.stem} of transactional id {self._id!r} was refused{self.hint(code)}"
         self._suffer(step, effect, error_of(code, what), whom, now_ms)
 
     def _take_partitions(
@@ -284,7 +290,8 @@ class Transaction(TransactionVerbs):
         found = {code: effect_of(ApiKey.ADD_PARTITIONS_TO_TXN, code) for code in told}
         code = min(found, key=lambda one: _WEIGHT.index(found[one]))
         names = ", ".join(f"{tp.topic}-{tp.partition}" for tp, one in bad.items() if one == code)
-        error = error_of(code, f"{names} cannot take part in a transaction of {self._id!r}")
+        what = f"{names} cannot take part in a transaction of {self._id!r}{self.hint(code)}"
+        error = error_of(code, what)
         if isinstance(error, TopicAuthorizationFailedError):
             error.topics = frozenset(tp.topic for tp, one in bad.items() if one == code)
         self._suffer(Step.ADD_PARTITIONS, found[code], error, whom, now_ms)
@@ -342,11 +349,7 @@ class Transaction(TransactionVerbs):
                 self._leave_out()
             self._wait(now_ms, error, soon=isinstance(error, ConcurrentTransactionsError))
         elif effect is Effect.FENCED:
-            fenced = ProducerFencedError(
-                f"another producer has begun to use transactional id {self._id!r}"
-            )
-            fenced.__cause__ = error
-            self._break(fenced)
+            self._break(self._fenced(error))
         elif effect is Effect.FATAL or (effect is Effect.BUMP and not self._can_bump):
             self._break(error)
         elif self.state is TxnState.ABORTING and adding:
@@ -361,6 +364,15 @@ class Transaction(TransactionVerbs):
                 self._adding_group = None
                 self._blame(error)
             self._fail(error)
+
+    def _fenced(self, error: KafkaError) -> ProducerFencedError:
+        words = f"another producer has begun to use transactional id {self._id!r}"
+        if self.state is not TxnState.INITIALIZING:
+            timeout_ms = self._config.transaction_timeout_ms
+            words = f"{words}, {FENCED_HINT.format(timeout_ms=timeout_ms)}"
+        fenced = ProducerFencedError(words)
+        fenced.__cause__ = error
+        return fenced
 
     def _leave_out(self) -> None:
         """What was to take part cannot, and is not needed any more. If an earlier request has had

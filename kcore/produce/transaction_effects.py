@@ -94,6 +94,29 @@ FATAL_TO_BATCHES: Final = (
     errors.InvalidProducerIdMappingError,
 )
 
+# What most often is behind a code: the end of its message. {timeout_ms}: of transactions.
+_TOO_LONG: Final = "it was open for longer than transaction_timeout_ms={timeout_ms}"
+_HINTS: Final[Mapping[int, str]] = {
+    Code.INVALID_PRODUCER_EPOCH: f"the coordinator has aborted the transaction, as {_TOO_LONG} or "
+    "another producer has begun to use the transactional id",
+    Code.INVALID_TXN_STATE: "the coordinator knows of no such transaction (any more): it aborts "
+    f"one by itself when {_TOO_LONG}",
+    Code.INVALID_PRODUCER_ID_MAPPING: "the coordinator has forgotten the transactional id, as it "
+    "does when that was not used for transactional.id.expiration.ms: begin anew with a new "
+    "producer",
+}
+FENCED_HINT: Final = (
+    f"or a transaction of this one was aborted by the coordinator because {_TOO_LONG}"
+)
+
+
+def hint_of(code: int, timeout_ms: int) -> str:
+    """What most often is behind an error code that a transactional producer is given, as the end of
+    its message; empty: there is nothing to say. timeout_ms: of transactions.
+    """
+    hint = _HINTS.get(code)
+    return "" if hint is None else f": {hint.format(timeout_ms=timeout_ms)}"
+
 
 def effect_of(api: ApiKey, code: int) -> Effect:
     """The effect of an error code in an answer of this API."""

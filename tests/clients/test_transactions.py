@@ -299,9 +299,24 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(broker)
         producer.send("t", b"late").get(10)
         broker.let_time_pass(60_000)
         time.sleep(0.3)
-        with pytest.raises(errors.KafkaError):
+        # A coordinator says the same of a producer that another one has fenced.
+        with pytest.raises(errors.KafkaError, match="longer than transaction_timeout_ms=1000"):
             producer.commit_transaction(20)
     assert everything(broker.bootstrap, "t") == []
+
+
+def test_what_is_sent_in_a_transaction_that_took_too_long_says_so(newest):
+    with make(newest, transaction_timeout_ms=1_000) as producer:
+        producer.begin_transaction()
+        producer.send("t", b"early", partition=0).get(10)
+        newest.let_time_pass(60_000)
+        time.sleep(0.3)
+        with pytest.raises(errors.KafkaError, match="longer than transaction_timeout_ms=1000"):
+            producer.send("t", b"late", partition=0).get(10)
+        producer.abort_transaction(20)
+        with producer.transaction():
+            producer.send("t", b"kept", partition=0)
+    assert everything(newest.bootstrap, "t") == [b"kept"]
 
 
 # Threads, and the end -----------------------------------------------------------------------------

@@ -368,6 +368,7 @@ def test_an_id_that_is_refused_fails_what_waits_and_is_asked_for_again():
     send_all(client, values(2))
     client.flush()
     assert {type(e) for e in client.errors()} == {errors.ClusterAuthorizationFailedError}
+    assert "or give enable_idempotence=False" in str(client.errors()[0])
     send_all(client, values(2, 2))
     client.flush()
     assert cluster.log().values == values(2, 2)
