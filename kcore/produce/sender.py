@@ -53,6 +53,9 @@ _OLD_FORMAT: Final = (
     "; the topic's message.format.version is before 0.11: with enable_idempotence=False, and "
     "without transactions, records can be written"
 )
+# What may pass though it is not called retriable. Who is refused was let in before: a broker that
+# has just come up may not know its users yet, an identity provider may be away for a moment.
+_PASSES: Final = (errors.ProtocolError, errors.AuthenticationFailedError)
 _NEW_EPOCH: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -410,7 +413,7 @@ class Sender:
     def _suffer(self, batch: Batch, part: Any, error: KafkaError, now_ms: int) -> None:
         """An attempt failed: another one, if that may help and there is time for it."""
         lane = self._accumulator.lanes[batch.tp]
-        retriable = error.retriable or isinstance(error, errors.ProtocolError)
+        retriable = error.retriable or isinstance(error, _PASSES)
         if batch.done:
             return
         batch.trouble = str(error)
