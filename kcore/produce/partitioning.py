@@ -2,7 +2,8 @@
 
 A key decides by its hash. A record without a key goes
 where the last one went, until that partition has got `batch_size` bytes (KIP-480); the next is
-drawn at random, those with short queues more often than those with long ones (KIP-794).
+drawn at random, those with short queues more often than those with long ones (KIP-794). Unlike in
+Java, a partition that has lost its leader gets no more of them while others have one.
 """
 
 from __future__ import annotations
@@ -50,14 +51,24 @@ class Partitioning:
 
     def sticky(self, topic: str, partitions: list[int]) -> Sticky:
         """Where records without a key go now; nowhere yet, if that partition is none of these any
-        more: the topic was made anew.
+        more (the topic was made anew), or has no leader, and others have one.
         """
         sticky = self._sticky.get(topic)
         if sticky is None:
             sticky = self._sticky[topic] = Sticky(self._config.batch_size, self._rng)
         elif sticky.partition > partitions[-1]:
             sticky.partition = -1
+        elif sticky.seen_version != self._cluster.version:
+            sticky.seen_version = self._cluster.version
+            if sticky.partition >= 0 and self._is_left_out(topic, sticky.partition, partitions):
+                sticky.partition = -1
         return sticky
+
+    def _is_left_out(self, topic: str, number: int, partitions: list[int]) -> bool:
+        """Whether others have a leader, and this one has none."""
+        if self._cluster.leader(TopicPartition(topic, number)) is not None:
+            return False
+        return bool(self.available(topic, partitions))
 
     def available(self, topic: str, partitions: list[int]) -> list[int]:
         """Those that have a leader."""
@@ -66,13 +77,16 @@ class Partitioning:
 
 
 class Sticky(Draw):
-    """Where records of one topic go that have no key."""
+    """Where records of one topic go that have no key. seen_version: of the view, when the partition
+    was last looked at.
+    """
 
-    __slots__ = ("_rng",)
+    __slots__ = ("_rng", "seen_version")
 
     def __init__(self, batch_size: int, rng: Rng) -> None:
         super().__init__(max(1, batch_size))
         self._rng = rng
+        self.seen_version = -1
 
     def choose(self, partitions: list[int], queued: list[int] | None) -> int:
         """Draw the partition for the next records.

@@ -98,3 +98,39 @@ def test_a_leader_that_cannot_be_reached_is_why_the_timeout_says_so():
     assert isinstance(client.errors()[0], KafkaTimeoutError)
     assert "connection refused" in str(client.errors()[0])
     assert client.core.held_bytes == 0
+
+
+def test_records_without_a_key_go_where_there_is_a_leader():
+    """Not where the last one went, once that partition has none any more."""
+    world, cluster, client = produce_world(nodes=2, topics={"t": 2}, linger_ms=0)
+    client.send_soon(b"first")
+    client.flush()
+    (dead,) = (number for number in (0, 1) if cluster.log(number).values)
+    cluster.move(dead, NO_LEADER)
+    client.send_soon(b"told of it", partition=dead)
+    world.run(1_000)
+    for value in values(10):
+        client.send_soon(value)
+        world.run(100)
+    assert cluster.log(1 - dead).values == values(10)
+    cluster.move(dead, 1)
+    client.flush()
+    assert cluster.log(dead).values == [b"first", b"told of it"]
+    assert client.errors() == []
+
+
+def test_where_no_partition_has_a_leader_records_without_a_key_stay_together():
+    world, cluster, client = produce_world(topics={"t": 8}, linger_ms=0)
+    client.send_soon(b"first", partition=0)
+    client.flush()
+    for number in range(8):
+        cluster.move(number, NO_LEADER)
+    client.send_soon(b"told of it", partition=0)
+    world.run(1_000)
+    for value in values(10):
+        client.send_soon(value)
+        world.run(100)
+    for number in range(8):
+        cluster.move(number, 1)
+    client.flush()
+    assert sum(bool(cluster.log(number).values) for number in range(1, 8)) <= 1
