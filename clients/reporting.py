@@ -23,6 +23,7 @@ from kcore.events import (
     MetricsPushed,
     OffsetReset,
     OffsetsCommitted,
+    OtherClusterMet,
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
@@ -69,7 +70,7 @@ class Reporter:
                     event.outage_ms / 1000,
                     event.attempts,
                 )
-            case OffsetsCommitted() | TopicsMissing() | MetricsPushed():
+            case OffsetsCommitted() | TopicsMissing() | MetricsPushed() | OtherClusterMet():
                 self._now_and_then(event, now_ms)
             case Closed():
                 for error in event.errors:
@@ -78,7 +79,7 @@ class Reporter:
                 self._group(event)
 
     def _now_and_then(
-        self, event: OffsetsCommitted | TopicsMissing | MetricsPushed, now_ms: int
+        self, event: OffsetsCommitted | TopicsMissing | MetricsPushed | OtherClusterMet, now_ms: int
     ) -> None:
         match event:
             case OffsetsCommitted() if event.error is not None and event.operation is None:
@@ -91,6 +92,16 @@ class Reporter:
             case MetricsPushed() if event.error is not None:
                 if self._due("telemetry", now_ms):
                     log.warning("%s: metrics were not pushed: %s", self._name, event.error)
+            case OtherClusterMet() if self._due("cluster", now_ms):
+                log.warning(
+                    "%s: node %d at %s belongs to the cluster %r, not to %r, and is not believed: "
+                    "has its address passed to another broker?",
+                    self._name,
+                    event.node_id,
+                    event.address,
+                    event.cluster_id,
+                    event.expected,
+                )
 
     def _link(self, event: LinkOpened | LinkClosed, now_ms: int) -> None:
         if isinstance(event, LinkOpened):

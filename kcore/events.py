@@ -42,6 +42,15 @@ class LinkClosed(Event):
     opened: bool = True
 
 
+class OtherClusterMet(Event):
+    """A broker named another cluster than the one that is meant: what it said is not believed."""
+
+    node_id: int
+    address: str
+    cluster_id: str
+    expected: str
+
+
 class ClusterUnreachable(Event):
     """No broker can be reached any more; said once when it begins."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action
+from kcore.cluster.kinship import Kinship
 from kcore.cluster.links import Links, LinksConfig
 from kcore.cluster.lookup import TopicLookup
 from kcore.cluster.outbox import Outbox
@@ -64,6 +65,7 @@ class ClientCore:
         self._outbox = Outbox()
         emit = self._outbox.emit
         self._links = Links(links, bootstrap_servers, rng, emit)
+        self._kinship = Kinship(self._links, emit)
         self._view = Metadata()
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
         self._lookup = TopicLookup(refresh, self._links, rng)
@@ -376,6 +378,8 @@ class ClientCore:
         while completed:
             call, answer = links.current = completed[0]
             completed.popleft()
+            if call.api is ApiKey.METADATA:
+                answer = self._kinship.judge(answer, now_ms)
             call.done(answer, now_ms)
         links.current = None
 

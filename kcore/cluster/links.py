@@ -250,11 +250,18 @@ class Links:
         entry = self._nodes.get(node)
         return 0 if entry is None else entry.load
 
-    def drop(self, node: int, now_ms: int) -> None:
-        """Close the node's link; its requests fail with a disconnect."""
+    def drop(self, node: int, now_ms: int, fault: KafkaError | None = None) -> None:
+        """Close the node's link; its requests fail with a disconnect. fault: of the node's own."""
         entry = self._nodes.get(node)
-        if entry is not None:
-            self._end(entry, DisconnectedError(f"the link to node {node} was given up"), now_ms)
+        if entry is not None and entry.link is not None:
+            why = fault or DisconnectedError(f"the link to node {node} was given up")
+            entry.link.close(why)
+            self._forget(entry, now_ms, failed=fault is not None)
+
+    @property
+    def rebootstraps(self) -> bool:
+        """Whether the bootstrap is asked again when no known broker can be."""
+        return self._config.rebootstrap
 
     def least_loaded(self, now_ms: int) -> int | None:
         """M7: ready and idle, else ready with the fewest requests, else connecting, else
