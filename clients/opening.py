@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kcore.settings.client import ClientConfig
     from kcore.settings.proxies import Proxy
+    from kcore.transports.renewal import RenewedContext
     from kcore.transports.sasl import SaslSource
 
 
@@ -40,15 +41,17 @@ def open_transport(
         raise KafkaConfigurationError(f"transport: {error}", option="transport") from error
 
 
-def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
-    """What connections are encrypted with, or None. KafkaConfigurationError: unusable files."""
+def open_tls(settings: ClientConfig) -> ssl.SSLContext | RenewedContext | None:
+    """What connections are encrypted with, or None. KafkaConfigurationError: unusable files. Those
+    that are replaced later are read again.
+    """
     from kcore.settings.security import uses_tls  # noqa: PLC0415 - there since options were read
 
     if not uses_tls(settings.security_protocol):
         return None
     from kcore.transports.tls import TlsOptions  # noqa: PLC0415 - loads `ssl`
 
-    return TlsOptions(
+    options = TlsOptions(
         context=settings.ssl_context,
         check_hostname=settings.ssl_check_hostname,
         cafile=settings.ssl_cafile,
@@ -60,7 +63,12 @@ def open_tls(settings: ClientConfig) -> ssl.SSLContext | None:
         keydata=settings.ssl_keydata,
         ciphers=settings.ssl_ciphers,
         crlfile=settings.ssl_crlfile,
-    ).make_context()
+    )
+    if not options.files():
+        return options.make_context()
+    from kcore.transports.renewal import RenewedContext  # noqa: PLC0415 - as above
+
+    return RenewedContext(options)
 
 
 def open_proxy(settings: ClientConfig) -> Proxy | None:

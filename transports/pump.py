@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     import ssl
 
     from kcore.settings.proxies import Proxy
+    from kcore.transports.renewal import RenewedContext
     from kcore.transports.sasl import Found, SaslSource
     from kcore.transports.tls import TlsSocket
     from kcore.transports.tunnel import Tunnel
@@ -134,7 +135,7 @@ class Pump:
         transport: Transport,
         clock: Callable[[], int] = monotonic_ms,
         *,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | RenewedContext | None = None,
         sasl: SaslSource | None = None,
         proxy: Proxy | None = None,
         reads_per_step: int = READS_PER_STEP,

@@ -17,11 +17,14 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kcore.errors import KafkaConfigurationError
 from kcore.transports.sockets import UntrustedError
 from kcore.values import Value, field
+
+if TYPE_CHECKING:
+    from kcore.transports.renewal import RenewedContext
 
 # A read of the kernel: some TLS records (16 KiB each) at a time.
 _CIPHERTEXT_BYTES: Final = 262_144
@@ -72,6 +75,13 @@ class TlsOptions(Value):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = self.check_hostname
         return self._load(context, authorities=True)
+
+    def files(self) -> tuple[str, ...]:
+        """Whatever is read for it."""
+        if self.context is not None:
+            return ()
+        given = self.cafile, self.certfile, self.keyfile, self.crlfile
+        return tuple(path for path in given if path is not None)
 
     def make_serving_context(self, client_auth: str) -> ssl.SSLContext:
         """What to be connected to with. client_auth: whether clients are asked for certificates of
@@ -175,7 +185,7 @@ class TlsSocket:
     def __init__(
         self,
         sock: socket.socket | TlsSocket,
-        context: ssl.SSLContext,
+        context: ssl.SSLContext | RenewedContext,
         host: str,
         flags: int,
         peer: str = "broker",

@@ -1,5 +1,6 @@
 """Producers that brokers no longer let in, for a while or for good."""
 
+import shutil
 import time
 
 import pytest
@@ -66,3 +67,22 @@ def test_who_is_never_let_in_again_hears_why_when_the_time_is_over(broker):
         with pytest.raises(errors.KafkaTimeoutError, match="Invalid username or password"):
             producer.send("t", b"second").get(10)
         assert 0.9 < time.monotonic() - began < 5
+
+
+def test_brokers_whose_authority_is_another_one_now_are_trusted_by_what_is_in_the_file(tmp_path):
+    cafile = tmp_path / "ca.pem"
+    with EmbeddedBroker(security_protocol="SSL") as broker:
+        broker.create_topic("t", 1)
+        shutil.copy(broker.ssl_cafile, cafile)
+        place = broker.bootstrap
+        producer = Producer(
+            bootstrap_servers=place, security_protocol="SSL", ssl_cafile=str(cafile)
+        )
+        producer.send("t", b"first").get(10)
+    with EmbeddedBroker(security_protocol="SSL", port=int(place.rpartition(":")[2])) as broker:
+        broker.create_topic("t", 1)
+        shutil.copy(broker.ssl_cafile, cafile)
+        try:
+            producer.send("t", b"second").get(10)
+        finally:
+            producer.close(0)
