@@ -1,0 +1,43 @@
+"""Tests of applications stop the clock (freezegun does): time that passes is still seen."""
+
+import time
+
+import pytest
+
+from kcore import Consumer, Producer, errors
+from kcore.embedded import EmbeddedBroker
+from kcore.transports import monotonic_ms
+
+STOPPED_S = 1_577_836_800
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    for name in ("time", "monotonic", "perf_counter"):
+        monkeypatch.setattr(time, name, lambda: float(STOPPED_S))
+        monkeypatch.setattr(time, f"{name}_ns", lambda: STOPPED_S * 10**9)
+
+
+def test_the_clock_of_pumps_goes_on(stopped):
+    before = monotonic_ms()
+    time.sleep(0.02)
+    assert monotonic_ms() - before >= 10
+
+
+def test_records_go_through_and_what_does_not_come_is_not_waited_for(stopped):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        place = {"bootstrap_servers": broker.bootstrap}
+        with Producer(**place) as producer:
+            producer.send("t", b"v", timestamp_ms=5).get(10)
+            broker.pause(1)
+            future = producer.send("t", b"w", timestamp_ms=6)
+            with pytest.raises(errors.KafkaTimeoutError):
+                future.get(0.2)
+            broker.resume(1)
+        with Consumer("t", **place, group_id="g", auto_offset_reset="earliest") as consumer:
+            found = []
+            while len(found) < 2:
+                found += [one.value for part in consumer.poll(500).values() for one in part]
+            assert found == [b"v", b"w"]
+            assert consumer.poll(timeout_ms=100) == {}
