@@ -439,9 +439,7 @@ class Admin(
         raise_errors: False: partitions that are refused are left out, as by Java's client.
         """
         procedure = group_requests.list_group_offsets(group_specs, raise_errors=raise_errors)
-        found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = self._run(
-            procedure, timeout_ms
-        )
+        found: dict[str, dict[TopicPartition, OffsetAndMetadata]] = self._run(procedure, timeout_ms)
         return found
 
     def list_consumer_group_offsets(

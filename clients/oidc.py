@@ -14,14 +14,18 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPException
 from math import isfinite
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcore.clients.grants import Question, secrets_of
-from kcore.errors import SaslAuthenticationFailedError
+from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from kcore.settings.security import HIDDEN
+from kcore.settings.tokens import CAFILE
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 _TIMEOUT_S: Final = 10
 _ANSWER_BYTES_MAX: Final = 262_144
@@ -31,19 +35,25 @@ _REFRESH_AT: Final = 0.8
 _QUIET_S: Final = 1.0
 # A token that says nothing of its time is good for one authentication.
 _UNKNOWN_S: Final = 0
+_UNTRUSTED: Final = f" ({CAFILE} names authorities that the system does not have)"
 
 
 class Endpoint:
     """Asks `url` for tokens with what `question` gives for each attempt. May be used by many
-    threads.
+    threads. trusting: makes what it is asked with by https; None: the system's.
 
     SaslAuthenticationFailedError: no token is to be had, and why; what was asked with is not in it.
     """
 
     def __init__(
-        self, url: str, question: Question, extensions: Mapping[str, str] | None = None
+        self,
+        url: str,
+        question: Question,
+        extensions: Mapping[str, str] | None = None,
+        trusting: Callable[[], SSLContext] | None = None,
     ) -> None:
         self._url = url
+        self._trusting = trusting
         self._question = question
         self._extensions = dict(extensions or {})
         self._lock = threading.Lock()
@@ -52,7 +62,6 @@ class Endpoint:
         self._asked_at = float("-inf"), float("-inf")  # by both clocks
         self._quiet_until = float("-inf")
         self._fault = ""  # why there was none, last
-        # No redirection: what goes along with the question is a password.
         self._opener = urllib.request.build_opener(_Stay())
 
     def __repr__(self) -> str:
@@ -113,7 +122,7 @@ class Endpoint:
         )
         try:
             until = time.monotonic() + _TIMEOUT_S  # a socket's own time begins anew with each byte
-            with self._opener.open(request, timeout=_TIMEOUT_S) as reply:
+            with self._open()(request, timeout=_TIMEOUT_S) as reply:
                 said = b""
                 while len(said) < _ANSWER_BYTES_MAX and (part := reply.read1(_PART_BYTES)):
                     said += part
@@ -125,9 +134,12 @@ class Endpoint:
             raise self._failed(
                 f"HTTP {error.code} {reason}: {_shown(_body_of(error), secrets)!r}"
             ) from None
+        except KafkaConfigurationError as error:
+            raise self._failed(str(error.args[0])) from None
         except (OSError, ValueError) as error:  # urllib's are among them
             reason = str(getattr(error, "reason", None) or error)
-            raise self._failed(_shown(reason, secrets_of(headers, fields))) from None
+            words = _shown(reason, secrets_of(headers, fields))
+            raise self._failed(words + _UNTRUSTED * ("CERTIFICATE_VERIFY" in reason)) from None
         except HTTPException as error:  # its text may be what the endpoint has said
             raise self._failed(f"its answer is no HTTP ({type(error).__name__})") from None
         try:
@@ -137,6 +149,13 @@ class Endpoint:
         if not isinstance(answer, dict):
             raise self._failed("its answer is no JSON object")
         return answer
+
+    def _open(self) -> Callable[..., Any]:
+        """How it is asked. Without redirection: what goes along with the question is a password."""
+        if self._trusting is None:
+            return self._opener.open
+        tls = urllib.request.HTTPSHandler(context=self._trusting())
+        return urllib.request.build_opener(_Stay(), tls).open
 
     def _failed(self, why: str) -> SaslAuthenticationFailedError:
         return SaslAuthenticationFailedError(f"{self._url} gave no token: {why}")

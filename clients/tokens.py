@@ -18,11 +18,13 @@ from kcore.actions import CallGssapi, FetchToken
 from kcore.clients.aside import Aside
 from kcore.clients.log import Log
 from kcore.errors import KafkaConfigurationError
-from kcore.settings.tokens import Source, source_of
+from kcore.settings.tokens import CAFILE, Source, source_of
 from kcore.transports.inputs import Token
 from kcore.transports.sasl import Found, Take, failed
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from kcore.clients.grants import Question
     from kcore.clients.turns import LoopTurns
     from kcore.settings.client import ClientConfig
@@ -50,7 +52,29 @@ def provider_of(settings: ClientConfig) -> Any:
     from kcore.clients.oidc import Endpoint  # noqa: PLC0415 - loads urllib.request
 
     _warn_of_plain_text(url)
-    return Endpoint(url, _question(settings, source), extensions)
+    trusting = trusting_of(settings)
+    if trusting is not None:
+        trusting()  # what cannot be used is said now
+    return Endpoint(url, _question(settings, source), extensions, trusting)
+
+
+def trusting_of(settings: ClientConfig) -> Callable[[], SSLContext] | None:
+    """What makes the context that an identity provider is asked with: by the file as it is then.
+    None: the system's. It raises KafkaConfigurationError.
+    """
+    cafile = settings.sasl_oauthbearer_ssl_cafile
+    if cafile is None:
+        return None
+    from kcore.transports.tls import TlsOptions  # noqa: PLC0415 - loads `ssl`
+
+    def make() -> SSLContext:
+        try:
+            return TlsOptions(cafile=cafile).make_context()
+        except KafkaConfigurationError as error:
+            words = f"{CAFILE.removesuffix('ssl_cafile')}{error.args[0]}"
+            raise KafkaConfigurationError(words, option=CAFILE) from error
+
+    return make
 
 
 def tokens_of(settings: ClientConfig, ask_here: Callable[[Any], Any]) -> Any:

@@ -46,7 +46,8 @@ class TlsOptions(Value):
     """kafka-python's ssl_* options without the prefix. `context` stands for all others.
 
     check_hostname: whether the certificate must be for the host that was connected to.
-    cafile: PEM of the authorities to trust; None: the system's.
+    cafile: PEM of the authorities to trust, or a folder of such (with names that `openssl rehash`
+    gives); None: the system's.
     certfile, keyfile, password: our own certificate, for brokers that ask for one.
     cadata, certdata, keydata: the same as texts, in place of files (KIP-651).
     ciphers: OpenSSL's list for TLS 1.2. crlfile: revoked certificates (PEM); then every broker's is
@@ -119,7 +120,8 @@ class TlsOptions(Value):
         if self.cafile is None and self.cadata is None:
             context.load_default_certs()
         else:
-            context.load_verify_locations(self.cafile, cadata=self.cadata)
+            place = "capath" if self.cafile and os.path.isdir(self.cafile) else "cafile"
+            context.load_verify_locations(**{place: self.cafile}, cadata=self.cadata)
 
     def _load_own(self, context: ssl.SSLContext) -> None:
         # Without a password OpenSSL would ask the terminal for one.

@@ -91,6 +91,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "sasl_oauthbearer_scope": optional(text),
     "sasl_oauthbearer_extensions": extensions,
     "sasl_oauthbearer_header_urlencode": truth,
+    "sasl_oauthbearer_ssl_cafile": optional(path),
     "sasl_oauthbearer_assertion_algorithm": choice(*ALGORITHMS),
     "sasl_oauthbearer_assertion_claim_aud": optional(text),
     "sasl_oauthbearer_assertion_claim_exp_seconds": integer(0, 86_400),
@@ -125,6 +126,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "sasl_oauthbearer_client_secret": "sasl_oauthbearer_client_credentials_client_secret",
     "sasl_oauthbearer_grant_type": "sasl_oauthbearer_jwt_retriever_class",
     "sasl_oauthbearer_assertion_jwt_template_file": "sasl_oauthbearer_assertion_template_file",
+    "https_ca_location": "sasl_oauthbearer_ssl_cafile",
 }
 
 # Known names whose default is taken and anything else refused, with what to do instead.

@@ -24,6 +24,7 @@ _CLIENT_ID: Final = "sasl_oauthbearer_client_credentials_client_id"
 _CLIENT_SECRET: Final = "sasl_oauthbearer_client_credentials_client_secret"  # noqa: S105 - a name
 _SCOPE: Final = "sasl_oauthbearer_scope"
 _URLENCODE: Final = "sasl_oauthbearer_header_urlencode"
+CAFILE: Final = "sasl_oauthbearer_ssl_cafile"
 _ASSERTION: Final = "sasl_oauthbearer_assertion_"
 ASSERTION_FILE: Final = f"{_ASSERTION}file"
 TEMPLATE_FILE: Final = f"{_ASSERTION}template_file"
@@ -67,6 +68,7 @@ TOKEN_DEFAULTS: Final[Mapping[str, object]] = {
     _SCOPE: None,
     "sasl_oauthbearer_extensions": {},
     _URLENCODE: False,
+    CAFILE: None,
     **_ASSERTED_DEFAULTS,
 }
 
@@ -82,11 +84,11 @@ class Source(Enum):
 
 
 _BY_FILE: Final = frozenset({ENDPOINT, RETRIEVER, "sasl_oauthbearer_extensions"})
-_BY_ASSERTION: Final = _BY_FILE | {_SCOPE} | _ASSERTED_DEFAULTS.keys()
+_BY_ASSERTION: Final = _BY_FILE | {_SCOPE, CAFILE} | _ASSERTED_DEFAULTS.keys()
 _USED: Final[Mapping[Source, frozenset[str]]] = {
     Source.PROVIDER: frozenset({PROVIDER}),
     Source.FILE: _BY_FILE,
-    Source.SECRET: _BY_FILE | {_SCOPE, _CLIENT_ID, _CLIENT_SECRET, _URLENCODE},
+    Source.SECRET: _BY_FILE | {_SCOPE, CAFILE, _CLIENT_ID, _CLIENT_SECRET, _URLENCODE},
     Source.CLIENT_ASSERTION: _BY_ASSERTION | {_CLIENT_ID},
     Source.BEARER_ASSERTION: _BY_ASSERTION,
 }

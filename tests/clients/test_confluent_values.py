@@ -8,8 +8,9 @@ import pytest
 from confluent_kafka import cimpl
 
 from kcore import errors as ours
-from kcore.clients.stand_in.confluent import constants, errors, structures
+from kcore.clients.stand_in.confluent import constants, errors, options, structures
 from kcore.clients.stand_in.confluent.names import MODULES
+from kcore.clients.stand_in.confluent.options import Configuration
 from kcore.structs import TopicPartition
 
 CODES = [
@@ -121,3 +122,23 @@ def test_other_values():
         assert {each.name: each.value for each in mine} == {
             each.name: each.value for each in theirs
         }
+
+
+@pytest.mark.parametrize(("given", "kept"), [("probe", None), ("", None), ("/ca.pem", "/ca.pem")])
+def test_places_of_authorities(given, kept):
+    """What librdkafka probes for is what the system has."""
+    conf = Configuration(
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "ssl.ca.location": given,
+                "https.ca.location": given,
+            },
+        ),
+        {},
+    )
+    found = options.common(conf)
+    assert found.get("ssl_cafile") == kept
+    assert found.get("sasl_oauthbearer_ssl_cafile") == kept

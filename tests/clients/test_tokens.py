@@ -2,15 +2,19 @@
 
 import asyncio
 import contextlib
+import shutil
 import socketserver
 import sys
 import threading
 import time
 import types
+from urllib.parse import urlsplit
 
 import anyloop
 import pytest
 from anyloop import EACH_LOOP
+from proxy_server import ProxyServer
+from tls_front import authority, tls_to
 from token_endpoint import TokenEndpoint
 
 from kcore import AsyncConsumer, AsyncProducer, Consumer, ConsumerConfig
@@ -215,6 +219,58 @@ def test_who_waits_for_the_same_answer_has_it_too(endpoint):
         thread.join()
     assert len(endpoint.asked) == 1
     assert len({id(error) for error in said}) == 5  # each raises one of its own
+
+
+@contextlib.contextmanager
+def behind_tls(endpoint):
+    """The endpoint's address by https."""
+    port = urlsplit(endpoint.url).port
+    with ProxyServer(talk=tls_to("127.0.0.1", port)) as front:
+        yield f"https://127.0.0.1:{front.port}/token"
+
+
+def of_oidc(url, **options):
+    return ConsumerConfig.from_options(
+        {
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "OAUTHBEARER",
+            "sasl_oauthbearer_token_endpoint_url": url,
+            "sasl_oauthbearer_client_credentials_client_id": "me",
+            "sasl_oauthbearer_client_credentials_client_secret": SECRET,
+            **options,
+        }
+    )
+
+
+def test_an_endpoint_is_trusted_by_authorities_of_its_own(endpoint, tmp_path):
+    cafile = tmp_path / "ca.pem"
+    shutil.copy(authority().cafile, cafile)
+    with behind_tls(endpoint) as url:
+        provider = provider_of(of_oidc(url, sasl_oauthbearer_ssl_cafile=str(cafile)))
+        assert provider.token() == "one"
+        endpoint.answer = (200, {"access_token": "two"}, {})
+        provider._lasts_s = 0.0
+        cafile.write_text("no certificate")
+        with pytest.raises(SaslAuthenticationFailedError, match="sasl_oauthbearer_ssl_cafile="):
+            provider.token()
+        provider._quiet_until = 0.0
+        shutil.copy(authority().cafile, cafile)  # it is renewed
+        assert provider.token() == "two"
+
+
+def test_an_endpoint_that_is_not_trusted_is_said_with_what_to_do(endpoint):
+    with behind_tls(endpoint) as url:
+        provider = provider_of(of_oidc(url))
+        with pytest.raises(SaslAuthenticationFailedError, match="sasl_oauthbearer_ssl_cafile"):
+            provider.token()
+    assert endpoint.asked == []
+
+
+def test_authorities_that_cannot_be_read_are_said_at_once(tmp_path):
+    given = of_oidc("https://id.example", sasl_oauthbearer_ssl_cafile=str(tmp_path / "none.pem"))
+    with pytest.raises(KafkaConfigurationError, match="sasl_oauthbearer_ssl_cafile=") as caught:
+        provider_of(given)
+    assert caught.value.option == "sasl_oauthbearer_ssl_cafile"
 
 
 def test_nobody_there():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -343,3 +345,24 @@ def test_threads_are_not_needed(make_rig, serve, pems):
     rig = make_rig(tls=trusting(pems))
     rig.connect(serve(server_side(pems)))
     assert threading.active_count() <= before + 2  # the server's
+
+
+def test_authorities_in_a_folder(pems, tmp_path):
+    """As librdkafka takes them, and OpenSSL: by names that say what is in them."""
+    hashed = subprocess.run(
+        ["openssl", "x509", "-hash", "-noout", "-in", str(pems.ca)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    shutil.copy(pems.ca, tmp_path / f"{hashed.stdout.strip()}.0")
+    context = TlsOptions(cafile=str(tmp_path)).make_context()
+    ours, theirs = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(theirs, ours, server_hostname="localhost")
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(pems.broker, pems.key("broker"))
+    server = serving.wrap_bio(ours, theirs, server_side=True)
+    for side in (client, server, client):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    assert client.getpeercert()

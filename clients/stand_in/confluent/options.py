@@ -335,6 +335,7 @@ _OF_TOKENS: Final[Mapping[str, str]] = {
         )
     },
     "sasl.oauthbearer.assertion.jwt.template.file": "sasl_oauthbearer_assertion_template_file",
+    "https.ca.location": "sasl_oauthbearer_ssl_cafile",
 }
 # What nobody listens at, for a client that is given no servers and is to find none.
 NOBODY: Final = "127.0.0.1:1"
@@ -376,6 +377,7 @@ def _secure(conf: Configuration, found: Options) -> None:
         found["ssl_check_hostname"] = (
             conf.get("ssl.endpoint.identification.algorithm", "https") == "https"
         )
+        _probed(found, "ssl_cafile")
         if not conf.get("enable.ssl.certificate.verification", True):
             _trust_everybody(found)
     else:
@@ -383,6 +385,12 @@ def _secure(conf: Configuration, found: Options) -> None:
             found.pop(name, None)
     if protocol.startswith("SASL"):
         _authenticate(conf, found)
+
+
+def _probed(found: Options, option: str) -> None:
+    """What has librdkafka look for the system's authorities is what is done without a word here."""
+    if found.get(option) in ("", "probe"):
+        del found[option]
 
 
 def _trust_everybody(found: Options) -> None:
@@ -410,6 +418,7 @@ def _authenticate(conf: Configuration, found: Options) -> None:
             found |= {
                 ours: conf.given[name] for name, ours in _OF_TOKENS.items() if name in conf.given
             }
+            _probed(found, "sasl_oauthbearer_ssl_cafile")
     elif mechanism == "GSSAPI":
         for name in ("service.name", "principal", "keytab"):
             value = conf.get(f"sasl.kerberos.{name}")
