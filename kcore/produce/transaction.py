@@ -12,7 +12,8 @@ whatever was lost on its way is asked again.
     InitProducerId once more    where the epoch is not worth keeping (KIP-360)
 
 With `transaction.version` 2 (KIP-890) the two in the middle are left out, and so is the last one:
-EndTxn gives an epoch to each transaction.
+EndTxn gives an epoch to each transaction. The first such transaction behind others begins with an
+InitProducerId, which gives it one.
 
 The verbs are in `transaction_verbs.py`; what each answer does is in `transaction_effects.py`.
 Source: Java's TransactionManager.
@@ -100,6 +101,8 @@ class Transaction(TransactionVerbs):
             return Step.INIT
         if state not in {TxnState.IN_TRANSACTION, TxnState.COMMITTING, TxnState.ABORTING}:
             return None
+        if self._renewing and (state is TxnState.IN_TRANSACTION or self._has_more):
+            return Step.INIT
         if self._adding or self._wanted:
             return Step.ADD_PARTITIONS
         if self._adding_group is not None:
@@ -112,6 +115,11 @@ class Transaction(TransactionVerbs):
         if self._started and not self._ended:
             return Step.END
         return Step.INIT if self._bump else Step.COMPLETE
+
+    @property
+    def _has_more(self) -> bool:
+        """Whether a transaction that is to be committed has anything that waits to go out."""
+        return self.state is TxnState.COMMITTING and not (self._idle() and not self._offsets)
 
     def _whom(self, step: Step) -> tuple[int, str]:
         if step is Step.COMMIT_OFFSETS:
@@ -252,6 +260,8 @@ class Transaction(TransactionVerbs):
                 self._move(TxnInput.INITIALIZED)
                 self._clean()
                 self.explicit = not self._implicit()
+            elif self._renewing:
+                self._renewed()
             else:
                 self._complete()
         elif step is Step.ADD_OFFSETS:

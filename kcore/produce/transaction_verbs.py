@@ -109,6 +109,7 @@ class TransactionVerbs:
         self._told_to_end = False
         self._ended = False
         self._bump = False
+        self._renewing = False  # nothing goes out before there is another epoch
         self.hindrance: KafkaError | None = None  # what is asked again died of this
 
     # -- state -------------------------------------------------------------------------------------
@@ -163,7 +164,11 @@ class TransactionVerbs:
             )
         if self.state is TxnState.READY:
             self._clean()
-            self.explicit = not self._implicit()
+            implicit = self._implicit()
+            # What the last one had take part may be open there still, without its marker: under its
+            # epoch records would be taken into that (KAFKA-18227).
+            self._renewing = implicit and self.explicit and self._can_bump
+            self.explicit = self.explicit or not implicit
         self._enter(TxnInput.BEGIN)
 
     def send_offsets(self, operation: int, group: ConsumerGroupMetadata, offsets: Offsets) -> None:
@@ -227,14 +232,15 @@ class TransactionVerbs:
 
     def use(self, tp: TopicPartition) -> None:
         """There is a batch for this partition."""
-        if self.explicit and tp not in self._parts and tp not in self._adding:
+        known = tp in self._parts or tp in self._adding
+        if self.explicit and not (known or self._renewing):
             self._wanted.add(tp)
 
     def admits(self, tp: TopicPartition) -> bool:
         """Whether batches of a partition may go out now."""
         if tp in self._parts:
             return True
-        if self.state not in {TxnState.IN_TRANSACTION, TxnState.COMMITTING}:
+        if self.state not in {TxnState.IN_TRANSACTION, TxnState.COMMITTING} or self._renewing:
             return False
         if self.explicit:
             self.use(tp)
@@ -301,11 +307,20 @@ class TransactionVerbs:
 
     def _clean(self) -> None:
         """Behind a transaction, or before one: nothing of the last one is left."""
+        self._succeed()
+        self._error = None
+        self._forget()
+
+    def _succeed(self) -> None:
+        """Be whom the coordinator has said, if it has."""
         if self._successor is not None:
             self._identity.producer_id, self._identity.producer_epoch = self._successor
             self._successor = None
-        self._error = None
-        self._forget()
+
+    def _renewed(self) -> None:
+        """There is another epoch: brokers need not be told what takes part in this transaction."""
+        self._succeed()
+        self.explicit = self._renewing = False
 
     def _implicit(self) -> bool:
         """Whether the brokers need not be told what takes part."""

@@ -12,6 +12,7 @@ from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
 GROUP = ConsumerGroupMetadata("g", 3, "member", None)
+OFFSETS = {T0: OffsetAndMetadata(4, "")}
 
 
 # Epochs -------------------------------------------------------------------------------------------
@@ -349,4 +350,89 @@ def test_the_version_is_kept_while_the_coordinator_cannot_be_asked(level):
     desk.transaction.heard()
     del desk.links.version_of
     desk.transaction.begin()
+    if level == 0:
+        desk.init(producer=(5, 1))
     assert desk.transaction.explicit == (level == 2)
+
+
+def upgraded(**options):
+    """Brokers know `transaction.version` 2 since the last transaction, and another one is begun."""
+    desk = begun(**options)
+    operation = desk.begin_verb(desk.transaction.commit)
+    desk.end()
+    assert desk.ended[operation] is None
+    desk.transaction.heard()
+    desk.links.level = 2
+    desk.transaction.begin()
+    return desk
+
+
+def test_what_is_sent_implicitly_has_another_epoch_than_what_was_not():
+    """Its partitions may be open still in the last transaction, which would take it in."""
+    desk = upgraded()
+    assert not desk.transaction.admits(T0)
+    assert desk.init(producer=(5, 1)).producer_epoch == 0
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (5, 1)
+    assert desk.transaction.admits(T0)
+    assert not desk.transaction.explicit
+    operation = desk.begin_verb(desk.transaction.commit)
+    assert desk.end(producer=(5, 2)).producer_epoch == 1
+    assert desk.ended[operation] is None
+    desk.transaction.heard()
+    desk.transaction.begin()
+    desk.nothing()
+    assert desk.identity.producer_epoch == 2
+
+
+def test_nor_have_offsets_that_are_sent_first():
+    desk = upgraded()
+    operation = desk.begin_verb(desk.transaction.send_offsets, GROUP, OFFSETS)
+    desk.init(producer=(5, 1))
+    desk.find("g")
+    assert desk.commit_offsets().producer_epoch == 1
+    assert desk.ended[operation] is None
+
+
+def test_an_epoch_for_that_is_asked_for_until_it_is_given():
+    desk = upgraded()
+    desk.init(E.CONCURRENT_TRANSACTIONS)
+    desk.request(ApiKey.INIT_PRODUCER_ID)
+    desk.fail(errors.DisconnectedError("lost"))
+    assert not desk.transaction.admits(T0)
+    desk.find()
+    desk.init(producer=(5, 1))
+    assert desk.transaction.admits(T0)
+
+
+def test_who_is_fenced_meanwhile_hears_it_then():
+    desk = upgraded()
+    desk.init(E.PRODUCER_FENCED)
+    assert desk.state is S.FATAL_ERROR
+
+
+@pytest.mark.parametrize("verb", ["commit", "abort"])
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_transaction_of_nothing_needs_no_epoch_for_that(verb, asked):
+    desk = upgraded()
+    if asked:
+        desk.request(ApiKey.INIT_PRODUCER_ID)
+    operation = desk.begin_verb(getattr(desk.transaction, verb))
+    if asked:
+        desk.answer(m.InitProducerIdResponse(producer_id=5, producer_epoch=1))
+    desk.nothing()
+    assert desk.ended[operation] is None
+    desk.transaction.heard()
+    desk.transaction.begin()
+    if asked:
+        assert desk.transaction.admits(T0)
+    else:
+        desk.init(producer=(5, 1))
+    assert not desk.transaction.explicit
+
+
+def test_coordinators_that_give_no_epochs_are_told_of_everything_as_ever():
+    desk = upgraded(init_version=2)
+    assert desk.transaction.explicit
+    assert not desk.transaction.admits(T0)
+    desk.add()
+    assert desk.transaction.admits(T0)
