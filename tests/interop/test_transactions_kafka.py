@@ -29,12 +29,16 @@ def run_tool(installation, cluster, name, *args):
     return done.stdout
 
 
+def bring(installation, cluster, verb, level):
+    feature = ("--feature", f"transaction.version={level}")
+    run_tool(installation, cluster, "kafka-features", verb, *feature)
+
+
 @pytest.fixture(scope="module")
 def explicit_kafka(installation):
     """A Kafka whose brokers want to be told what takes part in a transaction."""
     with KafkaCluster(1) as cluster:
-        feature = ("downgrade", "--feature", "transaction.version=1")
-        run_tool(installation, cluster, "kafka-features", *feature)
+        bring(installation, cluster, "downgrade", 1)
         yield cluster
 
 
@@ -126,6 +130,35 @@ def test_the_versions_are_what_they_are_meant_to_be(kafka, names):
 def test_the_older_version_is_spoken(explicit_kafka, names):
     with make(explicit_kafka, names.topic) as producer:
         assert producer._core._transaction.explicit
+
+
+@pytest.mark.slow
+def test_brokers_that_are_upgraded_meanwhile(installation):
+    """The first transaction of `transaction.version` 2 is of another epoch than the last before."""
+    with KafkaCluster(1) as cluster:
+        cluster.create_topic("upgraded", 1)
+        bring(installation, cluster, "downgrade", 1)
+        idle = {"request_timeout_ms": 1_900, "connections_max_idle_ms": 2_000}
+        with make(cluster, "moves-on", **idle) as producer:
+            with producer.transaction():
+                producer.send("upgraded", b"told", partition=0)
+            assert producer._core._transaction.explicit
+            before = producer._core._sender.identity.producer_epoch
+            bring(installation, cluster, "upgrade", 2)
+            time.sleep(3.5)  # its links are closed: which features there are, new ones say
+            epochs = []
+            for value in (b"reconnects", b"first", b"second"):
+                producer.begin_transaction()
+                producer.send("upgraded", value, partition=0).get(DEADLINE_S)
+                epochs.append(producer._core._sender.identity.producer_epoch)
+                producer.commit_transaction(DEADLINE_S)
+            assert not producer._core._transaction.explicit
+            assert epochs == [before, before + 1, before + 2]
+            producer.begin_transaction()
+            producer.send("upgraded", b"never", partition=0).get(DEADLINE_S)
+            producer.abort_transaction(DEADLINE_S)
+        found = everything(cluster.bootstrap, "upgraded")
+        assert found == sorted([b"told", b"reconnects", b"first", b"second"])
 
 
 def test_consume_transform_produce(cluster, names):
