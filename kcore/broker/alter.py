@@ -89,7 +89,7 @@ def _alter_node(call: Call, name: str, change: Change, *, dry_run: bool) -> None
     if name != EVERY_NODE:
         check_node_id(call, name)
     wanted = change(cluster.settings.nodes.get(name, {}), node_options.OPTIONS)
-    cluster.settings.check_node(wanted)
+    cluster.settings.check_node(name, wanted)
     if not dry_run:
         cluster.settings.tell_node(name, wanted)
         cluster.topics.reconfigure()

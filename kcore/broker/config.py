@@ -58,7 +58,7 @@ class BrokerConfig:
     replica_lag_time_max_ms: int = 30_000
     log_bytes_max: int = 4_294_967_296
     auto_leader_rebalance_enable: bool = True
-    leader_imbalance_check_interval_ms: int = 300_000
+    leader_imbalance_check_interval_seconds: int = 300
     max_request_bytes: int = MAX_FRAME_BYTES
     fetch_max_bytes: int = 57_671_680
     producer_id_expiration_ms: int = 86_400_000
@@ -90,7 +90,7 @@ class BrokerConfig:
             "num_partitions": PARTITIONS_MAX,
             "default_replication_factor": MAX_INT32,
             "replica_lag_time_max_ms": MAX_INT32,
-            "leader_imbalance_check_interval_ms": MAX_INT32,
+            "leader_imbalance_check_interval_seconds": MAX_INT32,
             "max_request_bytes": MAX_INT32,
             "fetch_max_bytes": MAX_INT32,
             "producer_id_expiration_ms": MAX_INT32,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from kcore.broker.addresses import address_of
 from kcore.broker.links import ClientLink, Turn
+from kcore.errors import KafkaConfigurationError
+from kcore.limits import MAX_INT32, MAX_INT64, MAX_TIMEOUT_MS
 from kcore.timers import NEVER
 
 
@@ -14,17 +17,43 @@ from kcore.timers import NEVER
 class CrowdLimits:
     """Bounds of a node's connections, under Kafka's names where it has them.
 
-    max_connections, max_connections_per_ip: who comes then is sent away. connections_max_idle_ms:
-    without a whole request for so long, or without taking an answer, a connection is closed.
-    queued_max_bytes: requests and answers that are kept for all connections; beyond that the one
-    that has most of them is closed (Kafka's queued.max.request.bytes stops reading instead, so that
-    a few who never go on can stop everybody).
+    max_connections, max_connections_per_ip: who comes then is sent away;
+    max_connections_per_ip_overrides: by address, in place of the latter ({"127.0.0.1": 5}).
+    connections_max_idle_ms: without a whole request for so long, or without taking an answer, a
+    connection is closed. queued_max_bytes: requests and answers that are kept for all connections;
+    beyond that the one that has most of them is closed (Kafka's queued.max.request.bytes stops
+    reading instead, so that a few who never go on can stop everybody).
     """
 
     max_connections: int = 20_000
     max_connections_per_ip: int = 20_000
+    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     connections_max_idle_ms: int = 600_000
     queued_max_bytes: int = 536_870_912
+
+    def __post_init__(self) -> None:
+        """Refuse what can never work: KafkaConfigurationError."""
+        for name, lowest, highest in (
+            ("max_connections", 1, MAX_INT32),
+            ("max_connections_per_ip", 0, MAX_INT32),
+            ("connections_max_idle_ms", 1, MAX_TIMEOUT_MS),
+            ("queued_max_bytes", 1, MAX_INT64),
+        ):
+            value = getattr(self, name)
+            if not lowest <= value <= highest:
+                raise KafkaConfigurationError(f"{name}={value} is not within {lowest} to {highest}")
+        if not self.max_connections_per_ip and not self.max_connections_per_ip_overrides:
+            raise KafkaConfigurationError("max_connections_per_ip=0 lets nobody in")
+        for address, most in self.max_connections_per_ip_overrides.items():
+            if address_of(address) != address or not 0 <= most <= MAX_INT32:
+                raise KafkaConfigurationError(
+                    f"max_connections_per_ip_overrides={{{address!r}: {most!r}}} is no address with"
+                    f" a number from 0 to {MAX_INT32}"
+                )
+
+    def most_of(self, host: str) -> int:
+        """Connections from there."""
+        return self.max_connections_per_ip_overrides.get(host, self.max_connections_per_ip)
 
 
 class Crowd:
@@ -58,12 +87,10 @@ class Crowd:
         """Whether it is still there."""
         return self._links.get(client.number) is client
 
-    def admit(self, client: ClientLink) -> bool:
-        """Take it in, if there is room."""
-        limits = self._limits
-        if (
-            len(self._links) >= limits.max_connections
-            or self._hosts[client.host] >= limits.max_connections_per_ip
+    def admit(self, client: ClientLink, limits: CrowdLimits) -> bool:
+        """Take it in, if there is room by the limits of now."""
+        if len(self._links) >= limits.max_connections or self._hosts[client.host] >= limits.most_of(
+            client.host
         ):
             return False
         self._links[client.number] = client

@@ -108,7 +108,7 @@ class Node:
         client = ClientLink(link, host, self.cluster.config.max_request_bytes, now_ms)
         if self._door is not None:
             self._door.meet(client)
-        if not self._links.admit(client):
+        if not self._links.admit(client, self.cluster.settings.crowd(self.node_id)):
             self._actions.append(Disconnect(link))
         elif self.throttle is not None:
             ms = self.throttle.connected_ms(host, now_ms)

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kcore.broker import group_settings
+from kcore.broker.addresses import address_of
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
 from kcore.broker.options import OPTIONS as TOPICS
-from kcore.broker.options import SYNONYMS, Kind, Option, read_value, shown
+from kcore.broker.options import SYNONYMS, Kind, Option, invalid, read_value, shown
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
 from kcore.coordinator.share.options import BOUNDED as SHARE_BOUNDED
 from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
 from kcore.coordinator.streams.options import DEFAULTED
+from kcore.limits import MAX_INT32
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -24,11 +26,17 @@ NODE_ID: Final = "node.id"
 RACK: Final = "broker.rack"
 PRODUCER_IDS: Final = "producer.id.expiration.ms"
 _SELECTOR: Final = "replica.selector.class"
+_CONNECTIONS: Final = "max.connections"
+_PER_IP: Final = "max.connections.per.ip"
+_OVERRIDES: Final = "max.connections.per.ip.overrides"
+_MECHANISMS: Final = "sasl.enabled.mechanisms"
 _GROUPS: Final = "group."
 
 
 class _Told(NamedTuple):
-    """Where an option stands: the part of `BrokerConfig` that has it ("" for itself), its field."""
+    """Where an option stands: the part of `BrokerConfig` that has it ("" for itself; of one that is
+    None it is Kafka's default), its field.
+    """
 
     part: str
     field: str
@@ -65,6 +73,20 @@ _TOLD: Final[Mapping[str, _Told]] = {
     },
     "max.incremental.fetch.session.cache.slots": _Told("sessions", "slots"),
     "connections.max.idle.ms": _Told("crowd", "connections_max_idle_ms", Kind.LONG),
+    _CONNECTIONS: _Told("crowd", "max_connections"),
+    _PER_IP: _Told("crowd", "max_connections_per_ip"),
+    _OVERRIDES: _Told("crowd", "max_connections_per_ip_overrides", Kind.STRING),
+    "leader.imbalance.check.interval.seconds": _Told(
+        "", "leader_imbalance_check_interval_seconds", Kind.LONG
+    ),
+    "authorizer.class.name": _Told("authorizer", "class_name", Kind.STRING),
+    _MECHANISMS: _Told("sasl", "mechanisms", Kind.LIST),
+    "sasl.server.max.receive.size": _Told("sasl", "sasl_server_max_receive_size"),
+    "connections.max.reauth.ms": _Told("sasl", "connections_max_reauth_ms", Kind.LONG),
+    "connection.failed.authentication.delay.ms": _Told(
+        "sasl", "connection_failed_authentication_delay_ms"
+    ),
+    "delegation.token.secret.key": _Told("delegation_tokens", "secret_key", Kind.PASSWORD),
     **{
         f"delegation.token.{name}": _Told("delegation_tokens", field, Kind.LONG)
         for name, field in _dotted("max_lifetime_ms", "expiry_time_ms", "expiry_check_interval_ms")
@@ -116,6 +138,22 @@ _TOLD: Final[Mapping[str, _Told]] = {
 _CHANGING: Final = {
     **{f"group.{kind}.assignment.interval.ms": 0 for kind in ("consumer", "share", "streams")},
     PRODUCER_IDS: 1,
+    _CONNECTIONS: 1,
+    _PER_IP: 0,
+    _OVERRIDES: None,
+    _MECHANISMS: None,  # for the listeners to come, of which there are none here
+}
+_OF_ONE_NODE: Final = {_MECHANISMS}
+# Kafka's defaults, where those of an embedded broker are others, or may be missing.
+_DEFAULTS: Final = {
+    _CONNECTIONS: str(MAX_INT32),
+    _PER_IP: str(MAX_INT32),
+    _OVERRIDES: "",
+    "authorizer.class.name": "",
+    _MECHANISMS: "GSSAPI",
+    "sasl.server.max.receive.size": "524288",
+    "connections.max.reauth.ms": "0",
+    "connection.failed.authentication.delay.ms": "100",
 }
 # What Kafka does not show of a node that has been told nothing of it.
 _INTERNAL: Final = {"group.consumer.regex.refresh.interval.ms"}
@@ -124,19 +162,30 @@ _PLAIN: Final = BrokerConfig()
 _KAFKAS: Final = {"coordinator": CoordinatorConfig()}  # not those of an embedded broker
 
 
-def _value(name: str, config: BrokerConfig) -> Any:
+def _said(name: str, config: BrokerConfig) -> str | None:
+    """What the file says of an option."""
     told = _TOLD[name]
-    return getattr(getattr(config, told.part) if told.part else config, told.field)
+    part = getattr(config, told.part) if told.part else config
+    if part is None:
+        return _DEFAULTS[name]
+    return _text(getattr(part, told.field))
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else shown(value)
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return ",".join(f"{address}:{most}" for address, most in value.items())
+    return shown(value)
 
 
 def _default(name: str) -> str | None:
+    if name in _DEFAULTS:
+        return _DEFAULTS[name]
     told = _TOLD[name]
-    return _text(getattr(_KAFKAS[told.part], told.field) if told.part in _KAFKAS else
-                 _value(name, _PLAIN))  # fmt: skip
+    if told.part in _KAFKAS:
+        return _text(getattr(_KAFKAS[told.part], told.field))
+    return _said(name, _PLAIN)
 
 
 # All that a node knows by name: what is about topics, and what is about itself.
@@ -164,7 +213,7 @@ class FileOption(NamedTuple):
 def in_file(config: BrokerConfig) -> Iterator[FileOption]:
     """What nodes are told when they start."""
     for name, told in _TOLD.items():
-        value, default = _text(_value(name, config)), _default(name)
+        value, default = _said(name, config), _default(name)
         if name not in _INTERNAL or value != default:
             yield FileOption(name, value, default, told.kind, name in _CHANGING)
 
@@ -177,31 +226,75 @@ def acting(part: str, known: Mapping[str, str], config: BrokerConfig) -> dict[st
     for name, text in known.items():
         if name in _CHANGING and _TOLD[name].part == part:
             try:
-                check({name: text}, config)
+                check({name: text}, config, known)
             except RefusedError:
                 continue
-            fields[_TOLD[name].field] = read_value(name, OPTIONS[name], text)
+            fields[_TOLD[name].field] = _read(name, text)
     return fields
 
 
-def check(wanted: Mapping[str, str], config: BrokerConfig) -> None:
-    """RefusedError (INVALID_REQUEST, as Kafka has it of nodes) if these cannot be a node's."""
+def check(
+    wanted: Mapping[str, str],
+    config: BrokerConfig,
+    known: Mapping[str, str],
+    *,
+    every: bool = False,
+) -> None:
+    """RefusedError (INVALID_REQUEST, as Kafka has it of nodes) if these cannot be a node's; every:
+    or those of all nodes. known: with what it is told else.
+    """
     fixed = sorted({*_TOLD, NODE_ID, RACK}.difference(_CHANGING).intersection(wanted))
     if fixed:
         raise _refused(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    single = sorted(_OF_ONE_NODE.intersection(wanted))
+    if every and single:
+        raise _refused(
+            "Cannot update these configs at default cluster level, broker id must be specified:"
+            f" [{', '.join(single)}]"
+        )
     for name, text in wanted.items():
         if name not in OPTIONS:
             continue
         try:
-            value = read_value(name, OPTIONS[name], text)
+            value = _read(name, text)
         except RefusedError as refused:
             raise _refused(refused.why) from None
+        if name == _PER_IP and not value:
+            overrides = config.crowd.max_connections_per_ip_overrides
+            if not (_read(_OVERRIDES, known[_OVERRIDES]) if _OVERRIDES in known else overrides):
+                raise _refused(f"{_PER_IP} can be set to zero only if {_OVERRIDES} is set.")
         if _TOLD.get(name, _Told("", "")).part == "coordinator":
             out = group_settings.out_of_bounds(
                 name.removeprefix(_GROUPS), value, config.coordinator
             )
             if out is not None:
                 raise _refused(_GROUPS + out)
+
+
+def normal(name: str, text: str) -> str:
+    """As Kafka writes what a text means; what means nothing (any more) stays as it is."""
+    try:
+        return shown(read_value(name, OPTIONS[name], text))
+    except RefusedError:
+        return text
+
+
+def _read(name: str, text: str) -> Any:
+    """RefusedError if it is nothing that the option can be."""
+    if name != _OVERRIDES:
+        return read_value(name, OPTIONS[name], text)
+    found = {}
+    for part in text.split(",") if text.strip(" ,") else ():
+        host, colon, most = (one.strip() for one in part.rpartition(":"))
+        address = address_of(host)
+        if not colon or address is None:
+            raise invalid(name, text, f"{part.strip()} is no address:number")
+        found[address] = max(_count(name, most), 0)
+    return found
+
+
+def _count(name: str, text: str) -> int:
+    return int(str(read_value(name, Option(Kind.INT, ""), text)))
 
 
 def _refused(why: str) -> RefusedError:

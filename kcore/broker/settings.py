@@ -16,6 +16,7 @@ from typing import Any, Final
 from kcore.broker import group_settings, node_options
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
+from kcore.broker.crowd import CrowdLimits
 from kcore.broker.group_settings import GroupOptions
 from kcore.broker.node_options import FileOption
 from kcore.broker.options import (
@@ -104,6 +105,7 @@ class Settings:
         self.client_metrics: dict[str, dict[str, str]] = {}  # by the subscription's name
         self.client_metrics_version = 0  # goes up with each change of them
         self._coordinators: dict[int, CoordinatorConfig] = {}  # with what nodes were told since
+        self._crowds: dict[int, CrowdLimits] = {}  # likewise
         # Options of groups as read last, and of which settings; "" for all that have none.
         self._read: dict[tuple[str, int], tuple[dict[str, str], GroupOptions]] = {}
 
@@ -119,6 +121,7 @@ class Settings:
         """A node's options, or those of EVERY_NODE, which have been checked, in place of others."""
         self.nodes[name] = options
         self._coordinators.clear()
+        self._crowds.clear()
         self._read.clear()
 
     def _told(self, part: str, node_id: int) -> dict[str, Any]:
@@ -130,6 +133,14 @@ class Settings:
         """How long a node remembers a producer that writes nothing."""
         config = self._config.producer_id_expiration_ms
         return int(self._told("", node_id).get("producer_id_expiration_ms", config))
+
+    def crowd(self, node_id: int) -> CrowdLimits:
+        """How many may connect to a node."""
+        limits = self._crowds.get(node_id)
+        if limits is None:
+            limits = replace(self._config.crowd, **self._told("crowd", node_id))
+            self._crowds[node_id] = limits
+        return limits
 
     def _coordinator(self, node_id: int) -> CoordinatorConfig:
         config = self._coordinators.get(node_id)
@@ -207,7 +218,7 @@ class Settings:
             described.append(_described(name, kind, layers, read_only=True))
         for synonym, name in SYNONYMS.items():
             layers = self._layers(name, synonym, node_id)
-            described.append(_described(synonym, OPTIONS[name].kind, layers))
+            described.append(_normal(_described(synonym, OPTIONS[name].kind, layers)))
         known = {one.name for one in described}
         others = {*self.nodes.get(number, {}), *self.nodes.get(EVERY_NODE, {})} - known
         described += [_secret(name, self._dynamic(name, node_id)) for name in sorted(others)]
@@ -217,7 +228,9 @@ class Settings:
         layers = self._file_layers(option, option.name)
         if option.changing:
             layers = self._dynamic(option.name, node_id) + layers
-        return _described(option.name, option.kind, layers, read_only=not option.changing)
+        if option.kind is Kind.PASSWORD:
+            return _secret(option.name, layers, option.kind)
+        return _normal(_described(option.name, option.kind, layers, read_only=not option.changing))
 
     @staticmethod
     def _file_layers(option: FileOption, name: str) -> list[Synonym]:
@@ -288,9 +301,10 @@ class Settings:
 
     # Changing ------------------------------------------------------------------------------------
 
-    def check_node(self, wanted: Mapping[str, str]) -> None:
-        """RefusedError if these cannot be a node's options."""
-        node_options.check(wanted, self._config)
+    def check_node(self, name: str, wanted: Mapping[str, str]) -> None:
+        """RefusedError if these cannot be the options of a node, or of EVERY_NODE."""
+        known = {**self.nodes.get(EVERY_NODE, {}), **wanted} if name else wanted
+        node_options.check(wanted, self._config, known, every=name == EVERY_NODE)
         _check_count(wanted)
 
 
@@ -302,10 +316,17 @@ def _described(
     return Described(name, value, source, kind, read_only=read_only, layers=layers)
 
 
-def _secret(name: str, layers: list[Synonym]) -> Described:
-    """Of an option that is not known: it could be a password, so nobody gets to see its value."""
+def _normal(described: Described) -> Described:
+    """The value as it is understood; the layers say what was given ("compact, delete")."""
+    if described.source not in {Source.NODE, Source.EVERY_NODE} or described.value is None:
+        return described
+    return described._replace(value=node_options.normal(described.name, described.value))
+
+
+def _secret(name: str, layers: list[Synonym], kind: int = 0) -> Described:
+    """Of a password, or an option that is not known: it could be one. Nobody gets to see it."""
     hidden = [layer._replace(value=None) for layer in layers]
-    return _described(name, 0, hidden, read_only=True)._replace(sensitive=True)
+    return _described(name, kind, hidden, read_only=True)._replace(sensitive=True)
 
 
 def replaced(

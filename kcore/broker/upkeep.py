@@ -16,14 +16,22 @@ RETENTION_CHECK_INTERVAL_MS: Final = 300_000
 class Upkeep:
     """The upkeep of one node; it rests while the node is down."""
 
-    __slots__ = ("_balance_at_ms", "_cleaner", "_cluster", "_node_id", "_retention_at_ms")
+    __slots__ = (
+        "_balance_at_ms",
+        "_balance_ms",
+        "_cleaner",
+        "_cluster",
+        "_node_id",
+        "_retention_at_ms",
+    )
 
     def __init__(self, cluster: Cluster, node_id: int, now_ms: int) -> None:
         self._cluster = cluster
         self._node_id = node_id
         self._cleaner = Cleaner(cluster, node_id, now_ms)
         self._retention_at_ms = now_ms + RETENTION_CHECK_INTERVAL_MS
-        self._balance_at_ms = now_ms + cluster.config.leader_imbalance_check_interval_ms
+        self._balance_ms = cluster.config.leader_imbalance_check_interval_seconds * 1_000
+        self._balance_at_ms = now_ms + self._balance_ms
 
     def deadline(self) -> int:
         """When there is something to do."""
@@ -39,7 +47,7 @@ class Upkeep:
             if up:
                 self._enforce_retention(now_ms)
         if now_ms >= self._balance_at_ms:
-            self._balance_at_ms = now_ms + self._cluster.config.leader_imbalance_check_interval_ms
+            self._balance_at_ms = now_ms + self._balance_ms
             if up:
                 self._cluster.keep_balance(self._node_id, now_ms)
         self._cleaner.expire(now_ms, up=up)

@@ -7,6 +7,7 @@ from broker_world import World, batch, fetch, only, produce
 
 from kcore.broker import BrokerConfig
 from kcore.broker.crowd import CrowdLimits
+from kcore.errors import KafkaConfigurationError
 from kcore.wire import frames
 from kcore.wire import messages as m
 
@@ -20,6 +21,8 @@ def crowded(**limits):
 def from_host(world, host):
     client = world.client()
     world.nodes[1].handle_closed(client.number, "", 0)
+    world.drain()
+    client.closed = False
     world.nodes[1].handle_connected(client.number, host, world.now_ms)
     world.drain()
     return client
@@ -42,6 +45,60 @@ def test_no_more_than_so_many_from_one_host():
     assert not from_host(world, "b").closed
     here[0].close()
     assert not from_host(world, "a").closed
+
+
+def test_some_addresses_may_have_more_or_none():
+    world = crowded(max_connections_per_ip=1, max_connections_per_ip_overrides={"::1": 2, "a::": 0})
+    hosts = ["::1", "::1", "::1", "a::", "::2", "::2"]
+    assert [from_host(world, host).closed for host in hosts] == [
+        False, False, True, True, False, True,
+    ]  # fmt: skip
+
+
+def tell(world, node, **options):
+    cls = m.IncrementalAlterConfigsRequest
+    configs = [
+        cls.AlterableConfig(name=name.replace("_", "."), config_operation=0, value=text)
+        for name, text in options.items()
+    ]
+    entry = cls.AlterConfigsResource(resource_type=4, resource_name=node, configs=configs)
+    client = next(iter(world._clients.values()), None) or world.client()
+    (answer,) = client.ask(cls(resources=[entry])).responses
+    assert not answer.error_code, answer.error_message
+
+
+def test_none_but_those_that_are_named():
+    world = crowded(max_connections_per_ip=0, max_connections_per_ip_overrides={"::1": 1})
+    assert [from_host(world, host).closed for host in ("a", "::1", "::1")] == [True, False, True]
+
+
+def test_how_many_they_are_can_be_changed_while_a_node_is_up():
+    world = crowded()
+    tell(world, "", max_connections_per_ip="1")
+    assert [from_host(world, "a").closed for _ in range(2)] == [False, True]
+    tell(world, "1", max_connections_per_ip_overrides="localhost:2, ::1:0")
+    hosts = ["127.0.0.1", "127.0.0.1", "127.0.0.1", "::1", "b"]
+    assert [from_host(world, host).closed for host in hosts] == [False, False, True, True, False]
+    tell(world, "1", max_connections=str(world.nodes[1].link_count + 1))
+    assert [from_host(world, host).closed for host in "cd"] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_connections": 0},
+        {"max_connections_per_ip": 0},
+        {"max_connections_per_ip": 1 << 31},
+        {"connections_max_idle_ms": 0},
+        {"queued_max_bytes": 0},
+        {"max_connections_per_ip_overrides": {"host": 1}},
+        {"max_connections_per_ip_overrides": {"::1": -1}},
+        {"max_connections_per_ip_overrides": {"0::1": 1}},  # as connections do not have it
+    ],
+)
+def test_limits_that_can_never_work_are_named(wrong):
+    with pytest.raises(KafkaConfigurationError, match=next(iter(wrong))):
+        CrowdLimits(**wrong)
 
 
 def test_who_is_silent_for_too_long_goes():

@@ -3,7 +3,10 @@
 import pytest
 from broker_world import World, batch, only, produce
 
-from kcore.broker import BrokerConfig, LogConfig
+from kcore.broker import AuthorizerConfig, BrokerConfig, LogConfig
+from kcore.broker.crowd import CrowdLimits
+from kcore.broker.delegation.config import DelegationTokenConfig
+from kcore.broker.sasl.config import SaslConfig
 from kcore.coordinator import CoordinatorConfig
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
@@ -274,3 +277,121 @@ def test_what_a_file_does_not_allow_any_more_does_nothing():
     world.cluster.settings.tell_node("", {INTERVAL: "7", "producer.id.expiration.ms": "x"})
     assert interval_ms(world) == 1_000
     assert world.cluster.settings.producer_id_expiration_ms(1) == 86_400_000
+
+
+def described(world, client=None):
+    found = describe(client or world.client(), BROKER, "1").configs
+    return {
+        one.name: (
+            one.value,
+            one.config_type,
+            one.read_only,
+            one.is_sensitive,
+            [(layer.value, layer.source) for layer in one.synonyms],
+        )
+        for one in found
+    }
+
+
+INT, LONG, TEXT, LIST, PASSWORD = 3, 5, 2, 7, 9
+FILE, DEFAULT = 4, 5
+GUARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def test_who_may_come_in_is_shown_as_kafka_shows_it():
+    config = BrokerConfig(
+        crowd=CrowdLimits(max_connections=9, max_connections_per_ip_overrides={"::1": 5, "::2": 6}),
+        leader_imbalance_check_interval_seconds=7,
+        authorizer=AuthorizerConfig(super_users=("User:ANONYMOUS",)),
+        delegation_tokens=DelegationTokenConfig(secret_key="hidden"),
+    )
+    found = described(World(config=config))
+    for name, (kind, changing, value, default) in {
+        "max.connections": (INT, True, "9", "2147483647"),
+        "max.connections.per.ip": (INT, True, "20000", "2147483647"),
+        "max.connections.per.ip.overrides": (TEXT, True, "::1:5,::2:6", ""),
+        "leader.imbalance.check.interval.seconds": (LONG, False, "7", "300"),
+        "authorizer.class.name": (TEXT, False, GUARD, ""),
+    }.items():
+        layers = [(value, FILE), (default, DEFAULT)]
+        assert found[name] == (value, kind, not changing, False, layers), name
+    key = "delegation.token.secret.key"
+    assert found[key] == (None, PASSWORD, True, True, [(None, FILE)])
+    assert "hidden" not in repr(found)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_how_one_says_who_one_is_is_shown_too(asked):
+    """Of a node that asks nobody it is Kafka's default, as it is of a Kafka that asks nobody."""
+    sasl = SaslConfig(
+        mechanisms=("PLAIN", "SCRAM-SHA-256"),
+        connections_max_reauth_ms=60_000,
+        connection_failed_authentication_delay_ms=0,
+        sasl_server_max_receive_size=1_000,
+    )
+    world = World(config=BrokerConfig(sasl=sasl if asked else None))
+    settings = world.cluster.settings
+    found = {one.name: one for one in settings.of_node(1)}
+    for name, (kind, value, default) in {
+        "sasl.enabled.mechanisms": (LIST, "PLAIN,SCRAM-SHA-256", "GSSAPI"),
+        "connections.max.reauth.ms": (LONG, "60000", "0"),
+        "connection.failed.authentication.delay.ms": (INT, "0", "100"),
+        "sasl.server.max.receive.size": (INT, "1000", "524288"),
+    }.items():
+        one = found[name]
+        assert one.kind == kind
+        assert (one.value, one.source) == ((value, FILE) if asked else (default, DEFAULT))
+        assert one.layers[-1].value == default
+
+
+PER_IP, OVERRIDES = "max.connections.per.ip", "max.connections.per.ip.overrides"
+
+
+@pytest.mark.parametrize(
+    ("node", "operations", "why"),
+    [
+        ("", [("sasl.enabled.mechanisms", SET, "PLAIN")],
+         ("Cannot update these configs at default cluster level, broker id must be specified:"
+          " [sasl.enabled.mechanisms]")),
+        ("1", [("delegation.token.secret.key", SET, "x")],
+         "Cannot update these configs dynamically: [delegation.token.secret.key]"),
+        ("1", [("max.connections", SET, "0")],
+         "Invalid value 0 for configuration max.connections: Value must be at least 1"),
+        ("1", [(PER_IP, SET, "0")], f"{PER_IP} can be set to zero only if {OVERRIDES} is set."),
+        ("", [(PER_IP, SET, "0"), (OVERRIDES, SET, ",")],
+         f"{PER_IP} can be set to zero only if {OVERRIDES} is set."),
+        ("1", [(OVERRIDES, SET, "::1:4,a host:5")],
+         (f"Invalid value ::1:4,a host:5 for configuration {OVERRIDES}: a host:5 is no"
+          " address:number")),
+        ("1", [(OVERRIDES, SET, "9")],
+         f"Invalid value 9 for configuration {OVERRIDES}: 9 is no address:number"),
+        ("1", [(OVERRIDES, SET, "::1:1_0")],
+         f"Invalid value 1_0 for configuration {OVERRIDES}: Not a number of type INT"),
+    ],
+)  # fmt: skip
+def test_who_may_come_in_cannot_be_anything(client, node, operations, why):
+    assert alter(client, BROKER, node, *operations) == (ErrorCode.INVALID_REQUEST, why)
+
+
+def test_who_may_come_in_can_be_changed(world, client):
+    def acting():
+        limits = world.cluster.settings.crowd(1)
+        return limits.max_connections_per_ip, dict(limits.max_connections_per_ip_overrides)
+
+    assert alter(client, BROKER, "", (OVERRIDES, SET, "localhost: 9 , ::1:-5")) == (0, None)
+    assert acting() == (20_000, {"127.0.0.1": 9, "::1": 0})
+    assert alter(client, BROKER, "1", (PER_IP, SET, "0")) == (0, None)
+    assert acting() == (0, {"127.0.0.1": 9, "::1": 0})
+    assert alter(client, BROKER, "1", (OVERRIDES, SET, "")) != (0, None)
+    assert alter(client, BROKER, "", (OVERRIDES, DELETE, None)) == (0, None)
+    assert acting() == (20_000, {})  # nobody could come in else
+    assert alter(client, BROKER, "1", (PER_IP, DELETE, None), (OVERRIDES, SET, ",")) == (0, None)
+    assert acting() == (20_000, {})
+    # The listener that is there does not change, as a Kafka's does not.
+    mechanisms = "sasl.enabled.mechanisms"
+    assert alter(client, BROKER, "1", (mechanisms, SET, "PLAIN, SCRAM-SHA-256")) == (0, None)
+    assert shown(client, BROKER, "1", mechanisms) == (
+        "PLAIN,SCRAM-SHA-256", 2,
+        [(mechanisms, "PLAIN, SCRAM-SHA-256", 2), (mechanisms, "GSSAPI", 5)],
+    )  # fmt: skip
+    assert world.nodes[1]._door is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from kcore.errors import KafkaConfigurationError
 
@@ -21,6 +22,9 @@ class AuthorizerConfig:
     super_users: Collection[str] = ()
     allow_everyone_if_no_acl_found: bool = False
     principals: Mapping[str, str] = field(default_factory=dict)
+
+    # Whose rules these are.
+    class_name: ClassVar[str] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""

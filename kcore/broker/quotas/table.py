@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
 from typing import Final
 
+from kcore.broker.addresses import address_of
 from kcore.broker.batches import RefusedError
 from kcore.limits import MAX_INT32
 from kcore.tuples import NamedTuple
@@ -40,7 +40,6 @@ _WHOLE: Final = {
     CONNECTIONS: (float(MAX_INT32), "an INT"),
 }
 _FRACTION: Final = 1e-6  # that is overlooked
-_LOCALHOST: Final = "127.0.0.1"
 
 Entity = tuple[tuple[str, str | None], ...]  # (type, name), by type
 
@@ -84,7 +83,7 @@ class Table:
             self.entries.pop(entity, None)
         if CONNECTIONS in changes:
             self._addresses = {
-                _address(of[0][1]): kept[CONNECTIONS]
+                None if of[0][1] is None else address_of(of[0][1]): kept[CONNECTIONS]
                 for of, kept in self.entries.items()
                 if CONNECTIONS in kept
             }
@@ -159,24 +158,10 @@ def _keys_of(entity: Entity) -> tuple[str, ...]:
             "Invalid quota entity combination, IP entity shouldnot be combined with User or"
             " ClientId"
         )
-    if _address(named[IP]) is _NO_ADDRESS:
-        raise _invalid(f"{named[IP]} is not a valid IP or resolvable host.")
+    name = named[IP]
+    if name is not None and address_of(name) is None:
+        raise _invalid(f"{name} is not a valid IP or resolvable host.")
     return _OF_ADDRESSES
-
-
-_NO_ADDRESS: Final = "no address"
-
-
-def _address(name: str | None) -> str | None:
-    """An address as connections have it. Names are not looked up: there is no network here."""
-    if name is None:
-        return None
-    if name == "localhost":
-        return _LOCALHOST
-    try:
-        return str(ip_address(name))
-    except ValueError:
-        return _NO_ADDRESS
 
 
 def _check_value(key: str, value: float, keys: tuple[str, ...]) -> None:
