@@ -3,7 +3,7 @@
 import pytest
 from broker_world import World, batch, fetch, only, produce
 
-from kcore.broker import BrokerConfig
+from kcore.broker import BrokerConfig, partitions
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
@@ -106,6 +106,54 @@ def test_who_lags_a_little_stays_in_the_isr(world, partition):
     assert partition.log.end_offset - partition.logs[2].end_offset <= 2
 
 
+def test_a_follower_hears_of_the_high_watermark_a_lag_later(world, partition):
+    world.cluster.replication.set_lag(2, 100, world.now_ms)
+    put(world, partition, acks=1)
+    follower = partition.logs[2]
+    for ms, end, mark in ((99, 0, 0), (1, 1, 0), (99, 1, 0), (1, 1, 1)):
+        world.run(ms)
+        assert (follower.end_offset, follower.high_watermark) == (end, mark)
+    assert world.nodes[1].deadline() > world.now_ms + 1_000  # and that is all there was
+
+
+def test_a_follower_hears_of_a_new_start_a_lag_later(world, partition):
+    world.cluster.replication.set_lag(2, 100, world.now_ms)
+    for _ in range(3):
+        put(world, partition, acks=1)
+    world.run(200)
+    partition.delete_before(1, world.now_ms)
+    world.run(60)
+    partition.delete_before(2, world.now_ms)  # who is on the way already takes both along
+    starts = {node_id: log.start_offset for node_id, log in partition.logs.items()}
+    assert (starts, partition.low_watermark) == ({1: 2, 2: 0, 3: 2}, 0)
+    world.run(39)
+    assert partition.logs[2].start_offset == 0
+    world.run(1)
+    assert (partition.logs[2].start_offset, partition.low_watermark) == (2, 2)
+    world.cluster.replication.cut(1, 2, world.now_ms)
+    partition.delete_before(3, world.now_ms)
+    world.run(1_000)
+    assert partition.low_watermark == 2
+    world.cluster.stop_node(2, world.now_ms)
+    assert partition.low_watermark == 3  # of those that are up
+
+
+def test_a_long_log_is_taken_over_step_by_step(world, partition, monkeypatch):
+    monkeypatch.setattr(partitions, "_STEP_BYTES", 1)
+    world.cluster.replication.cut(1, 2, world.now_ms)
+    for _ in range(3):
+        put(world, partition, acks=1)
+    world.cluster.replication.set_lag(2, 50, world.now_ms)
+    world.cluster.replication.heal(1, 2, world.now_ms)
+    found = []
+    for _ in range(4):
+        world.run(49)
+        before = partition.logs[2].end_offset
+        world.run(1)
+        found.append((before, partition.logs[2].end_offset))
+    assert found == [(0, 1), (1, 2), (2, 3), (3, 3)]
+
+
 def test_too_few_in_sync_refuse_all_but_not_one(world, partition):
     world.cluster.stop_node(2, world.now_ms)
     assert put(world, partition) == 0
@@ -202,6 +250,19 @@ def test_the_preferred_leader_leads_again_after_a_while(world, partition):
     assert partition.leader == 2
     world.run(300_000)
     assert (partition.leader, partition.leader_epoch) == (1, 2)
+
+
+def test_how_long_that_takes_is_an_option():
+    config = BrokerConfig(leader_imbalance_check_interval_seconds=3)
+    world = World(nodes=2, config=config)
+    (partition,) = world.topic("t", assignments=[[1, 2]]).partitions
+    for _ in range(2):
+        world.cluster.stop_node(1, world.now_ms)
+        world.cluster.start_node(1, world.now_ms)
+        world.run(2_999)
+        assert partition.leader == 2
+        world.run(1)
+        assert partition.leader == 1
 
 
 def test_leaders_stay_where_they_are_if_so_told():
