@@ -1,7 +1,16 @@
-"""Members of streams groups against two sides: a real Kafka and our node; what each answered."""
+"""Members of streams groups against two sides: a real Kafka and our node; what each answered.
+
+What a Kafka 4.3.1 answered is kept in vectors/streams_said.json: our node is held to it without
+one, and a Kafka, when there is one, to what it said before. To have it written anew:
+
+    KCORE_RECORD=1 pytest tests/broker -m "kafka and slow" -k streams_differential
+"""
 
 import itertools
+import json
+import os
 import time
+from pathlib import Path
 
 from broker_world import World
 from share_sides import NOT_READY, PATIENCE_S, Link, configure
@@ -28,6 +37,7 @@ Subtopology = Beat.Subtopology
 TopicInfo = Beat.TopicInfo
 Copartition = Beat.CopartitionGroup
 ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
+SAID = Path(__file__).with_name("vectors") / "streams_said.json"
 
 
 def internal(name, partitions=0, factor=1, **configs):
@@ -338,26 +348,45 @@ def tasks(parts):
     return {one.subtopology_id: sorted(one.partitions) for one in sorted(parts, key=str)}
 
 
-_numbers = itertools.count(1)
+def of_ours(scenario):
+    """Our node says what a Kafka said."""
+    _compare(scenario, OurSide(_name(scenario)))
 
 
-def compare(scenario, kafka):
-    """The same on both sides."""
-    name = f"{scenario.__name__}-{next(_numbers)}".replace("_", "-")
-    found = []
-    for make in (lambda: OurSide(name), lambda: RealSide(kafka, name)):
-        side = make()
-        try:
-            seen = Seen(side)
-            scenario(seen)
-        finally:
-            side.close()
-        found.append(seen.notes)
-    ours, theirs = found
+def of_kafkas(scenario, kafka):
+    """A Kafka says what it said before."""
+    _compare(scenario, RealSide(kafka, _name(scenario)), record="KCORE_RECORD" in os.environ)
+
+
+def _name(scenario):
+    return f"streams-{scenario.__name__}".replace("_", "-")
+
+
+def _compare(scenario, side, *, record=False):
+    try:
+        seen = Seen(side)
+        scenario(seen)
+    finally:
+        side.close()
+    found = [json.loads(json.dumps(note)) for note in seen.notes]
+    said = json.loads(SAID.read_text())
+    name = _name(scenario)
+    if record:
+        said[name] = found
+        SAID.write_text(_written(said))
     differences = [
-        f"{number}:\n  ours:  {one}\n  Kafka: {other}"
-        for number, (one, other) in enumerate(itertools.zip_longest(ours, theirs))
+        f"{number}:\n  now:    {one}\n  before: {other}"
+        for number, (one, other) in enumerate(itertools.zip_longest(found, said[name]))
         if one != other
     ]
     assert not differences, "\n".join(differences)
-    assert ours
+    assert found
+
+
+def _written(said):
+    """A line for each answer."""
+    parts = (
+        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(note) for note in said[name]) + "\n]"
+        for name in sorted(said)
+    )
+    return "{\n" + ",\n".join(parts) + "\n}\n"

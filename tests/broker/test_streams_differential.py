@@ -1,11 +1,18 @@
 """The same requests of members of streams groups to a real Kafka and to our node."""
 
 import pytest
-from streams_sides import Beat, compare, internal, owning, part, task_ids, topology
+from streams_sides import (
+    Beat,
+    internal,
+    of_kafkas,
+    of_ours,
+    owning,
+    part,
+    task_ids,
+    topology,
+)
 
 from kcore.wire import messages as m
-
-pytestmark = pytest.mark.kafka
 
 STATELESS = part(0, ["in"])
 DELAYED = 5
@@ -373,7 +380,13 @@ SCENARIOS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_we_say_what_a_kafka_said(scenario):
+    of_ours(scenario)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.kafka
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_kafka_says_the_same(scenario, kafka):
-    compare(scenario, kafka)
+    of_kafkas(scenario, kafka)

@@ -1,11 +1,9 @@
 """Streams groups beside other kinds, their offsets and options: as a real Kafka has them."""
 
 import pytest
-from streams_sides import compare, owning, part
+from streams_sides import of_kafkas, of_ours, owning, part
 
 from kcore.wire import messages as m
-
-pytestmark = pytest.mark.kafka
 
 STATELESS = part(0, ["in"])
 
@@ -225,7 +223,16 @@ def options(seen):
     )  # fmt: skip
 
 
+SCENARIOS = [offsets, other_protocols, taken_by_others, features, options]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_we_say_what_a_kafka_said(scenario):
+    of_ours(scenario)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", [offsets, other_protocols, taken_by_others, features, options])
+@pytest.mark.kafka
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_kafka_says_the_same(scenario, kafka):
-    compare(scenario, kafka)
+    of_kafkas(scenario, kafka)

@@ -3,9 +3,7 @@
 import random
 
 import pytest
-from streams_sides import Beat, compare, internal, owning, part, tasks
-
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+from streams_sides import Beat, internal, of_kafkas, of_ours, owning, part, tasks
 
 SIZES = {"a": 1, "b": 2, "c": 2, "d": 3}  # sources that are there
 INTERNAL = {"r0": 2, "r1": 3, "s0": 2}  # internal topics that are
@@ -38,8 +36,9 @@ def drawn(rng):
     return parts
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_wrong_with_a_topology(seed, kafka):
+def topologies(seed):
+    """What is wrong with one."""
+
     def scenario(seen):
         rng = random.Random(seed)
         for name, size in (SIZES | INTERNAL).items():
@@ -57,7 +56,8 @@ def test_what_is_wrong_with_a_topology(seed, kafka):
             ]
             seen.note((number, answer.error_code, seen.side.cut(answer.error_message), told))
 
-    compare(scenario, kafka)
+    scenario.__name__ = f"topologies_{seed}"
+    return scenario
 
 
 class Member:
@@ -94,8 +94,9 @@ class Member:
             self._told = tasks(answer.active_tasks), tasks(answer.standby_tasks)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_members_are_told(seed, kafka):
+def members(seed):
+    """What they are told."""
+
     def scenario(seen):
         rng = random.Random(seed)
         seen.side.configure(num_standby_replicas=str(rng.choice((0, 1, 2))))
@@ -112,4 +113,20 @@ def test_what_members_are_told(seed, kafka):
             if step % 10 == 9:
                 seen.describe()
 
-    compare(scenario, kafka)
+    scenario.__name__ = f"members_{seed}"
+    return scenario
+
+
+SCENARIOS = [of(seed) for of in (topologies, members) for seed in range(4)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_we_say_what_a_kafka_said(scenario):
+    of_ours(scenario)
+
+
+@pytest.mark.slow
+@pytest.mark.kafka
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
+def test_kafka_says_the_same(scenario, kafka):
+    of_kafkas(scenario, kafka)
