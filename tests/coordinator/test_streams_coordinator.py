@@ -18,6 +18,7 @@ from streams_groups_world import (
 from kcore.coordinator import Entry
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import NOTHING, Assigned, StreamsMember, Tasks
+from kcore.coordinator.streams.ordering import hash_ordered
 from kcore.coordinator.streams.reconciling import Goal, reconcile
 from kcore.coordinator.streams.states import (
     FOREIGN,
@@ -145,6 +146,43 @@ def test_a_topology_that_could_work_nowhere(parts, error):
     assert w.coordinator.streams_group("g") is None
     assert not w.journal
     assert w.enter("m1") == (2, ALL, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "why"),
+    [
+        # What is missing is said before what is wrong with the topology.
+        ({"rebalance_timeout_ms": -1}, E.INVALID_REQUEST, "RebalanceTimeoutMs must be provided"),
+        ({}, E.STREAMS_INVALID_TOPOLOGY, "must have an undefined partition count"),
+    ],
+)
+def test_what_is_wrong_is_said_in_kafkas_order(fields, error, why):
+    w = StreamsWorld()
+    sized = topology(part("0", ["in"], changelogs=[internal("c", 1)]))
+    answer = w.replies[w.put_enter("m1", sized, **fields)]
+    assert answer.error_code == error
+    assert why in answer.error_message
+
+
+def test_one_regular_expression_is_one_too_many():
+    w = StreamsWorld()
+    said = topology(part("0", ["in"]), part("1", ["in"]))
+    said.subtopologies[1].source_topic_regex = [".*"]
+    assert w.enter("m1", said) == E.INVALID_REQUEST
+
+
+def test_parts_go_by_their_ids():
+    w = StreamsWorld()
+    w.enter("m1", topology(part("1", ["in"]), part("0", ["in"])))
+    parts = w.described().topology.subtopologies
+    assert [one.subtopology_id for one in parts] == ["0", "1"]
+
+
+def test_names_are_ordered_as_java_hashes_them():
+    """Java: "\u0100".hashCode() is 256; in 512 buckets "\u0200" is in the first one."""
+    names = ["\u0001", "\u0100", "\u0200"]
+    assert hash_ordered(names, 512) == ["\u0200", "\u0001", "\u0100"]
+    assert hash_ordered(names, 1_024) == names
 
 
 # Standbys ----------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def reconcile(member: StreamsMember, goal: Goal) -> StreamsMember | None:
             return member
         return _next(member, member.epoch + 1, goal)
     if member.state is MemberState.UNKNOWN:
-        if owned is None or owned != Tasks():
+        if owned != Tasks():
             return None
         return _next(member, goal.epoch, goal)
     return _next(member, member.epoch, goal)

@@ -32,14 +32,10 @@ def check(request: StreamsGroupHeartbeatRequest) -> RefusedError | None:
 
 
 def owned_by(request: StreamsGroupHeartbeatRequest) -> Tasks | None:
-    """What the member says it has; None if it does not say."""
+    """What the member says it has, which is no warm-up tasks; None if it does not say."""
     if request.active_tasks is None:
         return None
-    return Tasks(
-        _tasks_of(request.active_tasks),
-        _tasks_of(request.standby_tasks or ()),
-        _tasks_of(request.warmup_tasks or ()),
-    )
+    return Tasks(_tasks_of(request.active_tasks), _tasks_of(request.standby_tasks or ()))
 
 
 def _tasks_of(parts: Iterable[_TaskIds]) -> frozenset[Task]:
