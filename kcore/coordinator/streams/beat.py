@@ -195,8 +195,6 @@ class Beat:
                 self.items.append(records.target_epoch_entry(group.group_id, epoch, self._wall_ms))
             else:
                 self._tell_delayed("assignment interval")
-        if self.member.reconciled_to(epoch):
-            return
         member = reconcile(self.member, Goal(epoch, target, group, owned))
         if member is None:
             raise RefusedError(
