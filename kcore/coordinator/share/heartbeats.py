@@ -105,7 +105,7 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
         def done(error: ErrorCode, now_ms: int) -> None:
             group.held = False
             if error:
-                if not group.members and not group.epoch:
+                if kept is None:
                     self._context.shares.pop(group.group_id, None)  # it never was
                 ticket.answer(ShareGroupHeartbeatResponse(error_code=answered(error)))
                 return
@@ -212,10 +212,9 @@ class _Beat:
             client_id=client_id,
             client_host=host,
         )
-        new = member.member_id not in group.members
-        if new or member != old:
+        if member != old:
             self.items.append(records.member_entry(group.group_id, member))
-        changed = new or member.topics != old.topics
+        changed = member.topics != old.topics  # a new member has some
         if changed or group.seen_version != self._context.topics.version:
             topics = set().union(*(one.topics for one in self._members()))
             value = metadata_hash(self._context.topics, topics)
@@ -234,7 +233,6 @@ class _Beat:
                 member, epoch=target_epoch, previous_epoch=member.epoch, assigned=target
             )
             self.items.append(records.current_entry(group.group_id, member))
-        self._member = member
         return member
 
     def _may_assign(self) -> bool:

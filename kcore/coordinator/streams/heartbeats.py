@@ -100,7 +100,7 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         def done(error: ErrorCode, now_ms: int) -> None:
             holder.held = False
             if error:
-                if not group.members and group.topology is None:
+                if new:
                     context.streams.pop(group.group_id, None)  # it never was
                     context.purgatory.cancel((DELAY, group.group_id))
                 ticket.answer(StreamsGroupHeartbeatResponse(error_code=answered(error)))
