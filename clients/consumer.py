@@ -348,7 +348,7 @@ class Consumer(Bounded, Batches):
     def _go_back(self, tp: TopicPartition, at: OffsetAndMetadata) -> None:
         core = self._engine.core
         if tp in core.assignment():
-            core.seek(tp, at.offset, self._engine.pump.now_ms(), at.leader_epoch)
+            core.go_back(tp, at.offset, self._engine.pump.now_ms(), at.leader_epoch)
 
     # Positions -------------------------------------------------------------------------------
 

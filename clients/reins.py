@@ -130,7 +130,7 @@ class Reins:
             mine = core.assignment()
             for tp, at in positions.items():
                 if tp in mine:
-                    core.seek(tp, at.offset, self.now_ms(), at.leader_epoch)
+                    core.go_back(tp, at.offset, self.now_ms(), at.leader_epoch)
             self._engine.pump.drain()
 
     def hold(self, partitions: Iterable[TopicPartition] | None) -> set[TopicPartition]:

@@ -336,6 +336,15 @@ class ConsumerCore(ClientCore):
         self._positions.seek(tp, offset, leader_epoch)
         self._settle(now_ms)
 
+    def go_back(self, tp: TopicPartition, offset: int, now_ms: int, leader_epoch: int = -1) -> None:
+        """`seek` to a record that was handed over, which is to be handed over again. Where its
+        topic is made anew under its name before that, reading begins anew there, as it would have
+        without: what was sought counts in the new one.
+        """
+        self._need_assigned([tp])
+        self._positions.go_back(tp, offset, leader_epoch)
+        self._settle(now_ms)
+
     def seek_to_beginning(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         """Go on at the first offset there is (all assigned partitions if none is named); looked up
         lazily.

@@ -401,14 +401,14 @@ class Fetcher:
         """What was taken since has not arrived: positions go back to where it began."""
         for partition, offset, epoch in reversed(self._moves or ()):
             if partition.assigned:
-                self._positions.seek(partition.tp, offset, epoch)
+                self._positions.go_back(partition.tp, offset, epoch)
         self._moves = None
 
     def take_back_one(self) -> None:
         """What `take_inside` gave last has not arrived."""
         single = self.single
         if single.given is not None and single.given.assigned:
-            self._positions.seek(single.given.tp, single.at, single.at_epoch)
+            self._positions.go_back(single.given.tp, single.at, single.at_epoch)
 
     def _finish(self, partition: Partition) -> None:
         self._shelf.finish(partition)

@@ -156,6 +156,17 @@ class Positions:
             raise IllegalArgumentError(f"cannot seek to {offset}: offsets start at 0")
         self._seek(self._need(tp), offset, leader_epoch)
 
+    def go_back(self, tp: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
+        """Set the position to where records were handed over: a place in the topic that was read,
+        while one that is sought is one in whatever has its name. If that was made anew since, it is
+        none, and nothing happens. Raises IllegalStateError if `tp` is not assigned.
+        """
+        partition = self._need(tp)
+        log_id = partition.log_id
+        if not partition.anew:
+            self._seek(partition, offset, leader_epoch)
+            partition.log_id = log_id
+
     def _seek(self, partition: Partition, offset: int, leader_epoch: int) -> None:
         partition.strategy = ResetStrategy.NONE
         self._place(partition, PositionInput.SOUGHT, offset, leader_epoch)

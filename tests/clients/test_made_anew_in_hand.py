@@ -59,6 +59,31 @@ def test_a_poll_behind_a_loop_begins_anew(looping):
     assert polled(looping, 30) == list(range(30))
 
 
+def remake_unheard(broker, count):
+    broker.delete_topic("t")
+    broker.create_topic("t", 2)
+    fill(broker, count)
+
+
+def test_a_poll_behind_a_loop_that_hears_of_it_then_begins_anew(broker):
+    """It goes back to where the loop was first, which is a place in the old one."""
+    fill(broker, 60)
+    with consumer(broker, max_poll_records=500, allow_auto_create_topics=False) as one:
+        assert [next(one).offset for _ in range(10)] == list(range(10))
+        remake_unheard(broker, 80)
+        assert polled(one, 80) == list(range(80))
+
+
+def test_what_is_sought_counts_in_the_new_one(broker):
+    """The program may have made it itself."""
+    fill(broker, 60)
+    with consumer(broker, max_poll_records=500, allow_auto_create_topics=False) as one:
+        assert polled(one, 60) == list(range(60))
+        remake_unheard(broker, 80)
+        one.seek(T0, 20)
+        assert polled(one, 60) == list(range(20, 80))
+
+
 def test_a_loop_commits_nothing_of_it(looping):
     assert looping.position(T0) == 0
     looping.commit()

@@ -83,6 +83,26 @@ def test_who_has_sought_since_is_where_it_wants_to_be() -> None:
     assert world.at(T0) == 1
 
 
+def test_what_was_given_back_was_read_of_the_one_before() -> None:
+    world = read()
+    world.fetcher.hand_over()
+    assert world.take(1) == {T0: [7]}
+    world.fetcher.take_back()
+    assert world.at(T0) == 7
+    remake(world)
+    assert state(world) is PartitionState.INITIALIZING
+
+
+def test_who_goes_back_to_what_was_read_is_in_the_one_before() -> None:
+    world = read()
+    world.positions.go_back(T0, 5)
+    assert world.at(T0) == 5
+    remake(world)
+    assert state(world) is PartitionState.INITIALIZING
+    world.positions.go_back(T0, 6)  # who has not heard of it yet
+    assert state(world) is PartitionState.INITIALIZING
+
+
 def test_who_asks_by_name_may_have_read_either() -> None:
     world = read(by_id=False)
     remake(world)

@@ -287,7 +287,7 @@ class Consumer(Committing, OwnDesk):
             mine = reader.assignment() - self._begin_anew()
             for place, offset in left.items():
                 if place in mine:
-                    reader.seek(place, offset)
+                    reader.go_back(place, offset)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """As many messages, errors and events; fewer if no more have come within `timeout` seconds.

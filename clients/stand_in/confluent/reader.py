@@ -63,6 +63,14 @@ class Reader(Consumer):
         found = self.core._positions.told_at(tp)  # noqa: SLF001 - as in `edges`
         return -1 if found is None else found
 
+    def go_back(self, tp: TopicPartition, offset: int) -> None:
+        """Read again from a record that was handed over."""
+        with self._engine.guard:
+            self._hold_batch()
+            self.core.go_back(tp, offset, self._engine.pump.now_ms())
+            self._cut_batch([tp], go_back=False)
+            self._engine.pump.drain()
+
     def made_anew(self) -> set[TopicPartition]:
         """Partitions whose topics were made anew since this was asked last."""
         return self._remade.take()
