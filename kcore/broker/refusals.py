@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kcore.broker.share.sessions import INITIAL_EPOCH
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message, Struct
@@ -68,9 +69,17 @@ def refusal(request: Message, version: int, error: ErrorCode) -> Message:
     root = API_TABLE[key].response
     answer = root()
     inner = _fill(root, answer, request, version, error)
-    if inner and (key in _INNER_FIRST or (key in _SHARES and error in _OF_PARTITIONS)):
+    if inner and (key in _INNER_FIRST or _is_of_partitions(request, error)):
         answer.error_code = ErrorCode.NONE  # type: ignore[attr-defined]
     return answer
+
+
+def _is_of_partitions(request: Message, error: ErrorCode) -> bool:
+    """Whether a share session goes on, and only partitions are refused. One that was to begin has
+    not: whoever is told of partitions only would go on in it.
+    """
+    opens = getattr(request, "share_session_epoch", None) == INITIAL_EPOCH
+    return request.API_KEY in _SHARES and error in _OF_PARTITIONS and not opens
 
 
 def _fill(

@@ -54,6 +54,23 @@ def test_a_refused_fetch_says_it_of_the_partition(world, client):
     assert not only(client.ask(fetch(), 12)).error_code
 
 
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_a_share_session_that_was_refused_has_not_begun(world, client, epoch):
+    """Who is told of partitions only goes on in it."""
+    error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    world.cluster.mishaps.add(Mishap(ApiKey.SHARE_FETCH, Kind.REFUSED, error=error))
+    topic = m.ShareFetchRequest.FetchTopic(
+        topic_id=world.cluster.topics.get("t").topic_id,
+        partitions=[m.ShareFetchRequest.FetchPartition(partition_index=0)],
+    )
+    request = m.ShareFetchRequest(
+        group_id="g", member_id="m" * 22, share_session_epoch=epoch, topics=[topic]
+    )
+    answer = client.ask(request, 1)
+    assert only(answer).error_code == error
+    assert answer.error_code == (ErrorCode.NONE if epoch else error)
+
+
 def test_a_cut_request_is_not_served(world, client):
     world.cluster.mishaps.add(Mishap(ApiKey.PRODUCE, Kind.CUT))
     client.send(produce(batch(b"a")), 9)
