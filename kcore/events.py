@@ -210,6 +210,7 @@ class OffsetsCommitted(Event):
 class RecordsAcknowledged(Event):
     """A broker was told what has become of records that a share group delivered, or could not be
     told. ranges: of offsets, (first, last). error: why it did not take that in; None: it did.
+    topic_id: of the topic that held them (16 bytes); one that was made anew may have its name now.
     """
 
     news: ClassVar[bool] = False
@@ -217,6 +218,7 @@ class RecordsAcknowledged(Event):
     partition: TopicPartition
     ranges: tuple[tuple[int, int], ...]
     error: KafkaError | None = None
+    topic_id: bytes = b""
 
 
 class MetricsPushed(Event):

@@ -31,14 +31,15 @@ from kcore.wire.codes import ErrorCode as Code
 _SESSION_GONE: Final = frozenset({Code.SHARE_SESSION_NOT_FOUND, Code.INVALID_SHARE_SESSION_EPOCH})
 # Somebody else leads: what was held there is released.
 _MOVED: Final = frozenset({Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH})
+# So says, of what was acquired from it, whom the topic is gone for: nothing is locked any more.
+_GONE: Final = frozenset({Code.UNKNOWN_TOPIC_OR_PARTITION, Code.UNKNOWN_TOPIC_ID})
 # The node cannot serve the partition now: look who does, then ask again.
-_ELSEWHERE: Final = _MOVED | {
+_LOST: Final = _MOVED | _GONE
+_ELSEWHERE: Final = _LOST | {
     Code.LEADER_NOT_AVAILABLE,
     Code.REPLICA_NOT_AVAILABLE,
     Code.KAFKA_STORAGE_ERROR,
     Code.OFFSET_NOT_AVAILABLE,
-    Code.UNKNOWN_TOPIC_OR_PARTITION,
-    Code.UNKNOWN_TOPIC_ID,
     Code.INCONSISTENT_TOPIC_ID,
 }
 # As locks are configured by default (group.share.record.lock.duration.ms), if no answer says it.
@@ -185,7 +186,7 @@ class Answers:
             elif not data.error_code:
                 sheet.lock_until(now_ms + lock_ms)
                 self._end_sheet(sheet, None)
-            elif data.error_code in _MOVED or not for_code(data.error_code).retriable or final:
+            elif final or data.error_code in _LOST or not for_code(data.error_code).retriable:
                 learn_leader(self._ctx.cluster, tp, data, body)
                 if data.error_code in _ELSEWHERE:
                     self._ctx.cluster.request_update()
@@ -222,15 +223,16 @@ class Answers:
             self._stock.lose(node.node_id)
         else:
             node.session.answered()
-        if code in _ELSEWHERE:
+        # What the broker cannot explain may pass. A Kafka 4.3 says it of all fetches in a session
+        # with a topic that is deleted, until that is forgotten: look whether there is another one.
+        unexplained = code == Code.UNKNOWN_SERVER_ERROR
+        if code in _ELSEWHERE or unexplained:
             self._ctx.cluster.request_update()
         for sheet in sheets:
             self._end_sheet(sheet, error)
         # A broker may lose a session; one that keeps losing them must not make us spin.
         once = code in _SESSION_GONE and not node.failures
         node.failed(now_ms if once else now_ms + self._ctx.backoff(node.failures), error)
-        # What the broker cannot explain may pass, as where a topic was made anew: `health` has it.
-        unexplained = code == Code.UNKNOWN_SERVER_ERROR
         if isinstance(error, AuthorizationError) or not (error.retriable or unexplained):
             self._on_error(error)
 

@@ -52,7 +52,7 @@ class ShareConsumerCore(ClientCore):
         self._links.measures = measures.links
         emit = self._emit = measures.noting(self._outbox.emit)
         ctx = ShareContext(config.group(), self._links, self._view, rng, emit, Timers())
-        self._stock = Stock(measures.consumed)
+        self._stock = Stock(self._view.topic_id, measures.consumed)
         self._member = ShareMembership(ctx, self._take_assigned)
         measures.member_id = self._member.member_id
         self._exchange = Exchange(
@@ -67,6 +67,7 @@ class ShareConsumerCore(ClientCore):
         self._topics: frozenset[str] = frozenset()
         self._assigned: Assigned = frozenset()
         self._partitions: frozenset[TopicPartition] = frozenset()
+        self._named: set[bytes] = set()  # the topics of these that have a name
         self._commits: list[Commit] = []
         self._seen_version = -1
         self._settle(now_ms)
@@ -240,7 +241,8 @@ class ShareConsumerCore(ClientCore):
         if ranges:
             if error is not None:
                 self._measures.failed(sheet.records)
-            self._outbox.emit(RecordsAcknowledged(sheet.place.tp, ranges, error))
+            tp, topic_id, _ = sheet.place
+            self._outbox.emit(RecordsAcknowledged(tp, ranges, error, topic_id))
         for commit in self._commits:
             commit.told(sheet, error)
         self._end_commits()
@@ -322,6 +324,9 @@ class ShareConsumerCore(ClientCore):
                 named.add(TopicPartition(name, number))
         if unknown:
             self._view.request_names(frozenset(unknown))
+            if not unknown.isdisjoint(self._named):
+                self._member.hurry()
+        self._named = {topic_id for topic_id, _ in self._assigned} - unknown
         before, self._partitions = self._partitions, frozenset(named)
         if before != self._partitions:
             self._exchange.assign(self._partitions)

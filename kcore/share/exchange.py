@@ -221,14 +221,15 @@ class Exchange:
         config, epoch = self._ctx.config, node.session.epoch
         added, forgotten = node.session.change_to(node.leads)
         sheets, left = node.choose()
-        # To the broker all that the request names is in the session, also what is only told of.
-        for place in [sheet.place for sheet in sheets]:
-            if node.leads.get(place.tp) != place.topic_id:
-                forgotten[place.tp] = place.topic_id
         asked = [*node.session.partitions.items()]
+        gone = dict.fromkeys((topic_id, tp.partition) for tp, topic_id in forgotten.items())
+        for sheet in sheets:  # a broker takes it that whatever a request names is to be read, too
+            tp, topic_id, _ = sheet.place
+            if node.session.partitions.get(tp) != topic_id:
+                gone[topic_id, tp.partition] = None
 
         def build(version: int) -> Message:
-            return fetch_request(config, self._member_id, epoch, added, forgotten, sheets, version)
+            return fetch_request(config, self._member_id, epoch, added, gone, sheets, version)
 
         def done(answer: Answer, at_ms: int) -> None:
             riding = node.answered()

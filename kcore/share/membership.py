@@ -29,9 +29,9 @@ from kcore.wire.messages import ShareGroupHeartbeatRequest
 _JOIN_EPOCH: Final = 0
 _LEAVE_EPOCH: Final = -1
 _UUID_BITS: Final = 128
-# A group's first partitions are only assigned when the brokers have begun to keep its state, which
-# is a moment after a member has joined: it asks again soon, this often, instead of some seconds
-# later (Java's waits for its interval).
+# A topic's partitions are only assigned when brokers have begun to keep the group's state there: a
+# moment after a member has joined, or the topic was made anew. Who has nothing yet, or loses a
+# topic, asks again soon, this often, instead of some seconds later (Java's waits for its interval).
 _EMPTY_MAX: Final = 8
 _ACTIVE: Final = (ShareState.JOINING, ShareState.STABLE)
 TOO_OLD: Final = (
@@ -88,7 +88,8 @@ class ShareMembership:
         self._interval_ms = 0  # not told yet
         self._failures = 0
         self._rejoins = 0  # in a row
-        self._empty = 0  # answers in a row that assigned nothing, since it joined
+        self._empty = 0  # answers in a row that assigned nothing, since it joined or lost a topic
+        self._read: frozenset[bytes] = frozenset()  # the topics assigned, by their ids
         self._leaves = 0  # last heartbeats on their way
         self._owed = False  # one waits for a coordinator
 
@@ -119,6 +120,12 @@ class ShareMembership:
         elif self.refusal is not None:
             self._ctx.emit(ErrorRaised(self.refusal))
 
+    def hurry(self) -> None:
+        """A topic that is assigned has gone: the coordinator finds that out when it is asked."""
+        if self.state is ShareState.STABLE and not self._failures:
+            self._empty = 0
+            self._ctx.timers.set(Timer.HEARTBEAT, 0)
+
     def leave(self, reason: str, now_ms: int) -> None:
         """Go, and say so once if the coordinator may have heard of this member."""
         self._machine.move(ShareInput.LEAVE)
@@ -140,6 +147,7 @@ class ShareMembership:
         """No membership any more: no answer counts, nothing is to be read."""
         self._count += 1
         self.epoch = 0
+        self._read = frozenset()
         self._busy = self._named = False
         self._ctx.timers.cancel(Timer.HEARTBEAT)
         self._ctx.timers.cancel(Timer.POLL)
@@ -264,6 +272,7 @@ class ShareMembership:
         # heartbeat that lingered there. Whoever says all is told all.
         missed = body.assignment is None and body.member_epoch != self.epoch
         self.epoch = body.member_epoch
+        as_before = self._told == topics
         self._told = None if missed else topics
         self._interval_ms = body.heartbeat_interval_ms
         self._failures = 0
@@ -275,7 +284,10 @@ class ShareMembership:
                 for number in topic.partitions
             )
             self._on_assigned(assigned)
-            if assigned:
+            before, self._read = self._read, frozenset(topic_id for topic_id, _ in assigned)
+            if as_before and not self._read >= before:
+                self._empty = 0
+            elif assigned:
                 self._empty = _EMPTY_MAX
         wait_ms = self._interval_ms
         if self._empty < _EMPTY_MAX:

@@ -27,11 +27,11 @@ def fetch_request(
     member_id: str,
     epoch: int,
     added: Topics,
-    forgotten: Topics,
+    forgotten: Iterable[tuple[bytes, int]],
     sheets: Iterable[Sheet],
     version: int,
 ) -> ShareFetchRequest:
-    """Ask for records; acknowledgements ride along."""
+    """Ask for records; acknowledgements ride along. forgotten: topic ids and partitions."""
     if config.one_by_one and version < RECORD_LIMIT_VERSION:
         raise UnsupportedVersionError(_NO_RECORD_LIMIT)
     body = ShareFetchRequest(
@@ -68,9 +68,9 @@ def fetch_request(
         ]
     body.topics = list(topics.values())
     gone: dict[bytes, ShareFetchRequest.ForgottenTopic] = {}
-    for tp, topic_id in forgotten.items():
+    for topic_id, number in forgotten:
         entry = gone.setdefault(topic_id, ShareFetchRequest.ForgottenTopic(topic_id=topic_id))
-        entry.partitions.append(tp.partition)
+        entry.partitions.append(number)
     body.forgotten_topics_data = list(gone.values())
     return body
 

@@ -45,11 +45,16 @@ def checked(ranges: Iterable[Range]) -> list[Range]:
 
 
 class Stock:
-    """taken: counts the records handed over. on_consumed(records, bytes): of a parcel all is handed
-    over that will be.
+    """taken: counts the records handed over. topic_id(topic): the one it has now, as far as anybody
+    knows. on_consumed(records, bytes): of a parcel all is handed over that will be.
     """
 
-    def __init__(self, on_consumed: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        topic_id: Callable[[str], bytes | None],
+        on_consumed: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._topic_id = topic_id
         self._on_consumed = on_consumed
         self._parcels: dict[TopicPartition, list[Parcel]] = {}
         self._waiting: deque[Parcel] = deque()
@@ -63,7 +68,8 @@ class Stock:
         """An answer brought this; whoever had these offsets before has lost them."""
         others = self._parcels.setdefault(parcel.place.tp, [])
         for other in others:
-            other.supersede(ranges)
+            if other.place.topic_id == parcel.place.topic_id:
+                other.supersede(ranges)
         others.append(parcel)
         self._waiting.append(parcel)
 
@@ -80,9 +86,14 @@ class Stock:
     # Out -------------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> None:
-        """Let go of what was not handed over while its lock lasted: others have it by now."""
+        """Let go of what was not handed over while its lock lasted: others have it by now; and of
+        what a topic held that was made anew under its name, which is nobody's any more.
+        """
         for parcel in list(self._waiting):
-            parcel.expire(now_ms)
+            if self._topic_id(parcel.place.tp.topic) in (None, parcel.place.topic_id):
+                parcel.expire(now_ms)
+            else:
+                parcel.lose()
             if not parcel.waiting:
                 self._waiting.remove(parcel)
                 self._count(parcel)

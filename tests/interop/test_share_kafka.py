@@ -3,9 +3,12 @@
 import time
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 import kcore
 from kcore import AcknowledgeType, errors
+from kcore.share.answers import Answers
+from kcore.wire.codes import ErrorCode
 
 WAIT_MS = 15_000
 
@@ -148,3 +151,44 @@ def test_members_share_one_partition_and_each_record_comes_once(topic, share):
     for consumer in consumers:
         consumer.commit()
     assert sorted(number for mine in seen for number in mine) == list(range(3_000))
+
+
+@pytest.fixture
+def refusals(monkeypatch):
+    """The codes of fetches and acknowledgements that were refused as a whole."""
+    codes = []
+    original = Answers._refused
+
+    def refused(self, node, sheets, code, message, now_ms):
+        codes.append(code)
+        original(self, node, sheets, code, message, now_ms)
+
+    monkeypatch.setattr(Answers, "_refused", refused)
+    return codes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_topic_that_is_made_anew(kafka, names, topic, share, refusals, commits):
+    """A Kafka 4.3.1 refuses each fetch in a session that has the old one, and does not say why,
+    until it is forgotten. `poll` raises nothing, and all of the new one comes, soon.
+    """
+    topic(10)
+    consumer = share()
+    assert len(polled(consumer, 10)) == 10
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.delete_topics([names.topic])[names.topic].result(20)
+    kafka.create_topic(names.topic, 1)
+    kafka.produce(names.topic, ((None, b"%d" % number) for number in range(100, 115)))
+    began = time.monotonic()
+    if commits:  # what was said of the old one counts for nothing
+        (error,) = consumer.commit().values()
+        assert isinstance(error, errors.UnknownTopicIdError)
+        assert time.monotonic() - began < 5
+    new = polled(consumer, 15)
+    assert numbers(new) == list(range(100, 115))
+    assert {record.delivery_count for record in new} == {1}
+    assert time.monotonic() - began < 8  # two heartbeats, before it asked of its own accord
+    assert refusals
+    assert set(refusals) == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert consumer.commit() == {_tp(new[0]): None}

@@ -169,6 +169,8 @@ def acknowledge_error(cluster, code):
 GIVEN_UP = [
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # by whom it was given out: it is gone
+    ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.INVALID_RECORD_STATE,
     ErrorCode.INVALID_REQUEST,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -190,8 +192,6 @@ def test_what_cannot_be_told_any_more_is_said(cluster, world, code):
 
 
 PASSING = [
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
 ]

@@ -219,6 +219,34 @@ def test_who_is_given_nothing_asks_soon_a_few_times_and_then_as_told(cluster, wo
     assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) - soon in {9, 10, 11}
 
 
+def test_who_loses_a_topic_asks_soon_for_the_one_that_may_have_its_name(cluster, world):
+    ShareClient(world, {}).subscribe("t")
+    world.run(20_000, polls_ms=500)
+    before = cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT)
+    nothing = m.ShareGroupHeartbeatResponse(
+        member_epoch=cluster.epoch,
+        heartbeat_interval_ms=5_000,
+        assignment=m.ShareGroupHeartbeatResponse.Assignment(topic_partitions=[]),
+    )
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: nothing
+    world.run(10_000, polls_ms=500)
+    assert 6 <= cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) - before <= 15
+
+
+def test_who_hears_that_a_topic_was_made_anew_asks_at_once(cluster, world):
+    client = ShareClient(world, {"metadata_max_age_ms": 300_000}).subscribe("t")
+    client.polled()
+    client.polled(20_000)
+    before = cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT)
+    refusal = m.ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    answers = iter([refusal])
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)  # as by a Kafka 4.3
+    cluster.topic_ids["t"] = b"n" * 16
+    client.polled(2_000)
+    assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) > before
+    assert client.core.assignment() == set()  # until the coordinator says so of the new one
+
+
 def test_who_goes_while_nobody_knows_the_coordinator_says_so_once_it_is_known(cluster, world):
     client = ShareClient(world, {}).subscribe("t")
     client.polled()

@@ -155,7 +155,7 @@ def test_a_record_that_could_not_be_read_cannot_come_again_from_here():
     def refuse(_topic, _headers, data):
         raise ValueError(data)
 
-    stock, one = Stock(), parcel(batch(0, 1), [(0, 0, 1)], value_deserializer=refuse)
+    stock, one = Stock({}.get), parcel(batch(0, 1), [(0, 0, 1)], value_deserializer=refuse)
     stock.add(one, [(0, 0, 1)])
     with pytest.raises(DeserializationError):
         stock.take(1)
@@ -171,7 +171,7 @@ def test_a_record_that_could_not_be_read_cannot_come_again_from_here():
 
 
 def test_what_another_leader_gives_again_does_not_come_from_the_first_one_any_more():
-    stock, one = Stock(), parcel(batch(0, 6), [(0, 5, 1)], explicit=True)
+    stock, one = Stock({}.get), parcel(batch(0, 6), [(0, 5, 1)], explicit=True)
     stock.add(one, [(0, 5, 1)])
     assert offsets(stock.take(2)) == [0, 1]
     stock.hand_over()
@@ -212,7 +212,7 @@ def test_renewed_records_come_again_and_others_are_lost():
 
 
 def test_the_lock_of_a_renewed_record_is_its_own_alone():
-    stock, one = Stock(), parcel(batch(0, 4), [(0, 3, 1)], explicit=True)
+    stock, one = Stock({}.get), parcel(batch(0, 4), [(0, 3, 1)], explicit=True)
     stock.add(one, [(0, 3, 1)])
     assert offsets(stock.take(2)) == [0, 1]
     stock.acknowledge(PLACE.tp, 0, AcknowledgeType.RENEW)
@@ -229,7 +229,7 @@ def test_the_lock_of_a_renewed_record_is_its_own_alone():
 
 
 def test_a_renewed_lock_ends_too():
-    stock, one = Stock(), parcel(batch(0, 1), [(0, 0, 1)], explicit=True)
+    stock, one = Stock({}.get), parcel(batch(0, 1), [(0, 0, 1)], explicit=True)
     stock.add(one, [(0, 0, 1)])
     stock.take(1)
     stock.acknowledge(PLACE.tp, 0, AcknowledgeType.RENEW)

@@ -139,6 +139,22 @@ def test_a_topic_made_anew_is_not_told_what_became_of_the_old_ones_records(clust
     assert [topic_id for topic_id, _ in riding] == [old]
     (event,) = client.of(RecordsAcknowledged)
     assert (event.ranges, type(event.error)) == (((0, 9),), errors.InvalidRecordStateError)
+    assert event.topic_id == old
+
+
+def test_what_was_not_handed_over_of_a_topic_that_was_made_anew_goes(cluster, world):
+    client = ShareClient(world, {"metadata_max_age_ms": 1_000, **EXPLICIT}).subscribe("t")
+    old = client.polled(max_records=4)
+    cluster.topic_ids["gone"], cluster.topic_ids["t"] = cluster.topic_ids["t"], b"n" * 16
+    cluster.partitions.clear()
+    cluster.fill(3, base=20)
+    world.run(3_000)
+    assert client.core.has_records  # nobody has looked since it has heard of the new one
+    for record in old:
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+    cluster.members.clear()
+    assert [record.offset for record in client.polled(8_000)] == [20, 21, 22]
+    assert client.core.buffered_bytes == 0
 
 
 TOP_LEVEL = [
