@@ -94,7 +94,6 @@ NOT_OF_SHARES: Final = {
     Fault.HOLD,
     Fault.UPGRADE,
     Fault.THROTTLE,
-    Fault.REMAKE,
 }
 _SHARE_STREAM: Final = 0x5A4E
 

@@ -6,11 +6,11 @@ import pytest
 
 from kcore.sim import Plan, Rule, ViolationError
 from kcore.sim.share.custody import ACCEPT, RENEW, Hold
-from kcore.sim.share.hands import Hands
+from kcore.sim.share.hands import At, Hands
 from kcore.structs import TopicPartition
 
 T0 = TopicPartition("t", 0)
-AT = (T0, 5)
+AT = At(T0, 0, 5)
 SOON_MS = 2_000  # and the network's time, which is nothing here
 
 
@@ -41,7 +41,7 @@ class Story:
 
     def told(self, at_ms):
         self.now_ms = at_ms
-        self.hands.told(self.member, T0, [(5, 5)], None)
+        self.hands.told(self.member, T0, 0, [(5, 5)], None)
 
     def look(self, at_ms):
         self.now_ms = at_ms

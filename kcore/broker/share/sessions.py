@@ -11,7 +11,7 @@ ShareSession and ShareSessionCache of Kafka 4.3.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kcore.broker.batches import RefusedError
@@ -120,6 +120,12 @@ class ShareSessions:
     def of_link(self, link: int) -> list[ShareSession]:
         """Those of a connection."""
         return [self._sessions[key] for key in self._by_link.get(link, ())]
+
+    def parts(self) -> Iterator[tuple[SessionKey, Part]]:
+        """What is read here, and by whom, to look at."""
+        for session in self._sessions.values():
+            for part in session.parts:
+                yield session.key, part
 
     def clear(self) -> None:
         """The node went down: nothing is remembered."""

@@ -4,14 +4,14 @@ sessions; and whether it goes on.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker.share.states import RecordState
-from kcore.sim.share.custody import Place
+from kcore.sim.share.custody import Custody, Place
 from kcore.sim.violations import Rule, ViolationError
 
 if TYPE_CHECKING:
-    from kcore.broker.share.keeping import ShareKey
     from kcore.broker.share.partition import SharePartition
     from kcore.coordinator.share.group import ShareGroup
     from kcore.sim.share.judge import ShareJudge
@@ -40,11 +40,17 @@ def judge_share_group(group: ShareGroup) -> None:
 
 
 def judge_shares(world: World, judge: ShareJudge) -> None:
-    """Share-partitions are without holes, and nodes know no sessions but those of connections."""
+    """Share-partitions are without holes, and nodes know no sessions but those of connections;
+    nothing is kept of topics that are deleted.
+    """
     for place in judge.custody.records:
-        share = share_partition(world, place)
+        if judge.custody.over(place):
+            _judge_deleted(world, judge, place)
+            continue
+        share = share_partition(world, judge, place)
         if share is not None:
             _judge_share(place, share)
+            _judge_done(judge.custody, place, share)
     for peer in world.brokers.peers.values():
         sessions = len(peer.node.shares.sessions)
         most = min(peer.node.link_count, world.started)
@@ -52,6 +58,15 @@ def judge_shares(world: World, judge: ShareJudge) -> None:
             raise ViolationError(
                 Rule.BOUNDED, f"{peer.name} has {sessions} share sessions, there can be {most}"
             )
+
+
+def _judge_deleted(world: World, judge: ShareJudge, place: Place) -> None:
+    key, cluster = judge.key_of(place), world.brokers.cluster
+    who = [peer.name for peer in world.brokers.peers.values() if peer.node.shares.look(key)]
+    if cluster.share_states.get(key) is not None:
+        who.append("the journal")
+    if who:
+        raise ViolationError(Rule.BOUNDED, f"{place} is deleted, and {who[0]} has it still")
 
 
 def _judge_share(place: Place, share: SharePartition) -> None:
@@ -71,6 +86,20 @@ def _judge_share(place: Place, share: SharePartition) -> None:
         raise ViolationError(Rule.COHERENT, f"{place} ends at {share.end_offset}, not at {at}")
 
 
+def _judge_done(custody: Custody, place: Place, share: SharePartition) -> None:
+    """Nothing is done with but what somebody has said so of, or was given often enough."""
+    done = [run for run in share.runs() if run.state is RecordState.ACKNOWLEDGED]
+    since = custody.judged_to.get(place, 0)
+    spans = [range(since, share.start_offset), *(range(run.first, run.last + 1) for run in done)]
+    for offset in chain(*spans):
+        state = custody.state_of(place, offset) if offset in custody.records[place] else ""
+        if state:
+            raise ViolationError(
+                Rule.DONE_ONCE, f"{offset} of {place} counts as done with, and {state}"
+            )
+    custody.judged_to[place] = max(since, share.start_offset)
+
+
 def judge_progress(world: World, judge: ShareJudge, calm_ms: int) -> None:
     """Where somebody reads, and there is something that nobody has, somebody is given something;
     which partitions have their turn first is a broker's affair.
@@ -82,7 +111,8 @@ def judge_progress(world: World, judge: ShareJudge, calm_ms: int) -> None:
             if member.group_id == group_id and not member.closing
             for topic in member.topics
         }
-        places = [Place(group_id, tp) for tp in world.brokers.partitions() if tp.topic in topics]
+        partitions = [tp for tp in world.brokers.partitions() if tp.topic in topics]
+        places = [judge.place(group_id, tp) for tp in partitions]
         waiting = [one for one in places if judge.custody.waits(one, judge.logs.promised(one.tp))]
         if not waiting:
             judge.idle_ms[group_id] = world.now_ms
@@ -96,15 +126,9 @@ def judge_progress(world: World, judge: ShareJudge, calm_ms: int) -> None:
             )
 
 
-def share_partition(world: World, place: Place) -> SharePartition | None:
-    """A share-partition where it is led."""
-    leader = world.brokers.leader_of(place.tp)
+def share_partition(world: World, judge: ShareJudge, place: Place) -> SharePartition | None:
+    """A share-partition where it is led; None also if its topic is deleted."""
+    leader = None if judge.custody.over(place) else world.brokers.leader_of(place.tp)
     if leader is None:
         return None
-    return world.brokers.node(leader).node.shares.look(_key(world, place))
-
-
-def _key(world: World, place: Place) -> ShareKey:
-    topic = world.brokers.cluster.topics.get(place.tp.topic)
-    assert topic is not None
-    return (place.group_id, topic.topic_id, place.tp.partition)
+    return world.brokers.node(leader).node.shares.look(judge.key_of(place))

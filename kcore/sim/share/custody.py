@@ -3,6 +3,10 @@
 A record is acquired for a member (ShareFetch), until that one says what became of it, its lock is
 over, its session ends, it is no member any more, or another leader goes on from what was kept:
 acquisitions are not (Kafka's rule). An acknowledgement whose answer nobody saw may count or not.
+
+A topic that is made anew under its name has another life (`kcore/sim/logs.py`), and a way of its
+own through each partition: of the former ones nothing is given out any more, no word counts, and
+what became of their records is nobody's affair.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from kcore.sim.logs import Logs
     from kcore.sim.plan import Plan
     from kcore.sim.processes import Process
 
@@ -35,16 +40,19 @@ _GRAIN_MS: Final = 2
 
 # Who leads, and since when: the leader's epoch, and how often its node has come up.
 Term = tuple[int, int]
+_NOBODY_LEADS: Final = (-1, -1)  # what is deleted
 
 
 class Place(NamedTuple):
-    """A group's way through a partition."""
+    """A group's way through a partition, in one life of its topic."""
 
     group_id: str
     tp: TopicPartition
+    life: int
 
     def __str__(self) -> str:
-        return f"{self.tp.topic}-{self.tp.partition} of {self.group_id}"
+        life = f" (life {self.life})" if self.life else ""
+        return f"{self.tp.topic}-{self.tp.partition}{life} of {self.group_id}"
 
 
 class Hold:
@@ -106,12 +114,15 @@ class Record:
 
 
 class Word(NamedTuple):
-    """What a request says of one record, and which acquisition it speaks of, for all we know."""
+    """What a request says of one record, and which acquisition it speaks of, for all we know. late:
+    its topic was deleted before.
+    """
 
     place: Place
     offset: int
     kind: int
     hold: Hold
+    late: bool
 
 
 class Custody:
@@ -126,12 +137,12 @@ class Custody:
         now: Callable[[], int],
         term_of: Callable[[TopicPartition], Term],
         is_member: Callable[[str, str], bool],
-        kept_from: Callable[[TopicPartition], int],
+        logs: Logs,
     ) -> None:
         self._now = now
         self._term_of = term_of
         self._is_member = is_member
-        self._kept_from = kept_from
+        self._logs = logs
         self._limit = plan.delivery_limit
         self._lock_ms = plan.lock_ms
         drift_ppm = max((time.drift_ppm for time in plan.node_times), default=0)
@@ -140,8 +151,16 @@ class Custody:
         self.records: dict[Place, dict[int, Record]] = defaultdict(dict)
         self._ended: Counter[tuple[str, str]] = Counter()  # sessions, by member id and node
         self.acquired_ms: dict[str, int] = {}  # by groups: when anything was, last
+        self.judged_to: dict[Place, int] = {}  # up to where what is done with was looked at
         self.acquisitions = 0
         self.done = 0
+
+    def over(self, place: Place) -> bool:
+        """Whether the topic is deleted, of which it is."""
+        return place.life != self._logs.life(place.tp.topic)
+
+    def _term(self, place: Place) -> Term:
+        return _NOBODY_LEADS if self.over(place) else self._term_of(place.tp)
 
     # Acquiring -----------------------------------------------------------------------------------
 
@@ -149,7 +168,11 @@ class Custody:
         self, place: Place, member: Process, node: str, first: int, last: int, count: int
     ) -> Iterator[tuple[int, Hold]]:
         """A node says that these are a member's now."""
-        term = self._term_of(place.tp)
+        if self.over(place):
+            raise ViolationError(
+                Rule.DONE_ONCE, f"{member.name} is given {first} of {place}, which is deleted"
+            )
+        term = self._term(place)
         records = self.records[place]
         self.acquired_ms[place.group_id] = self._now()
         for offset in range(first, last + 1):
@@ -201,7 +224,7 @@ class Custody:
             or hold.leaving > 0
             or self._now() >= hold.until_ms
             or self._ended[hold.member_id, hold.node] != hold.session
-            or self._term_of(place.tp) != hold.term
+            or self._term(place) != hold.term
             or not self._is_member(place.group_id, hold.member_id)
         )
 
@@ -225,6 +248,12 @@ class Custody:
         """A node has taken it."""
         record = self.records[word.place][word.offset]
         hold = word.hold
+        if word.late:
+            raise ViolationError(
+                Rule.HELD_ONCE,
+                f"the word of {hold.member.name} on {word.offset} of {word.place} counts, which was"
+                " deleted before",
+            )
         if word.kind == RENEW:
             # One that is given up by now, and before the start, is "renewed" as well.
             if not self.free(word.place, hold):
@@ -256,7 +285,7 @@ class Custody:
 
     def gone(self, place: Place, offset: int) -> bool:
         """Whether the log has it no more, perhaps."""
-        return offset < self._kept_from(place.tp)
+        return self.over(place) or offset < self._logs.kept_from(place.tp)
 
     def waits(self, place: Place, promised: Iterable[int]) -> bool:
         """Whether there is a record that a member could be given."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcore.sim.share.custody import ACCEPT, GAP, RELEASE, RENEW, Hold
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from kcore.errors import KafkaError
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from kcore.sim.logs import Logs
     from kcore.sim.plan import Plan
     from kcore.sim.share.members import ShareMember
-
-At = tuple[TopicPartition, int]
 
 # How soon a member that is at peace tells of an answer, beside the network's time.
 _TELL_MS: Final = 2_000
@@ -31,12 +30,25 @@ _TRIPS: Final = 12
 _KEPT: Final = 4
 
 
+class At(NamedTuple):
+    """A record: where it is, in which life of its topic."""
+
+    tp: TopicPartition
+    life: int
+    offset: int
+
+    def __str__(self) -> str:
+        life = f" (life {self.life})" if self.life else ""
+        return f"{self.offset} of {self.tp.topic}-{self.tp.partition}{life}"
+
+
 class _Hand:
     """One member's. holds: what was acquired for it. in_hand: what its application can say
     something of. unreceived: what has not come yet, for all we know. taken, told: how many words a
     broker has taken, and of how many of these the application was told. untold: what it has said
     and was told nothing of.
     commits: the words that each is about, and what was told of them (None: nothing yet).
+    lives: the newest of each topic that it has asked for.
     """
 
     def __init__(self) -> None:
@@ -47,6 +59,7 @@ class _Hand:
         self.told: Counter[At] = Counter()
         self.untold: dict[At, Hold] = {}
         self.commits: dict[int, dict[At, bool | None]] = {}
+        self.lives: dict[str, int] = {}
 
     def owes(self, at: At) -> bool:
         """Whether the application is still to be told of a word that was taken."""
@@ -67,12 +80,20 @@ class Hands:
         self._hands: dict[ShareMember, _Hand] = {}
         # To be told of by then: of whom, of what, and which of the words on that.
         self._due: deque[tuple[int, ShareMember, At, int]] = deque()
+        self._refused: deque[tuple[int, ShareMember, At, Hold]] = deque()  # to be told of, too
 
     def started(self, member: ShareMember) -> None:
         """A process is there."""
         self._hands[member] = _Hand()
 
     # Coming --------------------------------------------------------------------------------------
+
+    def asks(self, member: ShareMember, topic: str, life: int) -> None:
+        """A member wants records of a topic: it hands over none of those before it any more that
+        had its name.
+        """
+        lives = self._hands[member].lives
+        lives[topic] = max(life, lives.get(topic, 0))
 
     def acquired(self, member: ShareMember, at: At, hold: Hold) -> None:
         """A node has sent that this is the member's."""
@@ -87,7 +108,7 @@ class Hands:
         hand, wanted = self._hands[member], set(tps)
         left = []
         for at, hold in hand.unreceived:
-            if hold.node == node and at[0] in wanted:
+            if hold.node == node and at.tp in wanted:
                 hold.received_until_ms = member.local_ms + self._lock_ms
                 if at in hand.in_hand:  # it is to be handed over anew: words before do not count
                     hand.untold.pop(at, None)
@@ -100,18 +121,37 @@ class Hands:
         hand = self._hands[member]
         for tp, records in taken.items():
             for record in records:
-                at = (tp, record.offset)
+                at = self._at(hand, tp, record)
+                self._judge_life(member, hand, at)
                 hold = self._hold_of(member, at)
                 self._judge_handed(member, at, hold, record.delivery_count)
                 hold.handed, hold.word = True, None
                 hand.in_hand[at] = hold
+
+    def _at(self, hand: _Hand, tp: TopicPartition, record: Any) -> At:
+        """Which record it is. One that was on its way to a log when its topic was deleted may be of
+        that life, or of a later one: it is of the one in which this has come.
+        """
+        now = self._logs.life(tp.topic)
+        life = self._logs.life_of(record.value)
+        lives = range(now, -1, -1) if life is None else [life]
+        ats = [At(tp, life, record.offset) for life in lives]
+        come = [at for at in ats if any(map(_may_be_handed, hand.holds.get(at, ())))]
+        return come[0] if come else ats[0]
+
+    def _judge_life(self, member: ShareMember, hand: _Hand, at: At) -> None:
+        newest = hand.lives.get(at.tp.topic, 0)
+        if at.life < newest:
+            raise ViolationError(
+                Rule.HANDED, f"{member.name} is handed {at}, and has asked for life {newest} of it"
+            )
 
     def _hold_of(self, member: ShareMember, at: At) -> Hold:
         for hold in reversed(self._hands[member].holds.get(at, ())):
             if hold.received_until_ms is not None:
                 return hold
         raise ViolationError(
-            Rule.HANDED, f"{member.name} is handed {_name(at)}, which was not acquired for it"
+            Rule.HANDED, f"{member.name} is handed {at}, which was not acquired for it"
         )
 
     def _judge_handed(self, member: ShareMember, at: At, hold: Hold, count: int | None) -> None:
@@ -126,13 +166,14 @@ class Hands:
         elif count != hold.count:
             wrong = f"as delivered {count} times, it is {hold.count}"
         if wrong:
-            raise ViolationError(Rule.HANDED, f"{member.name} is handed {_name(at)} {wrong}")
+            raise ViolationError(Rule.HANDED, f"{member.name} is handed {at} {wrong}")
 
     def left_out(self, member: ShareMember) -> list[At]:
         """What has come for a member, is locked for it, and was not handed over."""
         return [
             at
             for at, holds in self._hands[member].holds.items()
+            if at.life == self._logs.life(at.tp.topic)
             for hold in holds[-1:]
             if hold.received_until_ms is not None
             and member.local_ms < hold.received_until_ms
@@ -159,7 +200,7 @@ class Hands:
         newer = [one for one in hand.holds[at] if one.received_until_ms is not None]
         if newer[-1] is hold:
             raise ViolationError(
-                Rule.NO_FAULT, f"{member.name} cannot acknowledge {_name(at)}, which it has"
+                Rule.NO_FAULT, f"{member.name} cannot acknowledge {at}, which it has"
             )
 
     def says_of_all(self, member: ShareMember, kind: int = ACCEPT) -> None:
@@ -187,13 +228,12 @@ class Hands:
             had = [f"{'handed' if one.handed else 'not handed'}, {one.word}" for one in holds]
             raise ViolationError(
                 Rule.SAID,
-                f"{member.name} says {kind} of {_name(at)}, its application has not"
+                f"{member.name} says {kind} of {at}, its application has not"
                 f" ({'; '.join(had) or 'it was never acquired'})",
             )
-        if kind == GAP and self._logs.has(*at):
-            raise ViolationError(
-                Rule.SAID, f"{member.name} says that there is no record at {_name(at)}"
-            )
+        is_now = at.life == self._logs.life(at.tp.topic)
+        if kind == GAP and is_now and self._logs.has(at.tp, at.offset):
+            raise ViolationError(Rule.SAID, f"{member.name} says that there is no record at {at}")
         return hold
 
     def taken(self, member: ShareMember, at: At, kind: int, hold: Hold) -> None:
@@ -205,12 +245,18 @@ class Hands:
             if self._attendance.well(member):
                 self._due.append((self._now() + self._tell_ms, member, at, taken[at]))
 
+    def refused(self, member: ShareMember, at: At, hold: Hold) -> None:
+        """A broker has refused a word on what is deleted: it would do so again."""
+        if self._attendance.well(member):
+            self._refused.append((self._now() + self._tell_ms, member, at, hold))
+
     # Telling -------------------------------------------------------------------------------------
 
     def told(
         self,
         member: ShareMember,
         tp: TopicPartition,
+        life: int,
         ranges: Iterable[tuple[int, int]],
         error: KafkaError | None,
     ) -> None:
@@ -218,7 +264,7 @@ class Hands:
         hand = self._hands[member]
         for first, last in ranges:
             for offset in range(first, last + 1):
-                at = (tp, offset)
+                at = At(tp, life, offset)
                 hand.untold.pop(at, None)
                 for outcome in hand.commits.values():
                     if at in outcome and outcome[at] is None:  # later ones are of later words
@@ -228,7 +274,7 @@ class Hands:
                 if not hand.owes(at):
                     raise ViolationError(
                         Rule.TOLD,
-                        f"{member.name} is told that its word on {_name(at)} was taken, which no"
+                        f"{member.name} is told that its word on {at} was taken, which no"
                         " broker has said",
                     )
                 hand.told[at] += 1
@@ -244,7 +290,14 @@ class Hands:
             if self._hands[member].told[at] < number and self._attendance.well(member):
                 raise ViolationError(
                     Rule.TOLD,
-                    f"{member.name} is not told that its word on {_name(at)} was taken",
+                    f"{member.name} is not told that its word on {at} was taken",
+                )
+
+        while self._refused and self._refused[0][0] < self._now():
+            _, member, at, hold = self._refused.popleft()
+            if self._hands[member].untold.get(at) is hold and self._attendance.well(member):
+                raise ViolationError(
+                    Rule.TOLD, f"{member.name} is not told that its word on {at} was refused"
                 )
 
     def commits(self, member: ShareMember, operation: int) -> None:
@@ -261,18 +314,16 @@ class Hands:
         """It is told: of all, and what others were told."""
         hand = self._hands[member]
         for at, well in hand.commits.pop(operation, {}).items():
-            if at[0] not in results:
+            if at.tp not in results:
                 raise ViolationError(
-                    Rule.TOLD, f"{member.name} has committed, without its word on {_name(at)}"
+                    Rule.TOLD, f"{member.name} has committed, without its word on {at}"
                 )
-            if results[at[0]] is None and not (hand.owes(at) if well is None else well):
+            if results[at.tp] is None and not (hand.owes(at) if well is None else well):
                 raise ViolationError(
                     Rule.TOLD,
-                    f"{member.name} is told that it has committed {_name(at)}, which no broker has"
-                    " said",
+                    f"{member.name} is told that it has committed {at}, which no broker has said",
                 )
 
 
-def _name(at: At) -> str:
-    tp, offset = at
-    return f"{offset} of {tp.topic}-{tp.partition}"
+def _may_be_handed(hold: Hold) -> bool:
+    return hold.received_until_ms is not None and not hold.handed

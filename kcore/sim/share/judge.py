@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcore.sim.referee import GroupOf, Referee
 from kcore.sim.share.custody import Custody, Place, Term, Word
-from kcore.sim.share.hands import Hands
+from kcore.sim.share.hands import At, Hands
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
@@ -21,6 +21,8 @@ from kcore.wire.messages import (
 )
 
 if TYPE_CHECKING:
+    from kcore.broker.share.keeping import ShareKey
+    from kcore.events import RecordsAcknowledged
     from kcore.sim.ledger import Asked, Ledger
     from kcore.sim.network import Wire
     from kcore.sim.plan import Plan
@@ -43,11 +45,13 @@ class ShareJudge(Referee):
         term_of: Callable[[TopicPartition], Term],
     ) -> None:
         super().__init__(plan, trace, group_of, now)
-        self.custody = Custody(plan, now, term_of, self._is_member, self.logs.kept_from)
+        self.custody = Custody(plan, now, term_of, self._is_member, self.logs)
         self.hands = Hands(plan, self.attendance, self.logs, now)
         self.idle_ms: dict[str, int] = {}  # when there was nothing to give last
+        self._ids: dict[tuple[str, int], bytes] = {}  # of topics, by name and life
         self._words: dict[tuple[int, int], list[Word]] = {}  # asked, by wire and request
         self._sessions: dict[int, set[tuple[str, str]]] = {}  # opened on a wire
+        self.asked_ms: dict[tuple[str, str], int] = {}  # in which, last
         ledger.asked_watchers.append(self._asked)
         ledger.answered_watchers.append(self._answered)
         ledger.dropped_watchers.append(self._dropped)
@@ -87,11 +91,29 @@ class ShareJudge(Referee):
         spans = {_name(tp): (each[0].offset, each[-1].offset) for tp, each in taken.items()}
         self._trace.event(What.DELIVERED, member.name, spans=spans)
 
+    def told(self, member: ShareMember, event: RecordsAcknowledged) -> None:
+        """The application hears what became of its words."""
+        life = self._topic_lives[event.topic_id]
+        self.hands.told(member, event.partition, life, event.ranges, event.error)
+
     def _judge_nothing(self, member: ShareMember) -> None:
         left = self.hands.left_out(member) if self.attendance.well(member) else []
         if left:
-            names = ", ".join(f"{offset} of {_name(tp)}" for tp, offset in left[:8])
+            names = ", ".join(map(str, left[:8]))
             raise ViolationError(Rule.HANDED, f"{member.name} is not handed {names}")
+
+    def place(self, group_id: str, tp: TopicPartition) -> Place:
+        """A group's way through a partition as it is now."""
+        return Place(group_id, tp, self.logs.life(tp.topic))
+
+    def topic_made(self, name: str, topic_id: bytes) -> None:
+        """See Referee."""
+        super().topic_made(name, topic_id)
+        self._ids[name, self.logs.life(name)] = topic_id
+
+    def key_of(self, place: Place) -> ShareKey:
+        """What nodes call it."""
+        return (place.group_id, self._ids[place.tp.topic, place.life], place.tp.partition)
 
     def counts(self) -> dict[str, int]:
         """See Referee."""
@@ -109,27 +131,39 @@ class ShareJudge(Referee):
             if request.share_session_epoch == _FINAL_EPOCH:
                 self.custody.session_ended(*key)
             self._sessions.setdefault(wire.number, set()).add(key)
+            self.asked_ms[key] = asked.at_ms
+            if isinstance(request, ShareFetchRequest):
+                self._wants(wire, request)
             words = list(self._words_of(wire, request))
             if words:
                 self._words[wire.number, asked.correlation_id] = words
+
+    def _wants(self, wire: Wire, request: ShareFetchRequest) -> None:
+        gone = {
+            (topic.topic_id, number)
+            for topic in request.forgotten_topics_data
+            for number in topic.partitions
+        }
+        member = _member(wire)
+        for topic in request.topics:
+            if any((topic.topic_id, part.partition_index) not in gone for part in topic.partitions):
+                name, life = self._topic_names[topic.topic_id], self._topic_lives[topic.topic_id]
+                self.hands.asks(member, name, life)
 
     def _words_of(
         self, wire: Wire, request: ShareFetchRequest | ShareAcknowledgeRequest
     ) -> Iterator[Word]:
         member = _member(wire)
-        for topic in request.topics:
-            name = self._topic_names[topic.topic_id]
-            for part in topic.partitions:
-                tp = TopicPartition(name, part.partition_index)
-                place = Place(member.group_id, tp)
-                for batch in part.acknowledgement_batches:
-                    types = batch.acknowledge_types
-                    for at, offset in enumerate(range(batch.first_offset, batch.last_offset + 1)):
-                        kind = types[at] if len(types) > 1 else types[0]
-                        hold = self.hands.spoken_of(member, (tp, offset), kind)
-                        word = Word(place, offset, kind, hold)
-                        self.custody.said(word)
-                        yield word
+        for place, part in self._parts(member, request.topics):
+            late = self.custody.over(place)
+            for batch in part.acknowledgement_batches:
+                types = batch.acknowledge_types
+                for at, offset in enumerate(range(batch.first_offset, batch.last_offset + 1)):
+                    kind = types[at] if len(types) > 1 else types[0]
+                    hold = self.hands.spoken_of(member, At(place.tp, place.life, offset), kind)
+                    word = Word(place, offset, kind, hold, late)
+                    self.custody.said(word)
+                    yield word
 
     def _answered(self, wire: Wire, asked: Asked, answer: object) -> None:
         self.touches += 1
@@ -140,27 +174,30 @@ class ShareJudge(Referee):
             if not answer.error_code:
                 self.beaten(request.member_id, request, answer.member_epoch)
             return
+        member = _member(wire)
         words = self._words.pop((wire.number, asked.correlation_id), [])
-        refused: set[TopicPartition] | None = None  # all
+        refused: set[Place] | None = None  # all
         if isinstance(answer, ShareAcknowledgeResponse) and not answer.error_code:
-            refused = {tp for tp, one in self._parts(answer.responses) if one.error_code}
+            parts = self._parts(member, answer.responses)
+            refused = {place for place, one in parts if one.error_code}
         elif isinstance(answer, ShareFetchResponse) and not answer.error_code:
-            parts = list(self._parts(answer.responses))
-            refused = {tp for tp, one in parts if one.acknowledge_error_code}
+            parts = self._parts(member, answer.responses)
+            refused = {place for place, one in parts if one.acknowledge_error_code}
         for word in words:
-            if refused is None or word.place.tp in refused:
+            at = At(word.place.tp, word.place.life, word.offset)
+            if refused is None or word.place in refused:
                 self.custody.refused(word)
+                if self.custody.over(word.place):
+                    self.hands.refused(member, at, word.hold)
             else:
                 self.custody.taken(word)
-                at = (word.place.tp, word.offset)
-                self.hands.taken(_member(wire), at, word.kind, word.hold)
+                self.hands.taken(member, at, word.kind, word.hold)
         if isinstance(answer, ShareFetchResponse) and not answer.error_code:
             self._acquired(wire, answer)
 
     def _acquired(self, wire: Wire, answer: ShareFetchResponse) -> None:
         member = _member(wire)
-        for tp, part in self._parts(answer.responses):
-            place = Place(member.group_id, tp)
+        for place, part in self._parts(member, answer.responses):
             for one in part.acquired_records:
                 for offset, hold in self.custody.acquire(
                     place,
@@ -170,12 +207,15 @@ class ShareJudge(Referee):
                     one.last_offset,
                     one.delivery_count,
                 ):
-                    self.hands.acquired(member, (tp, offset), hold)
+                    self.hands.acquired(member, At(place.tp, place.life, offset), hold)
 
-    def _parts(self, topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    def _parts(self, member: ShareMember, topics: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
+        """The partitions of a request or an answer."""
         for topic in topics:
+            name, life = self._topic_names[topic.topic_id], self._topic_lives[topic.topic_id]
             for part in topic.partitions:
-                yield TopicPartition(self._topic_names[topic.topic_id], part.partition_index), part
+                tp = TopicPartition(name, part.partition_index)
+                yield Place(member.group_id, tp, life), part
 
     def _dropped(self, wire: Wire) -> None:
         """A node's side is gone, and with it the sessions."""

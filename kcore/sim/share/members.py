@@ -144,7 +144,7 @@ class ShareMember(Process):
         if not self.habits.explicit:
             self.judge.hands.says_of_all(self)
             return
-        for tp, offset in self.judge.hands.in_hand(self):
+        for at in self.judge.hands.in_hand(self):
             if self.chance.happens(left):
                 continue
             kinds = [self._draw_kind()]
@@ -152,11 +152,11 @@ class ShareMember(Process):
                 kinds.append(self._draw_kind())
             for kind in kinds:
                 try:
-                    self.core.acknowledge(tp, offset, kind)
+                    self.core.acknowledge(at.tp, at.offset, kind)
                 except IllegalStateError:
-                    self.judge.hands.cannot_say(self, (tp, offset))
+                    self.judge.hands.cannot_say(self, at)
                     break
-                self.judge.hands.says(self, (tp, offset), int(kind))
+                self.judge.hands.says(self, at, int(kind))
 
     def _draw_kind(self) -> AcknowledgeType:
         draw = 1.0 if self._hurried else self.chance.random()
@@ -185,7 +185,7 @@ class ShareMember(Process):
         if isinstance(event, RecordsFetched):
             judge.hands.fetched(self, f"node{event.node_id}", event.partitions)
         elif isinstance(event, RecordsAcknowledged):
-            judge.hands.told(self, event.partition, event.ranges, event.error)
+            judge.told(self, event)
         elif isinstance(event, OperationCompleted):
             self._commits.discard(event.operation)
             if event.error is None:

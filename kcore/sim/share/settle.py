@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 8
 
+# Of a session that somebody asks in, no request is longer ago.
+_IN_USE_MS: Final = 10_000
+
 
 def unsettled(world: World, judge: ShareJudge) -> list[str]:
     """What is not well yet, in words."""
@@ -32,6 +35,24 @@ def unsettled(world: World, judge: ShareJudge) -> list[str]:
         groups.setdefault(member.group_id, []).append(member)
     for group_id, members in groups.items():
         wrong += _group(world, judge, group_id, members)
+    return wrong + _sessions(world, judge)
+
+
+def _sessions(world: World, judge: ShareJudge) -> list[str]:
+    """Nobody reads at a node what that does not lead, or is deleted. Who was refused, and has
+    nothing to ask there any more, leaves a session that ends with the connection.
+    """
+    brokers, wrong = world.brokers, []
+    for peer in brokers.peers.values():
+        for (_, member_id), (topic_id, number) in peer.node.shares.sessions.parts():
+            asked_ms = judge.asked_ms.get((member_id, peer.name), 0)
+            if world.now_ms - asked_ms > _IN_USE_MS:
+                continue
+            name = brokers.cluster.topics.name_of(topic_id)
+            if name is None:
+                wrong.append(f"{peer.name} is asked for partition {number} of a deleted topic")
+            elif brokers.leader_of(TopicPartition(name, number)) != peer.node_id:
+                wrong.append(f"{peer.name} is asked for {name}-{number}, which it does not lead")
     return wrong
 
 
@@ -60,7 +81,7 @@ def _group(world: World, judge: ShareJudge, group_id: str, members: list[ShareMe
             continue
         if tp not in covered:
             wrong.append(f"nobody has {tp.topic}-{tp.partition}")
-        wrong += _partition(world, judge, Place(group_id, tp))
+        wrong += _partition(world, judge, judge.place(group_id, tp))
     return wrong
 
 
@@ -70,7 +91,7 @@ def _partition(world: World, judge: ShareJudge, place: Place) -> list[str]:
     left = [f"{offset} of {place}: {state}" for offset, state in states if state]
     if left:
         return left[:_SHOWN]
-    share = share_partition(world, place)
+    share = share_partition(world, judge, place)
     end = judge.logs.end_offset(place.tp)
     if share is None:
         return [f"nobody reads {place}"] if end else []
@@ -87,7 +108,7 @@ def left_behind(world: World, judge: ShareJudge) -> list[str]:
         if sessions:
             left.append(f"{peer.name} has {sessions} share sessions")
     for place in judge.custody.records:
-        share = share_partition(world, place)
+        share = share_partition(world, judge, place)
         runs = [] if share is None else share.runs()
         locked = sum(len(run) for run in runs if run.state is RecordState.ACQUIRED)
         if locked:
