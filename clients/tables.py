@@ -182,7 +182,7 @@ def _check(rows: Rows, settings: ProducerConfig, topic: str | None, before: int)
     found = rows.too_large(limit - BATCH_OVERHEAD)
     if found is not None:
         raise RecordTooLargeError(
-            f"row {before + found[0]} takes up to {found[1] + BATCH_OVERHEAD} bytes: more than "
-            f"max_request_size={settings.max_request_size} or "
+            f"row {before + found[0]} takes up to {found[1] + BATCH_OVERHEAD} bytes"
+            f"{settings.measured}: more than max_request_size={settings.max_request_size} or "
             f"buffer_memory={settings.buffer_memory}"
         )

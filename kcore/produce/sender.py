@@ -377,6 +377,9 @@ class Sender:
         detail = f": {part.error_message}" if part.error_message else ""
         if code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT and self._config.enable_idempotence:
             detail += _OLD_FORMAT
+        if code == ErrorCode.MESSAGE_TOO_LARGE and batch.data is not None:
+            size = len(batch.data)
+            detail += f": a batch of {size} bytes is more than the topic's max.message.bytes"
         if self.transaction is not None:
             detail += self.transaction.hint(code)
         error = kind(f"{batch.record_count} records for {where} were refused{detail}")

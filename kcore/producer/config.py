@@ -94,6 +94,11 @@ class ProducerConfig(ClientConfig):
             transaction_timeout_ms=self.transaction_timeout_ms,
         )
 
+    @property
+    def measured(self) -> str:
+        """For texts: how `max_request_size` measures a record. Java does, too."""
+        return "" if self.compression_type == "none" else " before compression"
+
 
 def _fill_in(values: dict[str, Any]) -> None:
     """Idempotence gives way to options that it cannot be had with, unless it was asked for. The

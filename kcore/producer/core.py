@@ -391,8 +391,8 @@ class ProducerCore(ClientCore):
         if limit == self.config.buffer_memory:
             which = "buffer_memory"
         raise RecordTooLargeError(
-            f"a record for {topic} takes up to {size_bytes + BATCH_OVERHEAD} bytes: more than "
-            f"{which}={limit}"
+            f"a record for {topic} takes up to {size_bytes + BATCH_OVERHEAD} bytes"
+            f"{self.config.measured}: more than {which}={limit}"
         )
 
     def _partitions(self, topic: str, now_ms: int) -> list[int] | None:

@@ -18,7 +18,6 @@ from kcore.errors import (
     IllegalArgumentError,
     KafkaTimeoutError,
     ProducerClosed,
-    RecordTooLargeError,
 )
 from kcore.events import Closed, ErrorRaised
 from kcore.producer.unlisted import ANSWERS
@@ -425,15 +424,6 @@ def test_memory_is_bounded_and_comes_back():
     assert client.core.held_bytes == 0  # though they had not lingered: room was wanted
     assert client.send(b"x")
     assert client.errors() == []
-
-
-@pytest.mark.parametrize("limit", ["max_request_size", "buffer_memory"])
-def test_a_record_that_can_never_be_sent_is_refused_at_once(limit):
-    _, _, client = produce_world(**{limit: 1000})
-    with pytest.raises(RecordTooLargeError, match=f"{limit}=1000"):
-        client.send(bytes(1000))
-    client.send_soon(bytes(800))
-    client.flush()
 
 
 def test_a_topic_that_is_made_later_is_found():
