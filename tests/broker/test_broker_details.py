@@ -36,6 +36,38 @@ def test_control_records_are_the_brokers_own():
     assert answer.error_code == ErrorCode.INVALID_RECORD
 
 
+def test_a_batch_has_records():
+    world = World()
+    world.topic()
+    data = bytearray(batch(b"a")[:61])
+    data[8:12] = (49).to_bytes(4, "big")
+    data[23:27] = (-1).to_bytes(4, "big", signed=True)  # the last offset, behind the first
+    data[57:61] = bytes(4)
+    data[17:21] = crc32c.crc32c(data[21:]).to_bytes(4, "big")
+    answer = only(world.client().ask(produce(bytes(data)), 9))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
+def test_the_largest_time_may_be_in_any_segment():
+    log = PartitionLog("t", 0, LogConfig(segment_bytes=1))
+    for time in (WALL_MS + 5, WALL_MS + 9, WALL_MS + 2):
+        log.append(memoryview(batch(b"a", time=time)), 0, WALL_MS)
+    assert log.max_timestamp == WALL_MS + 9
+
+
+def test_compaction_takes_what_has_no_key():
+    log = PartitionLog("t", 0, LogConfig(segment_bytes=1))
+    for value in (b"a", b"b"):
+        log.append(memoryview(batch(value)), 0, WALL_MS)
+    log.append(memoryview(encode_batch([(WALL_MS, b"z", b"active")])), 0, WALL_MS)
+    log.high_watermark = log.end_offset
+    log.config.cleanup_policy = ("compact",)
+    for _ in clean(log, dirt(log, WALL_MS).end_offset, WALL_MS):
+        pass
+    kept = [read_header(data) for data in log.batches()]
+    assert [(one.base_offset, one.record_count) for one in kept if one.record_count] == [(2, 1)]
+
+
 def test_what_is_only_compacted_does_not_age():
     log = log_of(b"a", b"b", cleanup_policy=("compact",), retention_ms=1, segment_bytes=1)
     assert log.enforce_retention(WALL_MS + DAY_MS) == 0
@@ -103,7 +135,7 @@ def test_compaction_leaves_batches_as_they_were(transactional):
         pass
     first = read_header(next(log.batches()))
     assert first.record_count == 1
-    assert bool(first.attributes & TRANSACTIONAL) == transactional
+    assert first.attributes == (TRANSACTIONAL if transactional else 0)
 
 
 @pytest.mark.parametrize("up", [True, False])

@@ -191,6 +191,9 @@ def test_what_a_cluster_was_started_with_is_from_its_file():
         "3", 4, [("num.partitions", "3", 4), ("num.partitions", "1", 5)]
     )  # fmt: skip
     assert shown(client, BROKER, "1", "node.id")[0] == "1"
+    assert all(
+        one.read_only for one in describe(client, BROKER, "1", "node.id", "broker.rack").configs
+    )
 
 
 def test_every_option_of_a_topic_is_described(client):
