@@ -235,7 +235,7 @@ class AIOProducer:
         """Deliver everything, then disconnect."""
         self._closed = True
         await self._call(self._client.close)
-        if self._polling is not None:
+        if not (self._polling is None or self._polling.cancelled()):  # by others, as frameworks do
             await self._polling
         await self._threads.close()
 

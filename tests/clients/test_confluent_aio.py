@@ -1,4 +1,4 @@
-"""The serializing clients of `confluent_kafka.aio`: a program over both libraries."""
+"""The clients of `confluent_kafka.aio`, the serializing ones too: programs over both libraries."""
 
 import asyncio
 import types
@@ -29,3 +29,19 @@ def test_a_program_sees_the_same(where):
     found = {name: asyncio.run(program(aio, where, name)) for name, aio in AIO.items()}
     assert ("k", "good", 0) in found["ours"]
     assert found["ours"] == found["theirs"]
+
+
+def test_tasks_that_others_cancel_are_not_missed(where):
+    """Frameworks cancel all tasks that they find, behind a test for instance (aiokafka 1039)."""
+
+    async def main():
+        producer = AIO["ours"].AIOProducer({"bootstrap.servers": where, "linger.ms": 300})
+        future = await producer.produce("ours", value=b"1")
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        assert tasks
+        for task in tasks:
+            task.cancel()
+        await producer.close()
+        return (await asyncio.wait_for(future, 5)).value()
+
+    assert asyncio.run(main()) == b"1"
