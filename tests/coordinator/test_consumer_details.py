@@ -99,3 +99,15 @@ def test_m2_who_has_no_id_is_given_one_first():
     assert answer.member_id
     assert set(w.consumers.members) == members
     assert w.replies[w.join(version=3, **JOIN)].error_code == E.NONE  # before KIP-394
+
+
+def test_m2_who_asks_for_its_assignment_is_alive():
+    w, old = upgraded()
+    generation = w.replies[w.join(old, **JOIN)].generation_id
+    for _ in range(3):
+        w.after(9_000)
+        assert w.replies[w.sync(old, generation)].error_code == E.NONE
+    w.after(9_999)
+    assert old in w.consumers.members
+    w.after(1)
+    assert old not in w.consumers.members

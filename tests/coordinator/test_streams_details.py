@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from coordinator_world import of_journal
 from streams_groups_world import WORDS, StreamsWorld, internal, owning, part, topology
-from test_streams_coordinator import ALL, OTHERS
+from test_streams_coordinator import ALL, OTHERS, lives
 
+from kcore.coordinator.journal import entry_of
 from kcore.coordinator.streams.describing import describe
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import NOTHING, Assigned, StreamsMember, Tasks
@@ -222,6 +223,21 @@ def test_names_are_told_in_their_order():
     assert (one.source_topics, one.repartition_sink_topics) == (["a", "b", "c"], ["y", "z"])
     assert [topic.name for topic in one.state_changelog_topics] == ["s", "t"]
     assert [topic.name for topic in other.repartition_source_topics] == ["y", "z"]
+
+
+def test_a_journal_may_say_less():
+    """As Kafka's may, of another release."""
+    w = lives()
+    said = m.StreamsGroupMetadataValue(epoch=9, last_assignment_configs=None)
+    journal = [
+        *w.journal,
+        entry_of(m.StreamsGroupMetadataKey(group_id="g"), said),
+        entry_of(m.StreamsGroupTopologyKey(group_id="g"), None),
+    ]
+    group = StreamsWorld(loaded=journal).streams
+    assert (group.epoch, group.configs, group.topology) == (9, {}, None)
+    assert group.state is StreamsGroupState.NOT_READY
+    assert group.members.keys() == {"m1", "m2"}
 
 
 # Values ------------------------------------------------------------------------------------------
