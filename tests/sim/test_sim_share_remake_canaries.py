@@ -197,6 +197,19 @@ def test_without_one_all_is_well():
         assert violation is None, str(violation)
 
 
+def test_a_last_request_that_lingers_ends_the_next_session():
+    """As by a Kafka: it is nobody's fault that somebody else has the records then."""
+    options = {
+        "members": 4,
+        "topics": 2,
+        "poll_every_ms": (20, 200),
+        "metadata_max_age_ms": 600_000,
+    }
+    faults = {Fault.REMAKE: 1_000, Fault.STALL: 300}
+    violation = remaking(1337, **options, faults=faults, explicit_share=0.5).violation
+    assert violation is None, str(violation)
+
+
 @pytest.mark.parametrize(("bug", "rules", "options"), planted(BUGS, QUICK))
 def test_a_planted_bug_is_found_by_that_alone(bug, rules, options, monkeypatch):
     bug(monkeypatch)

@@ -150,6 +150,7 @@ class Custody:
         self._least_lock_ms = plan.lock_ms * _MILLION // (_MILLION + gain_ppm) - _GRAIN_MS
         self.records: dict[Place, dict[int, Record]] = defaultdict(dict)
         self._ended: Counter[tuple[str, str]] = Counter()  # sessions, by member id and node
+        self._ending: Counter[tuple[str, str]] = Counter()  # last requests that are on their way
         self.acquired_ms: dict[str, int] = {}  # by groups: when anything was, last
         self.judged_to: dict[Place, int] = {}  # up to where what is done with was looked at
         self.acquisitions = 0
@@ -224,6 +225,7 @@ class Custody:
             or hold.leaving > 0
             or self._now() >= hold.until_ms
             or self._ended[hold.member_id, hold.node] != hold.session
+            or self._ending[hold.member_id, hold.node] > 0
             or self._term(place) != hold.term
             or not self._is_member(place.group_id, hold.member_id)
         )
@@ -280,6 +282,16 @@ class Custody:
     def session_ended(self, member_id: str, node: str) -> None:
         """What the member has of this node is free, or will be."""
         self._ended[member_id, node] += 1
+
+    def session_ends(self, member_id: str, node: str) -> None:
+        """A last request is sent: it ends what session there is when it arrives."""
+        self.session_ended(member_id, node)
+        self._ending[member_id, node] += 1
+
+    def last_request_over(self, member_id: str, node: str) -> None:
+        """It has arrived, or never will."""
+        self.session_ended(member_id, node)
+        self._ending[member_id, node] -= 1
 
     # At the end ----------------------------------------------------------------------------------
 

@@ -51,6 +51,7 @@ class ShareJudge(Referee):
         self._ids: dict[tuple[str, int], bytes] = {}  # of topics, by name and life
         self._words: dict[tuple[int, int], list[Word]] = {}  # asked, by wire and request
         self._sessions: dict[int, set[tuple[str, str]]] = {}  # opened on a wire
+        self._last: dict[tuple[int, int], tuple[str, str]] = {}  # last requests of sessions, asked
         self.asked_ms: dict[tuple[str, str], int] = {}  # in which, last
         ledger.asked_watchers.append(self._asked)
         ledger.answered_watchers.append(self._answered)
@@ -129,7 +130,8 @@ class ShareJudge(Referee):
         elif isinstance(request, ShareFetchRequest | ShareAcknowledgeRequest):
             key = (request.member_id or "", wire.node.name)
             if request.share_session_epoch == _FINAL_EPOCH:
-                self.custody.session_ended(*key)
+                self.custody.session_ends(*key)
+                self._last[wire.number, asked.correlation_id] = key
             self._sessions.setdefault(wire.number, set()).add(key)
             self.asked_ms[key] = asked.at_ms
             if isinstance(request, ShareFetchRequest):
@@ -175,6 +177,8 @@ class ShareJudge(Referee):
                 self.beaten(request.member_id, request, answer.member_epoch)
             return
         member = _member(wire)
+        if key := self._last.pop((wire.number, asked.correlation_id), None):
+            self.custody.last_request_over(*key)
         words = self._words.pop((wire.number, asked.correlation_id), [])
         refused: set[Place] | None = None  # all
         if isinstance(answer, ShareAcknowledgeResponse) and not answer.error_code:
@@ -219,6 +223,8 @@ class ShareJudge(Referee):
 
     def _dropped(self, wire: Wire) -> None:
         """A node's side is gone, and with it the sessions."""
+        for at in [at for at in self._last if at[0] == wire.number]:
+            self.custody.last_request_over(*self._last.pop(at))
         for key in self._sessions.pop(wire.number, ()):
             self.custody.session_ended(*key)
 
