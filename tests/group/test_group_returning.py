@@ -14,8 +14,8 @@ from group_world import (
     tps,
 )
 
-from kcore.assignors import blobs
-from kcore.errors import DisconnectedError
+from kcore.assignors import RangeAssignor, blobs
+from kcore.errors import DisconnectedError, FrameError, KafkaError, RequestTimedOutError
 from kcore.events import ErrorRaised
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
@@ -164,3 +164,56 @@ def test_a_rebalance_ends_the_wait_for_another_attempt() -> None:
     assert world.member.stable
     world.run(10_000, poll_every=1_000)
     assert world.count(ApiKey.DESCRIBE_GROUPS) == 1
+
+
+class Picky(RangeAssignor):
+    """Leaves things out on purpose, as nobody else can know."""
+
+    name = "picky"
+
+
+@pytest.mark.parametrize("skip", [None, True], ids=["follows", "leads"])
+def test_an_assignor_of_the_applications_own_may_leave_things_out(skip: bool | None) -> None:
+    """Else each restart of each member would have the whole group rebalance."""
+    world = start("t1", "t2", group_instance_id="i", assignors=(Picky(),))
+    if skip:
+        lead(world, skip_assignment=True)
+        world.answer(ApiKey.SYNC_GROUP, assigned="t1-0")
+    else:
+        world.join("t1-0")
+    world.poll()
+    assert world.member.stable
+    world.run(5_000, poll_every=1_000)
+    assert world.count(ApiKey.DESCRIBE_GROUPS) == 0
+    assert world.member.stable
+
+
+@pytest.mark.parametrize("failure", [RequestTimedOutError("slow"), FrameError("large")])
+def test_it_does_not_cost_the_coordinator_without_end(failure: KafkaError) -> None:
+    """An answer that is too large, or always late, costs the link that heartbeats need."""
+    world = returned("t1", "t2")
+    for _ in range(600):
+        world.run(100, poll_every=100)
+        if world.open(ApiKey.FIND_COORDINATOR):
+            world.find()
+        if world.open(ApiKey.HEARTBEAT):
+            world.answer(ApiKey.HEARTBEAT)
+        if asks(world):
+            world.answer(ApiKey.DESCRIBE_GROUPS, failure)
+    assert world.count(ApiKey.DESCRIBE_GROUPS) <= 4
+    assert world.member.stable
+
+
+def test_a_topic_that_is_made_later_is_looked_for_then() -> None:
+    """Its leader may never have heard that this one subscribes to it."""
+    world = returned("t1", "later")
+    world.answer(ApiKey.DESCRIBE_GROUPS)
+    world.run(5_000, poll_every=1_000)
+    assert world.count(ApiKey.DESCRIBE_GROUPS) == 1
+    assert world.member.stable
+    world.cluster.set("later", 2)
+    world.run(100)
+    world.answer(ApiKey.DESCRIBE_GROUPS)
+    assert world.member.rejoin_needed
+    rejoin(world)
+    assert world.request(ApiKey.JOIN_GROUP).body.reason == "nobody has later-0, later-1"
