@@ -1,5 +1,7 @@
 """Rules of logs and partitions that seldom matter, and that nobody would miss for long."""
 
+import struct
+
 import crc32c
 import pytest
 from broker_world import WALL_MS, World, batch, only, produce
@@ -46,6 +48,54 @@ def test_a_batch_has_records():
     data[17:21] = crc32c.crc32c(data[21:]).to_bytes(4, "big")
     answer = only(world.client().ask(produce(bytes(data)), 9))
     assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
+def test_a_batch_that_is_shorter_than_its_header():
+    world = World()
+    world.topic()
+    for size in (26, 30, 60):
+        data = bytearray(batch(b"a")[:size])
+        data[8:12] = (size - 12).to_bytes(4, "big")
+        answer = only(world.client().ask(produce(bytes(data)), 9))
+        assert answer.error_code == ErrorCode.INVALID_RECORD, size
+    assert not world.faults
+
+
+def test_the_first_record_needs_a_key_as_well():
+    world = World()
+    world.topic("t", settings={"cleanup.policy": "compact"})
+    for keys, wrong in (((None, b"k"), 0), ((b"k", None), 1)):
+        data = encode_batch([(WALL_MS, key, b"v") for key in keys])
+        answer = only(world.client().ask(produce(data), 9))
+        assert answer.error_code == ErrorCode.INVALID_RECORD
+        assert [one.batch_index for one in answer.record_errors] == [wrong]
+
+
+def test_the_first_thing_that_is_wrong_with_replicas_is_said():
+    world = World(nodes=2)
+    for nodes, why in (
+        ([9, 1, 1], "broker 9, but no such broker is registered"),
+        ([1, 1, 9], "the broker 1 more than once"),
+        ([], "an empty replica list"),
+    ):
+        with pytest.raises(RefusedError, match=why):
+            world.topic("t", assignments=[nodes])
+
+
+def test_a_marker_is_no_record_of_a_key():
+    """Its key is one that a record could have."""
+    log = PartitionLog("t", 0, LogConfig(cleanup_policy=("compact",), segment_bytes=1))
+    marker = marker_batch(7, 0, Marker(committed=True, coordinator_epoch=0), WALL_MS)
+    key = struct.pack(">hh", 0, 1)  # a version, and that it was committed
+    own = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    data = encode_batch([(WALL_MS, key, b"v")], **own)
+    log.append(memoryview(data), 0, WALL_MS)
+    log.add(marker, read_header(marker), 0, WALL_MS)
+    log.append(memoryview(encode_batch([(WALL_MS, b"z", b"active")])), 0, WALL_MS)
+    log.high_watermark = log.end_offset
+    for _ in clean(log, dirt(log, WALL_MS).end_offset, WALL_MS):
+        pass
+    assert next(log.batches())[61:] == data[61:]
 
 
 def test_the_largest_time_may_be_in_any_segment():
