@@ -53,6 +53,13 @@ def test_who_goes_from_no_group():
     assert (answer.error_code, answer.error_message) == (E.GROUP_ID_NOT_FOUND, "Group g not found.")
 
 
+def test_what_is_described_is_no_share_group():
+    w = ShareWorld()
+    assert w.described().error_message == "Group g not found."
+    w.commit({("foo", 0): 1})
+    assert w.described().error_message == "Group g is not a share group."
+
+
 def test_names_of_members_are_so_long():
     w = ShareWorld()
     assert w.enter("m" * 36)[0] == 1

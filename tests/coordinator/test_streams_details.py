@@ -177,6 +177,13 @@ def test_the_first_task_that_cannot_be_is_named():
         assert answer.error_message.startswith("Task 7 for subtopology 0 is invalid.")
 
 
+def test_what_is_described_is_no_streams_group():
+    w = StreamsWorld()
+    assert w.described().error_message == "Group g not found."
+    w.commit({("in", 0): 1})
+    assert w.described().error_message == "Group g is not a streams group."
+
+
 # Topologies --------------------------------------------------------------------------------------
 
 
