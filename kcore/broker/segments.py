@@ -71,8 +71,6 @@ class Segment:
         gone = self.ends[count - 1] - self.gone_bytes
         self.gone_bytes = self.ends[count - 1]
         del self.batches[:count], self.lasts[:count], self.latest[:count], self.ends[:count]
-        if not self.ends:
-            self.gone_bytes = 0
         return gone
 
     def truncate(self, keep: int) -> int:
@@ -80,8 +78,6 @@ class Segment:
         size = self.size_bytes
         del self.batches[keep:], self.lasts[keep:], self.latest[keep:], self.ends[keep:]
         self.max_timestamp = max(self.latest, default=NO_TIME)
-        if not self.ends:
-            self.gone_bytes = 0
         return size - self.size_bytes
 
     def should_roll(self, size: int, newest: int, max_bytes: int, max_ms: int, now_ms: int) -> bool:

@@ -11,6 +11,7 @@ from kcore.broker import BrokerConfig, LinkFault, LogConfig, PartitionLog, Refus
 from kcore.broker.batches import CONTROL, TRANSACTIONAL, read_header
 from kcore.broker.compaction import clean, dirt
 from kcore.broker.markers import Marker, marker_batch
+from kcore.broker.segments import Segment
 from kcore.errors import KafkaConfigurationError, UsageError
 from kcore.records import encode_batch
 from kcore.timers import NEVER
@@ -96,6 +97,43 @@ def test_a_marker_is_no_record_of_a_key():
     for _ in clean(log, dirt(log, WALL_MS).end_offset, WALL_MS):
         pass
     assert next(log.batches())[61:] == data[61:]
+
+
+def test_a_segment_counts_what_it_has():
+    segment = Segment(0, 1_000)
+    for offset in range(4):
+        segment.add(bytes(10 + offset), offset, 100 * offset)
+    assert (segment.size_bytes, segment.position(0), segment.position(2)) == (46, 0, 21)
+    assert segment.drop_before(0) == 0
+    assert segment.drop_before(2) == 21
+    assert segment.drop_before(2) == 0
+    assert (segment.size_bytes, segment.position(1) - segment.position(0)) == (25, 12)
+    assert (segment.truncate(1), segment.size_bytes, segment.max_timestamp) == (13, 12, 200)
+    assert (segment.drop_before(9), segment.size_bytes, segment.batches) == (12, 0, [])
+    segment.add(bytes(7), 4, -1)
+    assert (segment.size_bytes, segment.max_timestamp, segment.first_time) == (7, 200, 0)
+    assert (segment.truncate(0), segment.size_bytes, segment.max_timestamp) == (7, 0, -1)
+    segment.add(bytes(5), 4, 7)
+    assert (segment.size_bytes, segment.position(0)) == (5, segment.ends[0] - 5)
+
+
+@pytest.mark.parametrize("first", [0, 500, -1])
+def test_when_a_segment_is_full_or_old(first):
+    """By the times of its batches, or by its own where these have none (Java: shouldRoll)."""
+    segment = Segment(0, 1_000)
+
+    def rolls(size=1, newest=-1, now_ms=1_000):
+        return segment.should_roll(size, newest, 100, 50, now_ms)
+
+    assert not rolls(size=1_000, now_ms=9_000)  # nothing is in it yet
+    segment.add(bytes(60), 0, first)
+    assert [rolls(size=size) for size in (40, 41)] == [False, True]
+    assert [rolls(now_ms=now_ms) for now_ms in (1_050, 1_051)] == [False, True]
+    if first >= 0:
+        later = [rolls(newest=first + ms, now_ms=9_000) for ms in (50, 51)]
+    else:
+        later = [rolls(newest=0, now_ms=now_ms) for now_ms in (1_050, 1_051)]
+    assert later == [False, True]
 
 
 def test_the_largest_time_may_be_in_any_segment():
