@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from enum import Enum
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,15 +50,21 @@ class Story:
     def note(self, what: str, call: Callable[[], Any]) -> None:
         self.told.append((what, self._outcome(call)))
 
-    def until_partitions(self, count: int) -> None:
+    def until(self, count: int, what: Callable[[], Any]) -> None:
         """Brokers hear of a change a little behind the controller."""
         until = time.monotonic() + _CALL_S
-        while time.monotonic() < until:
-            found = self.admin.list_topics(self.topic, timeout=_CALL_S).topics[self.topic]
-            if len(found.partitions) == count:
-                return
+        while (found := len(what())) != count:
+            if time.monotonic() >= until:
+                raise TimeoutError(f"there are {found}, not {count}")
             time.sleep(0.02)
-        raise TimeoutError(f"{self.topic} has not {count} partitions")
+
+    def until_partitions(self, count: int) -> None:
+        self.until(
+            count,
+            lambda: (
+                self.admin.list_topics(self.topic, timeout=_CALL_S).topics[self.topic].partitions
+            ),
+        )
 
     def _outcome(self, call: Callable[[], Any]) -> Any:
         try:
@@ -339,7 +346,7 @@ def _attended(story: Story) -> Calls:
 
 def access(story: Story) -> None:
     """ACLs, and SCRAM credentials: of a broker that has an authorizer."""
-    for what, call in (*_bindings(story), *_passwords(story)):
+    for what, call in chain(_bindings(story), _passwords(story)):  # none before the one before
         story.note(what, call)
 
 
@@ -354,10 +361,13 @@ def _bindings(story: Story) -> Calls:
     yield "create", lambda: admin.create_acls([one, two])
     yield "create with a bad one", lambda: admin.create_acls([one, bad])
     yield "twice", lambda: admin.create_acls([one, one])
+    story.until(2, lambda: admin.describe_acls(some).result(_CALL_S))
     yield "describe", lambda: sorted(admin.describe_acls(some).result(_CALL_S))
     yield "describe some", lambda: admin.describe_acls(topics_only)
     yield "delete some", lambda: admin.delete_acls([topics_only])
+    story.until(1, lambda: admin.describe_acls(some).result(_CALL_S))
     yield "delete all", lambda: admin.delete_acls([some])
+    story.until(0, lambda: admin.describe_acls(some).result(_CALL_S))
     yield "describe none", lambda: admin.describe_acls(some)
     yield "create of filters", lambda: ck.AclBinding("any", topic, "literal", *read)
     yield "create of nothing", lambda: ck.AclBinding("topic", None, "literal", *read)
@@ -381,11 +391,20 @@ def _passwords(story: Story) -> Calls:
             [upsert(user, info(kinds.SCRAM_SHA_256, 1), b"p")]
         ),
     )
+
+    def infos() -> Any:
+        found = admin.describe_user_scram_credentials().result(_CALL_S)
+        return found[user].scram_credential_infos if user in found else ()
+
+    story.until(2, infos)
     both = [user, f"{user}-no"]
     yield "describe", lambda: admin.describe_user_scram_credentials(both)
     yield "twice", lambda: admin.describe_user_scram_credentials([user, user])
     yield "all", lambda: admin.describe_user_scram_credentials().result(_CALL_S)[user]
+    left = 2
     for kind in (kinds.SCRAM_SHA_256, kinds.SCRAM_SHA_512, kinds.SCRAM_SHA_256):
+        story.until(left, infos)
+        left = max(left - 1, 0)
         yield (
             f"delete {kind.name}",
             lambda kind=kind: admin.alter_user_scram_credentials([delete(user, kind)]),
