@@ -18,7 +18,11 @@ from kcore.admin.values import (
 )
 from kcore.errors import IllegalArgumentError
 from kcore.wire.apis import ApiKey
-from kcore.wire.messages import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from kcore.wire.messages import (
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+)
 
 _OF_BROKERS: Final = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 _DEFAULTS: Final = (
@@ -221,16 +225,12 @@ def _alter(
             )
         return cls(resources=rows, validate_only=validate_only)
 
-    def read(body: Any, _version: int, _keys: list[_Resource]) -> Iterable[Reply]:
-        for row in body.responses:
-            yield Reply(_key(row), row.error_code, "OK", row.error_message)
-
     outcomes = yield _split(
         changes,
         api=ApiKey.INCREMENTAL_ALTER_CONFIGS,
         what="altering the configuration of",
         build=build,
-        read=read,
+        read=_altered,
         changes=not validate_only,
     )
     outcome = _joined(outcomes)
@@ -240,6 +240,11 @@ def _alter(
         error = outcome.failed.get((kind, name))
         told.setdefault(kind.name.lower(), {})[name] = "OK" if error is None else str(error)
     return told
+
+
+def _altered(body: Any, _version: int, _keys: list[_Resource]) -> Iterable[Reply]:
+    for row in body.responses:
+        yield Reply(_key(row), row.error_code, "OK", row.error_message)
 
 
 def reset_configs(
@@ -263,21 +268,35 @@ def reset_configs(
 
 
 def replace_configs(
-    wanted: Mapping[_Resource, Mapping[str, str]], *, validate_only: bool, raise_errors: bool
-) -> Procedure[dict[str, dict[str, str]]]:
-    """Entries become these, and all others that were set what they are by default: what the old
-    AlterConfigs does, in which brokers know no way to leave the others alone.
+    wanted: Mapping[_Resource, Mapping[str, str]], *, validate_only: bool
+) -> Procedure[None]:
+    """Entries become these, and all others that were set what they are by default: the old
+    AlterConfigs, in which there is no way to leave the others alone. Raises what failed.
     """
-    outcome = yield from _describe(
-        dict.fromkeys(wanted), synonyms=False, shown=ConfigFilterType.MODIFIED
+
+    def build(keys: list[_Resource], _version: int, _limit_ms: int) -> AlterConfigsRequest:
+        cls = AlterConfigsRequest
+        rows = []
+        for key in keys:
+            entries = [
+                cls.AlterableConfig(name=name, value=value) for name, value in wanted[key].items()
+            ]
+            rows.append(
+                cls.AlterConfigsResource(
+                    resource_type=key[0], resource_name=key[1], configs=entries
+                )
+            )
+        return cls(resources=rows, validate_only=validate_only)
+
+    outcomes = yield _split(
+        wanted,
+        api=ApiKey.ALTER_CONFIGS,
+        what="altering the configuration of",
+        build=build,
+        read=_altered,
+        changes=not validate_only,
     )
-    found = outcome.done
-    changes: dict[_Resource, Mapping[str, Change]] = {
-        key: dict.fromkeys(found.get(key, ()), (AlterConfigOp.DELETE, None))
-        | {name: (AlterConfigOp.SET, value) for name, value in entries.items()}
-        for key, entries in wanted.items()
-    }
-    return (yield from _alter(changes, validate_only=validate_only, raise_errors=raise_errors))
+    _joined(outcomes).all_done()
 
 
 def resource_key(resource: ConfigResource) -> _Resource:

@@ -291,7 +291,7 @@ def alter_configs(wanted: Sequence[ConfigResource], *, validate_only: bool) -> P
         _key(one): {str(name): str(value) for name, value in one.set_config_dict.items()}
         for one in wanted
     }
-    procedure = configs.replace_configs(changes, validate_only=validate_only, raise_errors=True)
+    procedure = configs.replace_configs(changes, validate_only=validate_only)
     return _by_resource(procedure, wanted)
 
 
