@@ -65,9 +65,9 @@ class ClientCore:
         self._outbox = Outbox()
         emit = self._outbox.emit
         self._links = Links(links, bootstrap_servers, rng, emit)
-        self._kinship = Kinship(self._links, emit)
         self._view = Metadata()
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
+        self._kinship = Kinship(self._links, emit, self._refresher.forgive)
         self._lookup = TopicLookup(refresh, self._links, rng)
         self.unsent = self._links.actions
         self.unread = self._outbox.events

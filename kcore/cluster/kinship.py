@@ -2,16 +2,16 @@
 
 An address may pass to a broker of another cluster: containers are given those that others had a
 moment ago, and names and balancers are set wrong. Who believed that broker would go on in the other
-cluster, and write there. So what a broker says under another cluster's id is not believed: its link
-ends, with a backoff as after any failure, and others are asked.
+cluster, and write there. So what a broker says under another cluster's id is not believed: its
+links end, it is left alone for AWAY_MS, and others are asked.
 
 A cluster that was made anew has another id, too, and so has the one that a name was moved to. Those
 are found by way of the bootstrap servers, which are asked when no broker that is known can be
-(KIP-899): they are believed when nobody has named the old id for IN_A_ROW answers, some seconds.
-Where they are not asked again (metadata.recovery.strategy=none) nothing is checked. Nor is it any
-more after IN_ALL such answers: whoever serves there names its clusters as it likes.
+(KIP-899): they are believed when nobody has named the old id for IN_A_ROW answers, within a second
+or two. Where they are not asked again (metadata.recovery.strategy=none) nothing is checked.
 
-Source: KIP-1242, which has brokers of Kafka 4.4 do this.
+Source: KIP-1242, which has brokers of Kafka 4.4 do this; there the first answer of a bootstrap
+server is believed.
 """
 
 from __future__ import annotations
@@ -19,23 +19,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcore.cluster.links import Links
-from kcore.connection.calls import Answer
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer
 from kcore.errors import DisconnectedError
 from kcore.events import Event, OtherClusterMet
 from kcore.hints import Final
 
-IN_A_ROW: Final = 10
-IN_ALL: Final = 100
+IN_A_ROW: Final = 3
+# Others are asked meanwhile. No longer: who waits for a node looks again when this is over, though
+# its cluster may have been found, or its partitions have moved, since.
+AWAY_MS: Final = 1_000
 
 
 class Kinship:
-    """See the module's text."""
+    """See the module's text. refused(): an answer was, and others are to be asked soon."""
 
-    def __init__(self, links: Links, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self, links: Links, emit: Callable[[Event], None], refused: Callable[[], None]
+    ) -> None:
         self._links = links
+        self._refused = refused
         self._emit = emit
         self._cluster_id: str | None = None
-        self._in_a_row = self._in_all = 0  # answers that were another cluster's
+        self._in_a_row = 0  # answers that were another cluster's
 
     def judge(self, answer: Answer, now_ms: int) -> Answer:
         """The answer to a Metadata request; or, if it is another cluster's, that there is none."""
@@ -45,20 +50,27 @@ class Kinship:
             return answer
         if known is not None and said != known:
             self._in_a_row += 1
-            self._in_all += 1
-            lasting = answer.node < 0 and self._in_a_row >= IN_A_ROW
-            if not lasting and self._in_all < IN_ALL:
+            if answer.node >= 0 or self._in_a_row < IN_A_ROW:
                 return self._refuse(answer, said, known, now_ms)
+            self._links.set_nodes([], now_ms)  # of the other cluster, whatever their addresses
         self._cluster_id = said
         self._in_a_row = 0
         return answer
 
     def _refuse(self, answer: Answer, said: str, known: str, now_ms: int) -> Answer:
-        where = self._links.address(answer.node)
+        node, links = answer.node, self._links
+        where = links.address(node)
         error = DisconnectedError(
             f"{where} belongs to the cluster {said!r}, not to {known!r}: has its address passed to "
             "another broker?"
         )
-        self._emit(OtherClusterMet(answer.node, where, said, known))
-        self._links.drop(answer.node, now_ms, error)
-        return Answer(None, error, answer.version, answer.node)
+        self._emit(OtherClusterMet(node, where, said, known))
+        self._refused()
+        if node < 0:
+            links.drop(node, now_ms, error)
+        elif self._in_a_row < IN_A_ROW:
+            for key in (node, COORDINATOR_KEY_BASE - node):
+                links.drop(key, now_ms, error, AWAY_MS)
+        else:
+            links.set_nodes([], now_ms)  # all of them, it seems: the bootstrap knows better
+        return Answer(None, error, answer.version, node)

@@ -250,13 +250,16 @@ class Links:
         entry = self._nodes.get(node)
         return 0 if entry is None else entry.load
 
-    def drop(self, node: int, now_ms: int, fault: KafkaError | None = None) -> None:
-        """Close the node's link; its requests fail with a disconnect. fault: of the node's own."""
+    def drop(
+        self, node: int, now_ms: int, fault: KafkaError | None = None, away_ms: int = 0
+    ) -> None:
+        """Close the node's link: requests fail. fault: its own. away_ms: it is not tried then."""
         entry = self._nodes.get(node)
-        if entry is not None and entry.link is not None:
-            why = fault or DisconnectedError(f"the link to node {node} was given up")
-            entry.link.close(why)
-            self._forget(entry, now_ms, failed=fault is not None)
+        if entry is not None:
+            if entry.link is not None:
+                entry.link.close(fault or DisconnectedError(f"node {node} was given up"))
+                self._forget(entry, now_ms, failed=fault is not None)
+            entry.retry_at = max(entry.retry_at, now_ms + away_ms)
 
     @property
     def rebootstraps(self) -> bool:

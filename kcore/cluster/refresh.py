@@ -218,6 +218,10 @@ class Refresher:
             self._covered = True
         self._emit(MetadataUpdated(self._view.version))
 
+    def forgive(self) -> None:
+        """Failures so far are none any more: the backoff begins anew."""
+        self._failures = 0
+
     def _failed(self, now_ms: int) -> None:
         self._view.requested = True
         self._backoff_until = now_ms + self._backoff(self._failures)

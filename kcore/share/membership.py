@@ -305,6 +305,8 @@ class ShareMembership:
         code = body.error_code
         error: KafkaError = error_of(code, body.error_message or "the coordinator refuses")
         effect = HEARTBEAT.of(code)
+        if code == Code.GROUP_ID_NOT_FOUND and self.state is ShareState.STABLE:
+            effect = Effect.OUTDATED  # it was there; where one joins, it is of another kind
         if effect is Effect.MOVED:
             self.coordinator.lost(str(error), now_ms)
             self._told = None

@@ -67,7 +67,9 @@ def test_who_hears_of_an_epoch_without_an_assignment_asks_for_all(cluster, world
 
 
 @pytest.mark.parametrize(
-    "code", [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH], ids=lambda one: one.name
+    "code",
+    [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND],
+    ids=lambda one: one.name,
 )
 def test_who_is_not_known_any_more_joins_anew_under_its_id(cluster, world, code):
     client = ShareClient(world, {}).subscribe("t")
