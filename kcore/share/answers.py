@@ -113,7 +113,10 @@ class Answers:
 
     def _add(self, node: ShareNode, parcels: list[Filled]) -> None:
         for parcel, ranges in parcels:
-            self._stock.add(parcel, ranges)
+            leader = self._ctx.cluster.leader(parcel.place.tp)
+            if leader is None or leader.node_id == node.node_id:
+                self._stock.add(parcel, ranges)
+            # Else it is late: what it gave out is another's to give out, and may have been since.
         if parcels:
             places = tuple(parcel.place.tp for parcel, _ in parcels)
             size = sum(parcel.size for parcel, _ in parcels)

@@ -93,6 +93,36 @@ def test_a_leader_that_moves_takes_no_acknowledgements_from_before():
     assert asked(cluster, ApiKey.SHARE_FETCH)[-1].share_session_epoch == 0
 
 
+def test_a_late_answer_of_a_former_leader_is_let_go():
+    """What it gave out is the new leader's to give out, who may have done so already."""
+    cluster = ShareCluster({"t": 2}, nodes=2)
+    cluster.fill(4)
+    world = World(cluster)
+    answer, late = cluster._share_fetch, []
+
+    def hold_back_the_first(node, request, reply):
+        if node == 2:
+            answer(node, request, reply)
+        else:
+            answer(node, request, lambda body, **options: late.append((reply, body, options)))
+
+    cluster._share_fetch = hold_back_the_first
+    client = ShareClient(world, {"metadata_max_age_ms": 500}).subscribe("t")
+    assert client.polled(1_000) == []
+    assert late
+    cluster.leader_of = lambda _: 2
+    cluster.leader_epoch = 5
+    cluster.partitions["t", 0].release(client.core.member_id)
+    assert values(client.polled(3_000)) == [0, 1, 2, 3]
+    for reply, body, options in late:
+        reply(body, **options)
+    world.run(100)
+    assert client.polled(1_000) == []
+    client.commit()
+    assert {node for node, *_ in cluster.told} == {2}
+    assert cluster.done() == [0, 1, 2, 3]
+
+
 def test_a_partition_in_trouble_does_not_hold_up_its_neighbours(world_of_two):
     cluster, world = world_of_two
     client = ShareClient(world, {"max_poll_records": 5}).subscribe("t")

@@ -188,8 +188,9 @@ class ShareCluster(ScriptedCluster):
                 R.ShareAcknowledgeTopicResponse(topic_id=topic.topic_id, partitions=parts)
             )
         if body.share_session_epoch == -1:
-            for share in self.partitions.values():
-                share.release(body.member_id)
+            for (_, number), share in self.partitions.items():
+                if self.leader_of(number) == node:  # of others it knows nothing
+                    share.release(body.member_id)
         reply(R(responses=topics))
 
     def _share_fetch(self, node: int, request: Any, reply: Callable[[Any], None]) -> None:
