@@ -32,9 +32,8 @@ def test_options_are_set_and_shown(tool, kcore_cluster):
     tool("kafka-configs", "--alter", *topic, "--add-config", more)
     shown = tool("kafka-configs", "--describe", *topic)
     assert (
-        "  retention.ms=1000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000,"
-        " DEFAULT_CONFIG:log.retention.ms=604800000}\n"
-    ) in shown
+        "  retention.ms=1000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000}\n"
+    ) in shown  # as on a Kafka 4.3.1, where nothing is said of log.retention.hours
     assert "  cleanup.policy=compact,delete " in shown
     wrong = ("--add-config", "retention.ms=abc")
     said = tool("kafka-configs", "--alter", *topic, *wrong, fails=True)
