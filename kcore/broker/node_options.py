@@ -259,10 +259,11 @@ def check(
             value = _read(name, text)
         except RefusedError as refused:
             raise _refused(refused.why) from None
-        if name == _PER_IP and not value:
-            overrides = config.crowd.max_connections_per_ip_overrides
-            if not (_read(_OVERRIDES, known[_OVERRIDES]) if _OVERRIDES in known else overrides):
-                raise _refused(f"{_PER_IP} can be set to zero only if {_OVERRIDES} is set.")
+        if name in {_PER_IP, _OVERRIDES} and not any(
+            _read(one, known[one]) if one in known else getattr(config.crowd, _TOLD[one].field)
+            for one in (_PER_IP, _OVERRIDES)
+        ):
+            raise _refused(f"{_PER_IP} can be set to zero only if {_OVERRIDES} is set.")
         if _TOLD.get(name, _Told("", "")).part == "coordinator":
             out = group_settings.out_of_bounds(
                 name.removeprefix(_GROUPS), value, config.coordinator

@@ -55,16 +55,16 @@ def test_some_addresses_may_have_more_or_none():
     ]  # fmt: skip
 
 
-def tell(world, node, **options):
+def tell(world, node, client=None, **options):
     cls = m.IncrementalAlterConfigsRequest
     configs = [
         cls.AlterableConfig(name=name.replace("_", "."), config_operation=0, value=text)
         for name, text in options.items()
     ]
     entry = cls.AlterConfigsResource(resource_type=4, resource_name=node, configs=configs)
-    client = next(iter(world._clients.values()), None) or world.client()
+    client = client or next(iter(world._clients.values()), None) or world.client()
     (answer,) = client.ask(cls(resources=[entry])).responses
-    assert not answer.error_code, answer.error_message
+    return answer.error_message
 
 
 def test_none_but_those_that_are_named():
@@ -72,14 +72,29 @@ def test_none_but_those_that_are_named():
     assert [from_host(world, host).closed for host in ("a", "::1", "::1")] == [True, False, True]
 
 
+@pytest.mark.parametrize("node", ["", "1"])
+def test_who_is_named_is_not_forgotten_where_nobody_else_may_come(node):
+    world = crowded(max_connections_per_ip=0, max_connections_per_ip_overrides={"::1": 2})
+    client = from_host(world, "::1")
+    why = tell(world, node, client, max_connections_per_ip_overrides="")
+    assert why == (
+        "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides is set."
+    )
+    assert not from_host(world, "::1").closed
+    assert not tell(
+        world, node, client, max_connections_per_ip="5", max_connections_per_ip_overrides=""
+    )
+    assert not from_host(world, "::2").closed
+
+
 def test_how_many_they_are_can_be_changed_while_a_node_is_up():
     world = crowded()
-    tell(world, "", max_connections_per_ip="1")
+    assert not tell(world, "", max_connections_per_ip="1")
     assert [from_host(world, "a").closed for _ in range(2)] == [False, True]
-    tell(world, "1", max_connections_per_ip_overrides="localhost:2, ::1:0")
+    assert not tell(world, "1", max_connections_per_ip_overrides="localhost:2, ::1:0")
     hosts = ["127.0.0.1", "127.0.0.1", "127.0.0.1", "::1", "b"]
     assert [from_host(world, host).closed for host in hosts] == [False, False, True, True, False]
-    tell(world, "1", max_connections=str(world.nodes[1].link_count + 1))
+    assert not tell(world, "1", max_connections=str(world.nodes[1].link_count + 1))
     assert [from_host(world, host).closed for host in "cd"] == [False, True]
 
 
