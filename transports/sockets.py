@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from kcore.hints import Any, Final
 from kcore.transports.core import Address
@@ -17,7 +18,12 @@ UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EIN
 # When a link on which nothing happens is probed (s), and how often in vain until it counts as dead.
 # Load balancers, firewalls and NATs forget such a one after some minutes, and say nothing: whoever
 # asks there next waits for request_timeout_ms. By itself Linux asks after two hours.
-_PROBES: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+_PROBES: Final = (
+    ("TCP_KEEPIDLE", 60),
+    ("TCP_KEEPALIVE", 60),  # macOS's name of that
+    ("TCP_KEEPINTVL", 15),
+    ("TCP_KEEPCNT", 4),
+)
 
 # Congestion control that sends by timers, at the pace it has measured; and what every Linux has.
 _PACING: Final = b"bbr"
@@ -44,7 +50,7 @@ class SocketOptions(Value):
     own tuning.
     socket_options: (level, name, value) triples for setsockopt, applied last.
     Always set: TCP_NODELAY (requests are small and waited for) and SO_KEEPALIVE, which probes
-    after a minute without traffic.
+    after a minute without traffic, where the system can.
     """
 
     send_buffer_bytes: int | None = None
@@ -57,8 +63,9 @@ class SocketOptions(Value):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for probe, amount in _PROBES:
             option = getattr(socket, probe, None)
-            if option is not None:  # not every system has each of them
-                sock.setsockopt(socket.IPPROTO_TCP, option, amount)
+            if option is not None:  # not every system has each of them, or even a name for it
+                with suppress(OSError):
+                    sock.setsockopt(socket.IPPROTO_TCP, option, amount)
         if self.send_buffer_bytes is not None and self.send_buffer_bytes >= 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.send_buffer_bytes)
         if self.receive_buffer_bytes is not None and self.receive_buffer_bytes >= 0:

@@ -299,6 +299,17 @@ def test_idle_links_are_probed_before_what_is_between_forgets_them(make_rig, ser
     assert found == [60, 15, 4]
 
 
+def test_who_has_no_probes_connects_without(monkeypatch, make_rig, serve):
+    """Not every system that knows an option's name has it; macOS has another name for the first."""
+    monkeypatch.setattr(socket, "TCP_KEEPIDLE", 9_999)
+    monkeypatch.setattr(socket, "TCP_KEEPALIVE", socket.TCP_KEEPINTVL, raising=False)
+    monkeypatch.delattr(socket, "TCP_KEEPINTVL")
+    rig = make_rig(SocketOptions())
+    sock = rig.pump._links[rig.connect(serve())].sock
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPALIVE) == 60
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 4
+
+
 def test_an_option_the_system_refuses_is_an_input(make_rig, serve):
     rig = make_rig(SocketOptions(socket_options=[(socket.SOL_SOCKET, 9999, 1)]))
     rig.core.connect("127.0.0.1", serve().port)
