@@ -7,7 +7,7 @@ from importlib import import_module
 
 from kcore.errors import UsageError
 from kcore.hints import Final
-from kcore.transports.core import Address, Core, Step, Transport, monotonic_ms
+from kcore.transports.core import Address, Core, Step, Transport, monotonic_ms, monotonic_s
 from kcore.transports.pump import Pump
 from kcore.transports.sockets import SocketOptions
 
@@ -21,6 +21,7 @@ __all__ = [
     "Transport",
     "create",
     "monotonic_ms",
+    "monotonic_s",
 ]
 
 # Modules are imported when asked for: most processes need one.

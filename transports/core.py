@@ -170,6 +170,11 @@ def monotonic_ms() -> int:
     return _clock_ns() // 1_000_000
 
 
+def monotonic_s() -> float:
+    """The same clock in seconds."""
+    return _clock_ns() / 1_000_000_000
+
+
 def _make_clock() -> Callable[[], int]:
     read: Callable[[int], int] | None = getattr(time, "clock_gettime_ns", None)
     if read is None:  # not everywhere

@@ -44,11 +44,12 @@ class RenewedContext:
             self._state = state
             try:
                 self._context = self._options.make_context()
-            except KafkaConfigurationError as error:
+            except Exception as error:  # noqa: BLE001 - ssl_password may be a function of anybody's
                 import logging  # noqa: PLC0415 - hardly ever
 
                 log = logging.getLogger("kcore.transports")
-                log.warning("TLS files have changed, and cannot be used: %s", error)
+                why = error if isinstance(error, KafkaConfigurationError) else repr(error)
+                log.warning("TLS files have changed, and cannot be used: %s", why)
         return self._context
 
     def _look(self) -> _State:

@@ -5,6 +5,9 @@ import time
 import pytest
 
 from kcore import Consumer, Producer, errors
+from kcore.clients.stand_in.confluent.admin import AdminClient
+from kcore.clients.stand_in.confluent.producer import Producer as ConfluentProducer
+from kcore.clients.stand_in.confluent.share import ShareConsumer
 from kcore.embedded import EmbeddedBroker
 from kcore.transports import monotonic_ms
 
@@ -41,3 +44,23 @@ def test_records_go_through_and_what_does_not_come_is_not_waited_for(stopped):
                 found += [one.value for part in consumer.poll(500).values() for one in part]
             assert found == [b"v", b"w"]
             assert consumer.poll(timeout_ms=100) == {}
+
+
+def test_confluents_own_waits_end(stopped):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        place = {"bootstrap.servers": broker.bootstrap}
+        producer = ConfluentProducer(place)
+        producer.produce("t", b"v")
+        assert producer.flush(10) == 0
+        assert producer.poll(0.1) == 0
+        broker.pause(1)
+        producer.produce("t", b"w")
+        assert producer.flush(0.1) == 1
+        broker.resume(1)
+        assert producer.flush(10) == 0
+        assert AdminClient(place).poll(0.1) == 0
+        share = ShareConsumer(place | {"group.id": "g"})
+        share.subscribe(["t"])
+        assert len(share.poll(0.1)) == 0
+        share.close()

@@ -3,6 +3,7 @@
 import os
 import shutil
 import ssl
+import subprocess
 
 import certificates
 import pytest
@@ -97,6 +98,21 @@ def test_a_certificate_may_come_before_its_key(pems, tmp_path, caplog):
     replace(key, pems.key("elsewhere").read_text())
     assert renewed.current() is not before
     assert len(caplog.records) == 1
+
+
+def test_a_password_that_is_not_to_be_had_any_more_is_no_reason_to_stop(pems, tmp_path, caplog):
+    cert, key = tmp_path / "own.pem", tmp_path / "own.key"
+    shutil.copy(pems.client, cert)
+    encrypt = ["openssl", "pkey", "-aes128", "-passout", "pass:told", "-out", str(key)]
+    subprocess.run([*encrypt, "-in", str(pems.key("client"))], check=True)
+    told = ["told"]
+    options = TlsOptions(certfile=str(cert), keyfile=str(key), password=lambda: told[0])
+    renewed = RenewedContext(options)
+    before = renewed.current()
+    told.clear()
+    replace(cert, pems.client.read_text() + "\n")
+    assert renewed.current() is before
+    assert "cannot be used: IndexError" in caplog.records[0].getMessage()
 
 
 def test_files_that_cannot_be_used_at_first_are_an_error(tmp_path):

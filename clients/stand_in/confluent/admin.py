@@ -47,7 +47,7 @@ from kcore.connection.measures import LinkMeasures
 from kcore.errors import KafkaConfigurationError
 from kcore.errors import KafkaError as OurError
 from kcore.events import Event
-from kcore.transports import monotonic_ms
+from kcore.transports import monotonic_ms, monotonic_s
 
 Futures = dict[Any, "Future[Any]"]
 
@@ -106,11 +106,11 @@ class AdminClient(MetadataMethods):
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
             raise TypeError(f"timeout must be a real number, not {type(timeout).__name__}")
         self._open()
-        heard, until = self._heard, time.monotonic() + timeout
+        heard, until = self._heard, monotonic_s() + timeout
         while True:
             heard.news.clear()
             served = heard.serve(monotonic_ms())
-            left = until - time.monotonic()
+            left = until - monotonic_s()
             if served or left <= 0:
                 return served
             heard.news.wait(min(left, heard.due_in(monotonic_ms()) / 1000))

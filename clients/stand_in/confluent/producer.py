@@ -32,6 +32,7 @@ from kcore.clients.stand_in.confluent.writer import Writer, refused
 from kcore.errors import KafkaError as OurError
 from kcore.events import Event
 from kcore.limits import MAX_INT32
+from kcore.transports import monotonic_s
 from kcore.tuples import NamedTuple
 
 _CLOSED: Final = "Producer has been closed"
@@ -169,8 +170,8 @@ class Producer(Outgoing, Transactions, OwnDesk):
         """What our producer says beside deliveries; not for programs."""
 
     def _put_everything(self, timeout: float) -> None:
-        until = None if timeout < 0 else time.monotonic() + timeout
-        while self._kept and (until is None or time.monotonic() < until):
+        until = None if timeout < 0 else monotonic_s() + timeout
+        while self._kept and (until is None or monotonic_s() < until):
             time.sleep(_LOOK_S)
 
     def produce_batch(
@@ -222,12 +223,12 @@ class Producer(Outgoing, Transactions, OwnDesk):
         0: for ever). How many there were. Whatever they raise.
         """
         self._need()
-        until = None if timeout < 0 else time.monotonic() + timeout
+        until = None if timeout < 0 else monotonic_s() + timeout
         while True:
             served = self._serve()
             if served:
                 return served
-            left = _SLICE_S if until is None else until - time.monotonic()
+            left = _SLICE_S if until is None else until - monotonic_s()
             if left <= 0:
                 return 0
             self._wait(left)
@@ -236,13 +237,13 @@ class Producer(Outgoing, Transactions, OwnDesk):
         """`poll` until everything is delivered or has failed: how many messages are left after
         `timeout` seconds (below 0: for ever).
         """
-        until = None if timeout < 0 else time.monotonic() + timeout
+        until = None if timeout < 0 else monotonic_s() + timeout
         self._need().hurry()
         while True:
             self._serve()
             if not self._left:
                 return 0
-            left = _SLICE_S if until is None else until - time.monotonic()
+            left = _SLICE_S if until is None else until - monotonic_s()
             if left <= 0:
                 return self._left
             kept = bool(self._kept)

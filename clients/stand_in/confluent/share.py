@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -19,6 +18,7 @@ from kcore.clients.stand_in.confluent.messages import Message, of_record
 from kcore.clients.stand_in.confluent.options import Configuration, of_share_consumer
 from kcore.clients.stand_in.confluent.reader import authenticate_as
 from kcore.clients.stand_in.confluent.structures import AcknowledgeType, Messages, TopicPartition
+from kcore.transports import monotonic_s
 
 _CLOSED: Final = "Share consumer closed"
 _SLICE_MS: Final = 1_000
@@ -114,14 +114,14 @@ class ShareConsumer:
     def poll(self, timeout: float = -1) -> Messages:
         """Messages as soon as there are any, within `timeout` seconds (below 0: for ever)."""
         reader = self._need()
-        until = None if timeout < 0 else time.monotonic() + timeout
+        until = None if timeout < 0 else monotonic_s() + timeout
         while True:
             self._happenings.serve(reader.now_ms())
-            left = _SLICE_MS if until is None else (until - time.monotonic()) * 1000
+            left = _SLICE_MS if until is None else (until - monotonic_s()) * 1000
             found = self._call(reader.poll, max(0, min(_SLICE_MS, left)))
             if found:
                 return Messages([of_record(one) for records in found.values() for one in records])
-            if until is not None and time.monotonic() >= until:
+            if until is not None and monotonic_s() >= until:
                 self._happenings.serve(reader.now_ms())
                 return Messages()
             self._gate.give_way()
