@@ -384,15 +384,15 @@ class PartitionLog:
     def first_reaching(self, timestamp: int) -> Iterator[bytes]:
         """The batches whose largest timestamp is at or after this, oldest first."""
         for segment in self.segments:
-            if segment.max_timestamp >= timestamp:
+            if segment.newest >= timestamp:
                 for data, latest in zip(segment.batches, segment.latest, strict=True):
                     if latest >= timestamp:
                         yield data
 
     @property
     def max_timestamp(self) -> int:
-        """The largest timestamp; -1 if there is none."""
-        return max((segment.max_timestamp for segment in self.segments), default=NO_TIME)
+        """The largest timestamp of the batches that are left; -1 if there is none."""
+        return max((segment.newest for segment in self.segments), default=NO_TIME)
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
         """KIP-101, KIP-279: the end of the largest epoch that is not above `epoch`."""

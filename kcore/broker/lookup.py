@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop
+
 from kcore.broker.batches import read_header
 from kcore.broker.log import PartitionLog
+from kcore.broker.remaking import read_records
 from kcore.records.codecs import MissingPackageError
 from kcore.records.survey import first_at_or_after
 from kcore.structs import OffsetAndTimestamp
@@ -20,7 +23,38 @@ def offset_for_time(log: PartitionLog, timestamp: int) -> OffsetAndTimestamp | N
 
 def latest_time(log: PartitionLog) -> OffsetAndTimestamp | None:
     """The first of the records with the largest timestamp; None if there is none."""
-    return None if log.max_timestamp < 0 else offset_for_time(log, log.max_timestamp)
+    newest = log.max_timestamp
+    if newest < 0:
+        return None
+    return offset_for_time(log, newest) or _latest_left(log)
+
+
+def _latest_left(log: PartitionLog) -> OffsetAndTimestamp | None:
+    """The same where the latest batch has lost its latest record: the log begins within it."""
+    found = None
+    by_time = [(-read_header(data).max_timestamp, place, data)
+               for place, data in enumerate(log.batches())]  # fmt: skip
+    heapify(by_time)
+    while by_time:
+        newest, _, data = heappop(by_time)
+        if found is not None and found.timestamp >= -newest:
+            break
+        here = _latest_in_batch(data, log.start_offset)
+        if here is not None and (found is None or here.timestamp > found.timestamp):
+            found = here
+    return found
+
+
+def _latest_in_batch(data: bytes, start_offset: int) -> OffsetAndTimestamp | None:
+    header = read_header(data)
+    records = read_records(data, header)
+    if records is None:
+        return _in_batch(data, 0, start_offset)
+    left = [record for record in records if record.offset >= start_offset]
+    if not left:
+        return None
+    latest = max(left, key=lambda record: record.timestamp)
+    return OffsetAndTimestamp(latest.offset, latest.timestamp, header.leader_epoch)
 
 
 def _in_batch(data: bytes, timestamp: int, start_offset: int) -> OffsetAndTimestamp | None:

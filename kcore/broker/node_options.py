@@ -12,7 +12,15 @@ from kcore.broker.addresses import address_of
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
 from kcore.broker.options import OPTIONS as TOPICS
-from kcore.broker.options import SYNONYMS, Kind, Option, invalid, read_value, shown
+from kcore.broker.options import (
+    SYNONYMS,
+    Kind,
+    Option,
+    checked_value,
+    invalid,
+    read_value,
+    shown,
+)
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
 from kcore.coordinator.share.options import BOUNDED as SHARE_BOUNDED
@@ -256,7 +264,7 @@ def check(
         if name not in OPTIONS:
             continue
         try:
-            value = _read(name, text)
+            value = _checked(name, text)
         except RefusedError as refused:
             raise _refused(refused.why) from None
         if name in {_PER_IP, _OVERRIDES} and not any(
@@ -278,6 +286,12 @@ def normal(name: str, text: str) -> str:
         return shown(read_value(name, OPTIONS[name], text))
     except RefusedError:
         return text
+
+
+def _checked(name: str, text: str) -> Any:
+    if name in SYNONYMS:
+        return checked_value(name, OPTIONS[name], text)
+    return _read(name, text)
 
 
 def _read(name: str, text: str) -> Any:

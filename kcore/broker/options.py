@@ -6,7 +6,7 @@ Every option of Kafka 4.3 is known, checked and shown; those with a field in `Lo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Final
@@ -94,7 +94,8 @@ class Option(NamedTuple):
     """One option: its kind and bounds; `default` as text.
 
     synonym: what brokers call their default for it, None if they have none. choices: what it, or
-    each of a list, may be. hidden: not described, as Kafka's internal ones are not.
+    each of a list, may be. hidden: not described, as Kafka's internal ones are not. check: what is
+    wrong with a text else, None if nothing is.
     """
 
     kind: Kind
@@ -104,6 +105,7 @@ class Option(NamedTuple):
     highest: float | None = None
     choices: tuple[str, ...] = ()
     hidden: bool = False
+    check: Callable[[str, str], str | None] | None = None
 
 
 def _long(default: int, synonym: str | None, lowest: int | None = 0) -> Option:
@@ -120,13 +122,55 @@ def _flag(synonym: str | None = None) -> Option:
     return Option(Kind.BOOLEAN, "false", synonym)
 
 
+def _wrong_policy(name: str, text: str) -> str | None:
+    """A list may be empty, which is forever, but none of its parts (KIP-1161)."""
+    if not text.strip() or all(part.strip() for part in text.split(",")):
+        return None
+    return f"Configuration '{name}' values must not be empty."
+
+
+_REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")
+
+
+def _wrong_throttled(name: str, text: str) -> str | None:
+    parts = [part.strip() for part in text.strip().split(",")]
+    if parts == ["*"] or all(map(_REPLICA.fullmatch, parts)):
+        return None
+    return (
+        f"Invalid value [{', '.join(parts)[:1_000]}] for configuration {name}: {name} must be the"
+        " literal '*' or a list of replicas in the following format:"
+        " [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
+
+
+def _wrong_gzip_level(name: str, text: str) -> str | None:
+    if int(text) != 0:
+        return None
+    why = "Value must be between 1 and 9 or equal to -1"
+    return f"Invalid value 0 for configuration {name}: {why}"
+
+
+def _wrong_tiers(_name: str, text: str) -> str | None:
+    """There are none, as in a Kafka that is told nothing of them."""
+    if text.strip().lower() != "true":
+        return None
+    return (
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with"
+        " remote log storage."
+    )
+
+
 _CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 _TIMES: Final = ("CreateTime", "LogAppendTime")
 _POLICIES: Final = ("compact", "delete")
 
 OPTIONS: Final[Mapping[str, Option]] = {
-    "cleanup.policy": Option(Kind.LIST, "delete", "log.cleanup.policy", choices=_POLICIES),
-    "compression.gzip.level": _int(-1, "compression.gzip.level", -1, 9),
+    "cleanup.policy": Option(
+        Kind.LIST, "delete", "log.cleanup.policy", choices=_POLICIES, check=_wrong_policy
+    ),
+    "compression.gzip.level": Option(
+        Kind.INT, "-1", "compression.gzip.level", -1, 9, check=_wrong_gzip_level
+    ),
     "compression.lz4.level": _int(9, "compression.lz4.level", 1, 17),
     "compression.type": Option(Kind.STRING, "producer", "compression.type", choices=_CODECS),
     "compression.zstd.level": _int(3, "compression.zstd.level", -131_072, 22),
@@ -134,9 +178,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "file.delete.delay.ms": _long(60_000, "log.segment.delete.delay.ms"),
     "flush.messages": _long(INT64_MAX, "log.flush.interval.messages", 1),
     "flush.ms": _long(INT64_MAX, "log.flush.interval.ms"),
-    "follower.replication.throttled.replicas": Option(Kind.LIST, ""),
+    "follower.replication.throttled.replicas": Option(Kind.LIST, "", check=_wrong_throttled),
     "index.interval.bytes": _int(4_096, "log.index.interval.bytes"),
-    "leader.replication.throttled.replicas": Option(Kind.LIST, ""),
+    "leader.replication.throttled.replicas": Option(Kind.LIST, "", check=_wrong_throttled),
     "local.retention.bytes": _long(-2, "log.local.retention.bytes", -2),
     "local.retention.ms": _long(-2, "log.local.retention.ms", -2),
     "max.compaction.lag.ms": _long(INT64_MAX, "log.cleaner.max.compaction.lag.ms", 1),
@@ -154,7 +198,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "preallocate": _flag("log.preallocate"),
     "remote.log.copy.disable": _flag(),
     "remote.log.delete.on.disable": _flag(),
-    "remote.storage.enable": _flag(),
+    "remote.storage.enable": Option(Kind.BOOLEAN, "false", check=_wrong_tiers),
     "retention.bytes": _long(UNLIMITED, "log.retention.bytes", None),
     "retention.ms": _long(604_800_000, "log.retention.ms", -1),
     "segment.bytes": _int(1_073_741_824, "log.segment.bytes", 1_048_576),
@@ -171,6 +215,7 @@ SYNONYMS: Final = {option.synonym: name for name, option in OPTIONS.items() if o
 _ACTING: Final = {field.name for field in fields(LogConfig)}
 # Python's int() takes more than Java does: underscores, and digits of other scripts.
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,19}")
+_REAL: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?[dDfF]?")
 _RANGES: Final = {Kind.INT: (-MAX_INT32 - 1, MAX_INT32), Kind.LONG: (_INT64_MIN, INT64_MAX)}
 
 
@@ -180,10 +225,9 @@ def read_value(name: str, option: Option, text: str) -> Value:
     if option.kind in _RANGES:
         value = _number(name, option.kind, text)
     elif option.kind is Kind.DOUBLE:
-        try:
-            value = float(text)
-        except ValueError:
-            raise invalid(name, text, "Not a number of type DOUBLE") from None
+        if not _REAL.fullmatch(text.strip()):
+            raise invalid(name, text, "Not a number of type DOUBLE")
+        value = float(text.strip().rstrip("dDfF"))
     elif option.kind is Kind.BOOLEAN:
         lowered = text.strip().lower()
         if lowered not in {"true", "false"}:
@@ -195,12 +239,22 @@ def read_value(name: str, option: Option, text: str) -> Value:
             _check_choice(name, part, option)
         return value
     else:
+        text = text.strip()
         _check_choice(name, text, option)
         return text
     if option.lowest is not None and not value >= option.lowest:
         raise invalid(name, text, f"Value must be at least {option.lowest}")
     if option.highest is not None and not value <= option.highest:
         raise invalid(name, text, f"Value must be no more than {option.highest}")
+    return value
+
+
+def checked_value(name: str, option: Option, text: str) -> Value:
+    """As `read_value`, of what somebody sets; what was set before this was looked at stays."""
+    value = read_value(name, option, text)
+    wrong = option.check and option.check(name, text)
+    if wrong:
+        raise RefusedError(ErrorCode.INVALID_CONFIG, wrong)
     return value
 
 
@@ -251,7 +305,7 @@ def check_topic_settings(settings: Mapping[str, str]) -> None:
             raise RefusedError(
                 ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name[:1_000]}"
             )
-        values[name] = read_value(name, OPTIONS[name], text)
+        values[name] = checked_value(name, OPTIONS[name], text)
     least, most = values.get("min.compaction.lag.ms"), values.get("max.compaction.lag.ms")
     if isinstance(least, int) and isinstance(most, int) and least > most:
         raise RefusedError(

@@ -11,6 +11,7 @@ class Segment:
     """Some batches of a log, oldest first; batch n ends at `lasts[n]` and is `latest[n]` ms old.
 
     ends: how many bytes were appended up to the end of each. created_ms: the time of day.
+    max_timestamp: of all it ever had, by which its age goes. newest: of those it still has.
     """
 
     __slots__ = (
@@ -23,13 +24,14 @@ class Segment:
         "lasts",
         "latest",
         "max_timestamp",
+        "newest",
     )
 
     def __init__(self, base_offset: int, created_ms: int) -> None:
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.first_time = NO_TIME  # of the first batch it got
-        self.max_timestamp = NO_TIME
+        self.max_timestamp = self.newest = NO_TIME
         self.batches: list[bytes] = []
         self.lasts: list[int] = []
         self.latest: list[int] = []
@@ -54,6 +56,7 @@ class Segment:
         self.lasts.append(last_offset)
         self.latest.append(latest)
         self.max_timestamp = max(self.max_timestamp, latest)
+        self.newest = max(self.newest, latest)
 
     def index_of(self, offset: int) -> int:
         """The first batch that ends at `offset` or behind; the number of batches if none does."""
@@ -71,13 +74,14 @@ class Segment:
         gone = self.ends[count - 1] - self.gone_bytes
         self.gone_bytes = self.ends[count - 1]
         del self.batches[:count], self.lasts[:count], self.latest[:count], self.ends[:count]
+        self.newest = max(self.latest, default=NO_TIME)
         return gone
 
     def truncate(self, keep: int) -> int:
         """Forget all but the first `keep` batches; the bytes of the others."""
         size = self.size_bytes
         del self.batches[keep:], self.lasts[keep:], self.latest[keep:], self.ends[keep:]
-        self.max_timestamp = max(self.latest, default=NO_TIME)
+        self.max_timestamp = self.newest = max(self.latest, default=NO_TIME)
         return size - self.size_bytes
 
     def should_roll(self, size: int, newest: int, max_bytes: int, max_ms: int, now_ms: int) -> bool:

@@ -22,6 +22,9 @@ _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 # Topics of Kafka's own.
 INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
+# The controllers' log, which is no topic.
+_METADATA_LOG: Final = "__cluster_metadata"
+
 _NAMES_COLLIDE: Final = str.maketrans(".", "_")  # in the names of Kafka's metrics
 
 
@@ -127,6 +130,10 @@ class Catalog:
         same request, which its name may be alike, as with Kafka. RefusedError.
         """
         self._check_name(name, beside if topic_id is None else self._by_name)
+        if name == _METADATA_LOG:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+            )
         if partitions < 1:
             raise RefusedError(
                 ErrorCode.INVALID_PARTITIONS,
@@ -184,7 +191,7 @@ class Catalog:
         count = len(topic.partitions) + more
         if count > PARTITIONS_MAX or self._partition_count + more > PARTITIONS_TOTAL_MAX:
             raise RefusedError(
-                ErrorCode.INVALID_PARTITIONS, f"{count} partitions are more than {PARTITIONS_MAX}"
+                ErrorCode.POLICY_VIOLATION, f"{count} partitions are more than {PARTITIONS_MAX}"
             )
         for index in range(0 if dry_run else more):
             number = len(topic.partitions)

@@ -10,7 +10,7 @@ from broker_world import WALL_MS, batch
 from kcore.broker import LogConfig, PartitionLog, RefusedError
 from kcore.broker.lookup import latest_time, offset_for_time
 from kcore.broker.markers import Marker, marker_batch
-from kcore.records import RecordReader
+from kcore.records import RecordReader, encode_batch
 from kcore.wire.codes import ErrorCode
 
 
@@ -124,6 +124,18 @@ def test_offsets_by_time(log):
     assert latest_time(log) == (3, 201, 1)
     log.delete_before(1)
     assert offset_for_time(log, 0)[:2] == (1, 101)
+
+
+def test_the_latest_record_is_one_that_is_left(log):
+    """A Kafka 4.3.1 goes on naming one that DeleteRecords took away."""
+    for times in ((900, 850), (300, 250), (280,)):
+        put(log, encode_batch([(time, None, b"v") for time in times]))
+    found = []
+    for start in range(6):
+        log.delete_before(start)
+        latest = latest_time(log)
+        found.append(latest and latest[:2])
+    assert found == [(0, 900), (1, 850), (2, 300), (4, 280), (4, 280), None]
 
 
 def test_an_empty_log_has_no_times(log):

@@ -71,6 +71,18 @@ def shown(client, kind, name, key):
          ("Invalid value bogus for configuration cleanup.policy: String must be one of: compact,"
          " delete")),
         (("cleanup.policy", SET, ""), 0, None),
+        (("cleanup.policy", SET, "delete,"), ErrorCode.INVALID_CONFIG,
+         "Configuration 'cleanup.policy' values must not be empty."),
+        (("compression.gzip.level", SET, "0"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9"
+         " or equal to -1")),
+        (("remote.storage.enable", SET, "true"), ErrorCode.INVALID_CONFIG,
+         ("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with"
+         " remote log storage.")),
+        (("leader.replication.throttled.replicas", SET, "0:1,x"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value [0:1, x] for configuration leader.replication.throttled.replicas:"
+         " leader.replication.throttled.replicas must be the literal '*' or a list of replicas in"
+         " the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...")),
         (("cleanup.policy", SET, "delete,delete"), 0, None),
         (("retention.ms", APPEND, "5"), ErrorCode.INVALID_CONFIG,
          "Can't APPEND to key retention.ms because its type is not LIST."),
@@ -94,7 +106,8 @@ def shown(client, kind, name, key):
          ("Invalid value 1.5 for configuration min.cleanable.dirty.ratio: Value must be no more"
          " than 1")),
         (("min.cleanable.dirty.ratio", SET, "nan"), ErrorCode.INVALID_CONFIG,
-         "Invalid value nan for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
+         ("Invalid value nan for configuration min.cleanable.dirty.ratio: Not a number of type"
+          " DOUBLE")),
         (("message.timestamp.type", SET, "X"), ErrorCode.INVALID_CONFIG,
          ("Invalid value X for configuration message.timestamp.type: String must be one of:"
          " CreateTime, LogAppendTime")),

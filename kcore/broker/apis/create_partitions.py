@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.mutations import Mutations, mutations_of, text_of
@@ -15,9 +17,12 @@ def handle(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResp
     """Give topics more partitions; each by itself succeeds or fails."""
     response = CreatePartitionsResponse()
     mutations = mutations_of(call, _STRICT_VERSION)
-    for entry in request.topics:
+    times = Counter(entry.name for entry in request.topics)
+    for entry in {entry.name: entry for entry in request.topics}.values():
         result = CreatePartitionsResponse.CreatePartitionsTopicResult(name=entry.name)
         try:
+            if times[entry.name] > 1:
+                raise RefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             _extend(call, entry, mutations, dry_run=request.validate_only)
         except RefusedError as refused:
             result.error_code = refused.code

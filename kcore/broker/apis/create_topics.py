@@ -7,6 +7,7 @@ from functools import partial
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.config import PARTITIONS_MAX
 from kcore.broker.mutations import Mutations, mutations_of, text_of
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreateTopicsRequest, CreateTopicsResponse
@@ -23,10 +24,16 @@ def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     mutations = mutations_of(call, _STRICT_VERSION)
     made: set[str] = set()
     times = Counter(entry.name for entry in request.topics)
+    total = sum(_count(call, entry) for entry in request.topics)
     for name in times:
         entry = next(entry for entry in request.topics if entry.name == name)
         result = CreateTopicsResponse.CreatableTopicResult(name=name, error_message=None)
         try:
+            if total > PARTITIONS_MAX:
+                raise RefusedError(
+                    ErrorCode.POLICY_VIOLATION,
+                    "Excessively large number of partitions per request.",
+                )
             if times[name] > 1:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
             _create(call, entry, result, made, mutations, dry_run=request.validate_only)
@@ -50,9 +57,7 @@ def _create(
 ) -> None:
     config = call.node.cluster.config
     assignments = _assignments(entry) if entry.assignments else None
-    count = len(assignments) if assignments is not None else entry.num_partitions
-    if count == _DEFAULT:
-        count = config.num_partitions
+    count = _count(call, entry)
     factor = entry.replication_factor
     if factor == _DEFAULT:
         factor = config.default_replication_factor
@@ -80,8 +85,16 @@ def _create(
         )
         for option in call.node.cluster.settings.of_topic(topic.settings, call.node.node_id)
     ]
-    if not dry_run:
-        result.topic_id = topic.topic_id
+    result.topic_id = topic.topic_id
+
+
+def _count(call: Call, entry: CreateTopicsRequest.CreatableTopic) -> int:
+    """How many partitions a topic is to have."""
+    if entry.assignments:
+        return len(entry.assignments)
+    if entry.num_partitions == _DEFAULT:
+        return call.node.cluster.config.num_partitions
+    return int(entry.num_partitions)
 
 
 def _assignments(entry: CreateTopicsRequest.CreatableTopic) -> list[list[int]]:

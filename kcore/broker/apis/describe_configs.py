@@ -10,6 +10,7 @@ from kcore.broker.alter import BROKER, CLIENT_METRICS, GROUP, TOPIC, check_node_
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.settings import EVERY_NODE, Described
+from kcore.broker.topics import check_name
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
@@ -64,12 +65,8 @@ def _options(call: Call, kind: int, name: str) -> list[Described]:
     """RefusedError if there is no such resource."""
     cluster = call.node.cluster
     if kind == TOPIC:
+        check_name(name)
         topic = cluster.topics.get(name)
-        if not name:
-            raise RefusedError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                "Topic name is invalid: the empty string is not allowed",
-            )
         if topic is None:
             raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
         return cluster.settings.of_topic(topic.settings, call.node.node_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.topics import Topic
+from kcore.broker.topics import Topic, check_name
 from kcore.wire.messages import DescribeProducersRequest, DescribeProducersResponse
 
 _NO_TRANSACTION = -1
@@ -20,17 +20,21 @@ def handle(call: Call, request: DescribeProducersRequest) -> DescribeProducersRe
         response.topics.append(
             DescribeProducersResponse.TopicResponse(
                 name=entry.name,
-                partitions=[_describe(call, topic, number) for number in entry.partition_indexes],
+                partitions=[
+                    _describe(call, entry.name, topic, number) for number in entry.partition_indexes
+                ],
             )
         )
     return response
 
 
-def _describe(call: Call, topic: Topic | None, number: int) -> Described:
+def _describe(call: Call, name: str, topic: Topic | None, number: int) -> Described:
     try:
+        check_name(name)
         log = call.node.cluster.lead(call.node.node_id, topic, number).log
     except RefusedError as refused:
-        return Described(partition_index=number, error_code=refused.code, error_message=None)
+        why = refused.why if topic is None else None  # a Kafka has no text with other errors
+        return Described(partition_index=number, error_code=refused.code, error_message=why)
     result = Described(partition_index=number, error_message=None)
     for producer_id, known in log.sequences:
         first_offset = log.transactions.first_offset(producer_id)

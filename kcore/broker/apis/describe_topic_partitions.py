@@ -10,9 +10,11 @@ from typing import Final
 
 from kcore.broker.apis.metadata import leader_error
 from kcore.broker.authorization.acls import Operation, Resource
+from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.partitions import Partition
+from kcore.broker.topics import check_name
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
@@ -49,7 +51,7 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
             break
         topic = cluster.topics.get(name)
         if topic is None:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            code = _missing(name)
             response.topics.append(
                 Described(error_code=code, name=name, topic_authorized_operations=_EVERYTHING)
             )
@@ -72,6 +74,15 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
         refused = sorted(set(wanted).difference(allowed))
         response.topics += [Described(error_code=code, name=name) for name in refused]
     return response
+
+
+def _missing(name: str) -> ErrorCode:
+    """Why there is no such topic."""
+    try:
+        check_name(name)
+    except RefusedError as refused:
+        return refused.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _refused(names: list[str]) -> DescribeTopicPartitionsResponse:

@@ -1,0 +1,92 @@
+"""Scenarios of what clients seldom say: lists with nothing in them, names given twice, names that
+are the brokers' own.
+"""
+
+from scenarios_admin import APPEND, SET, SUBTRACT, TOPIC, altered, described, see
+from scenarios_data import creating, scenario
+
+from kcore.wire import messages as m
+
+POLICY, THROTTLED = "cleanup.policy", "leader.replication.throttled.replicas"
+
+# What Kafka has to say of each, when a topic is made with it.
+GIVEN = [
+    *((POLICY, text) for text in (
+        "", " ", "delete,", ",delete", "compact,compact", " delete ", "Delete", "none",
+        "compact ,delete", ",", ", ,", "delete,,compact", "compact,none,none",
+    )),
+    *((THROTTLED, text) for text in (
+        "", "*", " * ", "abc", "none", "*,*", "*,0:1", "0:1,1:2", " 0:1 , 2:3 ", "0:1,", "-1:1",
+        "0:1,0:1", "0",
+    )),
+    ("follower.replication.throttled.replicas", "1"),
+    *(("compression.gzip.level", text) for text in ("-2", "-1", "0", "1", "9", "10")),
+    *(("compression.type", text) for text in ("GZIP", " gzip", " ")),
+    ("message.timestamp.type", " CreateTime "), ("preallocate", " TRUE "),
+    *(("min.cleanable.dirty.ratio", text) for text in ("", "1e-1", "0_1.0", " 0.5 ", "0.5d")),
+    *(("remote.storage.enable", text) for text in ("true", "TRUE", "false")),
+    ("local.retention.ms", "999999999999"),
+]  # fmt: skip
+
+
+@scenario
+def texts_of_options(peer):
+    for number, (key, text) in enumerate(GIVEN):
+        name = peer.name(f"c{number}")
+        peer.ask(creating(name, configs=[(key, text)]), 4, note=f"{key}={text!r}")
+
+
+@scenario
+def lists_of_options_altered(peer):
+    topic = peer.topic("t")
+    for key, operation, text in (
+        (POLICY, APPEND, ""), (POLICY, SET, "delete,"), (POLICY, APPEND, "compact,compact"),
+        (POLICY, SUBTRACT, "nope"), (POLICY, SUBTRACT, "delete,compact"),
+        (POLICY, APPEND, "delete"),
+        (THROTTLED, APPEND, "x"), (THROTTLED, APPEND, "0:1"), (THROTTLED, APPEND, "0:2,0:1"),
+        (THROTTLED, APPEND, "*"), (THROTTLED, SUBTRACT, "0:1"),
+        ("remote.storage.enable", SET, "true"),
+    ):  # fmt: skip
+        peer.ask(altered(TOPIC, topic, (key, operation, text)), 1, note=f"{operation} {text}")
+        see(peer, topic, [POLICY, THROTTLED], f"after {operation} {text}")
+
+
+@scenario
+def names_of_the_brokers_own(peer):
+    peer.ask(creating("__cluster_metadata", validate_only=True), 4)
+    answer = peer.link().ask(creating(peer.name("dry"), validate_only=True), 7)
+    peer.said.append(("its id", any(answer.topics[0].topic_id)))
+    for name in ("a/b", "..", "x" * 250, peer.name("none")):
+        peer.ask(described(TOPIC, name, []), 4, note=f"options of {name}")
+        asked = m.DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0])
+        peer.ask(m.DescribeProducersRequest(topics=[asked]), 0, note=f"producers of {name}")
+        asked = m.DescribeTopicPartitionsRequest.TopicRequest(name=name)
+        peer.ask(m.DescribeTopicPartitionsRequest(topics=[asked]), 0, note=f"partitions of {name}")
+
+
+@scenario
+def topics_grow_once(peer):
+    one, other = peer.topic("one"), peer.topic("other")
+    Parts = m.CreatePartitionsRequest
+
+    def grow(*wanted):
+        topics = [
+            Parts.CreatePartitionsTopic(name=name, count=count, assignments=None)
+            for name, count in wanted
+        ]
+        peer.ask(Parts(topics=topics, timeout_ms=5_000), 3, note=f"{wanted}")
+
+    grow((one, 2), (one, 3))
+    grow((one, 2), (other, 2), (one, 2))
+    grow((one, 2))
+    grow((peer.name("none"), 2), (peer.name("none"), 2))
+
+
+@scenario
+def more_partitions_than_there_may_be(peer):
+    for count in (10_001, 2**31 - 1):
+        peer.ask(creating(peer.name("t"), count, validate_only=True), 4, note=f"{count}")
+    request = creating(peer.name("one"), 6_000, validate_only=True)
+    request.topics += creating(peer.name("other"), 6_000).topics
+    peer.ask(request, 4, note="12000 in two")
+
