@@ -46,6 +46,18 @@ def check_name(name: str) -> None:
         raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {wrong}")
 
 
+def check_even(assignments: list[list[int]], count: int) -> None:
+    """RefusedError if partitions that somebody places have other than `count` replicas."""
+    for nodes in assignments:
+        if nodes and len(nodes) != count:
+            raise RefusedError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes a partition with {len(nodes)}"
+                " replica(s), but this is not consistent with previous partitions, which have"
+                f" {count} replica(s).",
+            )
+
+
 class Topic:
     """One topic. `settings`: what it was told, as text, under Kafka's names."""
 

@@ -55,6 +55,8 @@ def test_the_preferred_leader_is_elected_when_asked_for(world, partition):
 def test_of_all_partitions_those_that_need_no_election_are_not_spoken_of(world, partition):
     client = world.client(3)
     assert elect(client, PREFERRED) == {}
+    answer = client.ask(m.ElectLeadersRequest(election_type=PREFERRED, topic_partitions=None), 2)
+    assert [one.topic for one in answer.replica_election_results] == ["t"]  # but it is named
     world.cluster.move_leader_of(partition, 2, world.now_ms)
     assert elect(client, PREFERRED) == {0: 0}
 

@@ -123,3 +123,15 @@ def test_all_nodes_may_go(world):
     answer = world.client(3).ask(m.MetadataRequest(topics=None), 9)
     assert [node.node_id for node in answer.brokers] == [3]
     assert world.cluster.coordinator_of("g") == 3
+
+
+def test_every_replica_says_who_writes(world):
+    """A Kafka's tools may ask any of them (KIP-664), to find out where they differ."""
+    world.topic("t", assignments=[[1, 2]])
+    data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0)
+    world.client(1).ask(produce(data), 9)
+    Topic = m.DescribeProducersRequest.TopicRequest
+    asked = m.DescribeProducersRequest(topics=[Topic(name="t", partition_indexes=[0])])
+    found = [only(world.client(node).ask(asked, 0)) for node in (1, 2, 3)]
+    assert [[one.producer_id for one in part.active_producers] for part in found] == [[5], [5], []]
+    assert [part.error_code for part in found] == [0, 0, ErrorCode.NOT_LEADER_OR_FOLLOWER]

@@ -126,6 +126,19 @@ def test_replicas_go_where_they_are_put():
         (3, [3, 1], [1, 3]), (2, [2, 3], [2, 3])]  # fmt: skip
 
 
+def test_all_partitions_have_the_same_number_of_replicas():
+    world = World(nodes=3)
+    result = create(world.client(), "a", -1, -1, assignments=[(0, [1, 2]), (1, [3])])
+    assert result.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert result.error_message == (
+        "The manual partition assignment includes a partition with 1 replica(s), but this is not"
+        " consistent with previous partitions, which have 2 replica(s)."
+    )
+    create(world.client(), "a", -1, -1, assignments=[(0, [1, 2]), (1, [3, 1])])
+    assert extend(world.client(), "a", 3, [[3]])[0] == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert extend(world.client(), "a", 3, [[3, 2]]) == (0, None)
+
+
 def test_defaults_are_the_clusters():
     world = World(nodes=3, config=BrokerConfig(num_partitions=2, default_replication_factor=3))
     result = create(world.client(), "a", -1, -1)

@@ -7,6 +7,7 @@ from collections import Counter
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.mutations import Mutations, mutations_of, text_of
+from kcore.broker.topics import check_even
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -53,6 +54,7 @@ def _extend(
             f" {entry.count} would not be an increase.",
         )
     more = entry.count - known
+    factor = len(topic.partitions[0].replicas)
     assignments = None
     if entry.assignments is not None:
         assignments = [one.broker_ids for one in entry.assignments]
@@ -62,7 +64,7 @@ def _extend(
                 f"Attempted to add {more} additional partition(s), but only {len(assignments)}"
                 " assignment(s) were specified.",
             )
-    factor = len(topic.partitions[0].replicas)
+        check_even(assignments, factor)
     if not mutations.unlimited:
         topics.add_partitions(topic, more, factor, assignments, dry_run=True)
         mutations.check(more)

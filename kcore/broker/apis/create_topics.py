@@ -9,6 +9,7 @@ from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.config import PARTITIONS_MAX
 from kcore.broker.mutations import Mutations, mutations_of, text_of
+from kcore.broker.topics import check_even
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import CreateTopicsRequest, CreateTopicsResponse
 
@@ -112,4 +113,6 @@ def _assignments(entry: CreateTopicsRequest.CreatableTopic) -> list[list[int]]:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
-    return [by_number[number] for number in range(len(by_number))]
+    assignments = [by_number[number] for number in range(len(by_number))]
+    check_even(assignments, len(assignments[0]))
+    return assignments

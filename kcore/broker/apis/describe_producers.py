@@ -1,4 +1,6 @@
-"""DescribeProducers v0 (KIP-664): who writes to a partition, where an open transaction begins."""
+"""DescribeProducers v0 (KIP-664): who writes to a partition, where an open transaction begins; any
+replica says so.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def handle(call: Call, request: DescribeProducersRequest) -> DescribeProducersRe
 def _describe(call: Call, name: str, topic: Topic | None, number: int) -> Described:
     try:
         check_name(name)
-        log = call.node.cluster.lead(call.node.node_id, topic, number).log
+        here = call.node.node_id
+        log = call.node.cluster.host(here, topic, number).logs[here]
     except RefusedError as refused:
         why = refused.why if topic is None else None  # a Kafka has no text with other errors
         return Described(partition_index=number, error_code=refused.code, error_message=why)

@@ -35,10 +35,9 @@ def handle(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
         results = [_elect(call, name, number, request.election_type) for number in numbers]
         if everything:
             results = [one for one in results if one.error_code != ErrorCode.ELECTION_NOT_NEEDED]
-        if results or not everything:
-            response.replica_election_results.append(
-                ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results)
-            )
+        response.replica_election_results.append(
+            ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results)
+        )
     return response
 
 
