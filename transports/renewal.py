@@ -3,8 +3,8 @@
 Certificates that live for hours, or authorities that are renewed, come under the same names. A
 connection that is there goes on; one that is made anew has to have what is in the files by then, or
 a client that has run for longer than its certificate gets nowhere. So they are looked at before
-each connection, and read again where they are others (KIP-1288; here without a thread or an option,
-as nothing but a new connection wants to know).
+each connection, and read again where they are others (what KIP-1288 proposes; here without a thread
+or an option, as nothing but a new connection wants to know).
 """
 
 from __future__ import annotations

@@ -130,9 +130,7 @@ class Links:
         self._nodes |= {entry.key: entry for entry in self._bootstrap}
 
     def set_nodes(self, nodes: Iterable[Node], now_ms: int) -> None:
-        """Take the brokers of a metadata answer: new ones appear, moved ones reconnect, gone ones
-        end.
-        """
+        """Take an answer's brokers: new ones appear, moved ones reconnect, gone ones end."""
         wanted = {node.node_id: node for node in nodes}
         for key in [key for key in self._nodes if key >= 0 and node_id_of(key) not in wanted]:
             entry = self._nodes.pop(key)
@@ -224,6 +222,10 @@ class Links:
         """Its host:port, as the cluster or the bootstrap says; empty: it is not known (now)."""
         entry = self._nodes.get(node)
         return "" if entry is None else f"{entry.host}:{entry.port}"
+
+    def refusal(self, node: int) -> AuthenticationFailedError | None:
+        """Why the node does not let us in now, if so."""
+        return None if (entry := self._nodes.get(node)) is None else entry.refusal
 
     def retry_at(self, node: int) -> int:
         """When a node in BACKOFF may be tried again."""
@@ -591,8 +593,7 @@ class Links:
 
     def _real(self) -> list[NodeLink]:
         """The brokers of the cluster: neither bootstrap addresses nor coordinators."""
-        top = COORDINATOR_KEY_BASE // 2
-        return [entry for key, entry in self._nodes.items() if 0 <= key <= top]
+        return [one for key, one in self._nodes.items() if 0 <= key <= COORDINATOR_KEY_BASE // 2]
 
     def _candidates(self) -> list[NodeLink]:
         """The nodes that would have to fail before the cluster counts as gone."""

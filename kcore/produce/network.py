@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kcore.connection.calls import Network
+from kcore.errors import AuthenticationFailedError
 from kcore.hints import Protocol
 
 
@@ -11,6 +12,9 @@ class Links(Network, Protocol):
 
     def next_retry_at(self) -> int:
         """When the first node can be asked again; 0: one can be now."""
+
+    def refusal(self, node: int) -> AuthenticationFailedError | None:
+        """Why a node does not let us in now, if so."""
 
     def feature_level(self, name: str) -> int:
         """The finalized level of a feature of the cluster; 0: it has none."""

@@ -157,7 +157,7 @@ class Sender:
             text = (
                 f"{batch.record_count} records for {batch.tp.topic}-{batch.tp.partition} were not "
                 f"delivered within delivery_timeout_ms={timeout_ms}: the batch "
-                f"{self._why_late(lane, batch, now_ms)}"
+                f"{self._why_late(lane, batch, now_ms)}{self._refusal(batch)}"
             )
             lane.drop(batch, certain=False)
             self._fail(batch, KafkaTimeoutError(text, timeout_ms=timeout_ms), now_ms)
@@ -197,6 +197,14 @@ class Sender:
         if self._links.reach(leader.node_id, now_ms) is not Reach.READY:
             return f"was never sent: node {leader.node_id}, the leader, could not be reached"
         return "was never sent: it waited behind others"
+
+    def _refusal(self, batch: Batch) -> str:
+        """Why the leader does not let us in now, if so: the last attempt may have died before."""
+        leader = self._cluster.leader(batch.tp)
+        refusal = None if leader is None else self._links.refusal(leader.node_id)
+        if refusal is None or str(refusal) == batch.trouble:
+            return ""
+        return f"; the leader does not let this client in: {refusal}"
 
     # Sending -------------------------------------------------------------------------------------
 
