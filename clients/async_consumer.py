@@ -6,7 +6,6 @@ timers (`turns.py`). A call that asks the cluster begins an operation and awaits
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections.abc import Iterable, Mapping
@@ -124,7 +123,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             raise ConcurrentUseError("the consumer was given another event loop than the running")
         if self._driver.loop is None:
             self._called_at = self._driver.now_ms()
-            self._engine.core.inside.thread = threading.get_ident()  # `_read` refuses others
+            self._engine.core.inside.belong_here()  # `_read` refuses others
             self._guard.bind(loop)
             self._driver.attended_by(weakref.WeakMethod(self._attend))
             self._driver.bind(loop)

@@ -20,14 +20,14 @@ cdef class OneByOne:
     """See the module's text. With any error, or a partition without a position, it gives nothing.
 
     errors, undecided: the fetcher's and the positions' own dictionaries. burst: how many records
-    `take_record` may give before it is to be said anew. thread: who may call it, else it gives
-    nothing. taken: how often anything was handed over, or is being, here or by the fetcher. given,
-    at, at_epoch: the partition `take` last gave of, and from where.
+    `take_record` may give before it is to be said anew. taken: how often anything was handed over,
+    or is being, here or by the fetcher. given, at, at_epoch: the partition `take` last gave of, and
+    from where.
     """
 
     cdef public Py_ssize_t burst
     cdef public Py_ssize_t taken
-    cdef public unsigned long thread
+    cdef unsigned long thread  # 0: nobody's
     cdef readonly object given
     cdef readonly int64_t at
     cdef readonly int32_t at_epoch
@@ -74,6 +74,10 @@ cdef class OneByOne:
         self.given = self.partition
         self.taken += 1
         return found
+
+    def belong_here(self) -> None:
+        """`take_record` is this thread's: others are given nothing."""
+        self.thread = PyThread_get_thread_ident()  # get_ident may be gevent's, of greenlets
 
     def take_record(self):
         """`take`, and of that the record alone; None, too, when `burst` is used up, and for other

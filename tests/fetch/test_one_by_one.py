@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable
-from threading import Thread, get_ident
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ def short(world: World) -> Any:
 def burst(world: World) -> Any:
     """As AsyncConsumer does it, where records are taken in bursts of two."""
     single = world.fetcher.single
-    single.thread = get_ident()
+    single.belong_here()
     partition = single.partition
     record = single.take_record()
     if record is not None:
@@ -252,7 +252,7 @@ def test_nothing_is_handed_over_after_a_change(what: str) -> None:
 def test_a_burst_is_for_as_many_records_and_for_one_thread() -> None:
     single = stocked().fetcher.single
     assert single.take_record() is None  # nobody's
-    single.thread = get_ident()
+    single.belong_here()
     assert single.take_record() is None  # none are granted
     single.burst = 3
     seen: list[Any] = []
