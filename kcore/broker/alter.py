@@ -12,6 +12,7 @@ from kcore.broker.calls import Call
 from kcore.broker.options import OPTIONS, Option
 from kcore.broker.settings import EVERY_NODE, checked_topic
 from kcore.broker.telemetry import subscriptions
+from kcore.broker.topics import check_name
 from kcore.wire.codes import ErrorCode
 
 # Java: ConfigResource.Type.
@@ -70,15 +71,16 @@ def _alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -
 
 def _alter_topic(call: Call, name: str, change: Change, *, dry_run: bool) -> None:
     cluster = call.node.cluster
+    topic = cluster.topics.get(name)
+    own = change({} if topic is None else topic.settings, OPTIONS)
     if not name:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
-    topic = cluster.topics.get(name)
+    check_name(name)
+    checked_topic(own)
     if topic is None:
         raise RefusedError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
         )
-    own = change(topic.settings, OPTIONS)
-    checked_topic(own)
     if not dry_run:
         cluster.topics.configure(topic, own)
         cluster.configured([topic], call.now_ms)

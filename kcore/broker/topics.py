@@ -141,10 +141,13 @@ class Catalog:
         round. topic_id: of a topic that was there before. beside: topics that were made by the
         same request, which its name may be alike, as with Kafka. RefusedError.
         """
-        self._check_name(name, beside if topic_id is None else self._by_name)
-        if name == _METADATA_LOG:
+        own = self.checked(
+            name, settings or {}, beside=beside if topic_id is None else self._by_name
+        )
+        if assignments is None and replication_factor < 1:
             raise RefusedError(
-                ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
             )
         if partitions < 1:
             raise RefusedError(
@@ -153,15 +156,6 @@ class Catalog:
             )
         if len(self._by_name) >= TOPICS_MAX:
             raise RefusedError(ErrorCode.POLICY_VIOLATION, f"{TOPICS_MAX} topics are the most")
-        own: dict[str, str] = {}
-        for option, text in (settings or {}).items():
-            if text is None:
-                raise RefusedError(
-                    ErrorCode.INVALID_CONFIG,
-                    f"Null value not supported for topic configs: {option[:1_000]}",
-                )
-            own[option] = text
-        checked_topic(own)
         topic = Topic(name, topic_id or self._new_id(), self._settings.log_config(own))
         topic.settings = own
         self.add_partitions(topic, partitions, replication_factor, assignments, dry_run=dry_run)
@@ -170,6 +164,28 @@ class Catalog:
             self._alike.setdefault(name.translate(_NAMES_COLLIDE), []).append(name)
             self._tell(topic)
         return topic
+
+    def checked(
+        self, name: str, settings: Mapping[str, str | None], *, beside: Collection[str]
+    ) -> dict[str, str]:
+        """The settings of a topic that is to be made; RefusedError for what Kafka looks at first,
+        before partitions and replicas. beside: as in `create`.
+        """
+        self._check_name(name, beside)
+        if name == _METADATA_LOG:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+            )
+        own: dict[str, str] = {}
+        for option, text in settings.items():
+            if text is None:
+                raise RefusedError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"Null value not supported for topic configs: {option[:1_000]}",
+                )
+            own[option] = text
+        checked_topic(own)
+        return own
 
     def _tell(self, topic: Topic) -> None:
         """Have the store know of a topic, once it is there."""
@@ -220,18 +236,12 @@ class Catalog:
         self._tell(topic)
 
     def _check_nodes(self, replication_factor: int, assignments: list[list[int]] | None) -> None:
-        if assignments is None:
-            if replication_factor < 1:
-                raise RefusedError(
-                    ErrorCode.INVALID_REPLICATION_FACTOR,
-                    "Replication factor must be larger than 0, or -1 to use the default value.",
-                )
-            if replication_factor > len(self._node_ids):
-                raise RefusedError(
-                    ErrorCode.INVALID_REPLICATION_FACTOR,
-                    f"The target replication factor of {replication_factor} cannot be reached"
-                    f" because only {len(self._node_ids)} broker(s) are registered.",
-                )
+        if assignments is None and replication_factor > len(self._node_ids):
+            raise RefusedError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"The target replication factor of {replication_factor} cannot be reached"
+                f" because only {len(self._node_ids)} broker(s) are registered.",
+            )
         for nodes in assignments or ():
             self._check_assignment(nodes)
 

@@ -90,3 +90,35 @@ def more_partitions_than_there_may_be(peer):
     request.topics += creating(peer.name("other"), 6_000).topics
     peer.ask(request, 4, note="12000 in two")
 
+
+
+@scenario
+def what_is_wrong_first(peer):
+    """Of a topic with several things wrong, one is told."""
+    topic = peer.topic("t")
+    for name in (topic, peer.name("new"), "a/b"):
+        for configs in ((), (("nope", "1"),)):
+            for partitions, factor, assigned in (
+                (1, 1, [(0, [1])]), (-1, -1, [(0, [99])]), (-1, -1, [(1, [1])]), (0, 1, []),
+                (1, 9, []), (0, 0, []),
+            ):  # fmt: skip
+                request = creating(name, partitions, factor, assigned, configs, validate_only=True)
+                note = f"{name} {partitions} x {factor} {assigned} {configs}"
+                peer.ask(request, 4, note=note)
+    retention = "retention.ms"
+    for name in (topic, peer.name("none"), "a/b", ""):
+        for operations in (
+            [(retention, SET, "5")], [(retention, SET, "x")], [("nope", SET, "1")], [],
+            [(retention, SET, None)], [(retention, APPEND, "1")],
+            [(retention, SET, "1"), (retention, SET, "2")],
+        ):  # fmt: skip
+            request = altered(TOPIC, name, *operations, validate_only=True)
+            peer.ask(request, 1, note=f"{name} {operations}")
+            Alter = m.AlterConfigsRequest
+            entry = Alter.AlterConfigsResource(resource_type=TOPIC, resource_name=name)
+            entry.configs = [
+                Alter.AlterableConfig(name=key, value=text)
+                for key, operation, text in operations
+                if operation == SET
+            ]
+            peer.ask(Alter(resources=[entry], validate_only=True), 2, note=f"all of {name}")

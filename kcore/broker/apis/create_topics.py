@@ -57,6 +57,8 @@ def _create(
     dry_run: bool,
 ) -> None:
     config = call.node.cluster.config
+    settings = {config.name: config.value for config in entry.configs}
+    call.node.cluster.topics.checked(entry.name, settings, beside=made)
     assignments = _assignments(entry) if entry.assignments else None
     count = _count(call, entry)
     factor = entry.replication_factor
@@ -66,7 +68,7 @@ def _create(
         call.node.cluster.topics.create,
         entry.name,
         count,
-        {config.name: config.value for config in entry.configs},
+        settings,
         replication_factor=factor,
         assignments=assignments,
         beside=made,
