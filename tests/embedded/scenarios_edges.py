@@ -122,3 +122,23 @@ def what_is_wrong_first(peer):
                 if operation == SET
             ]
             peer.ask(Alter(resources=[entry], validate_only=True), 2, note=f"all of {name}")
+
+
+@scenario
+def offsets_that_cannot_be_asked_for(peer):
+    topic = peer.topic("t", 2)
+    Offsets = m.ListOffsetsRequest
+    Part = Offsets.ListOffsetsPartition
+
+    def ask(note, *entries, version=7):
+        topics = [Offsets.ListOffsetsTopic(name=name, partitions=parts) for name, parts in entries]
+        peer.ask(Offsets(topics=topics), version, note=note)
+
+    for timestamp in (-4, -7):
+        for name, number, epoch in ((topic, 0, 1), (topic, 7, -1), (peer.name("none"), 0, -1)):
+            part = Part(partition_index=number, timestamp=timestamp, current_leader_epoch=epoch)
+            ask(f"{timestamp} of {name}-{number} {epoch}", (name, [part]))
+    first, second = (Part(partition_index=number, timestamp=-1) for number in (0, 1))
+    ask("in two entries", (topic, [first]), (topic, [first, second]))
+    ask("a topic twice", (topic, [first]), (topic, [second]))
+    ask("none twice", (peer.name("none"), [first, first]))

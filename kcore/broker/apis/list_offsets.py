@@ -52,19 +52,23 @@ class _Scope(NamedTuple):
 
 
 def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """One offset a partition."""
+    """One offset a partition; one that is asked for twice, in whatever entries, has none."""
     response = ListOffsetsResponse()
     scope = _Scope(
         committed=request.isolation_level == _READ_COMMITTED,
         debugging=request.replica_id == _DEBUGGER,
     )
+    asked: dict[str, list[ListOffsetsRequest.ListOffsetsPartition]] = {}
     for entry in request.topics:
-        topic = call.node.cluster.topics.get(entry.name)
-        times = Counter(wanted.partition_index for wanted in entry.partitions)
-        once = {wanted.partition_index: wanted for wanted in entry.partitions}
+        if entry.partitions:
+            asked.setdefault(entry.name, []).extend(entry.partitions)
+    for name, partitions in asked.items():
+        topic = call.node.cluster.topics.get(name)
+        times = Counter(wanted.partition_index for wanted in partitions)
+        once = {wanted.partition_index: wanted for wanted in partitions}
         response.topics.append(
             ListOffsetsResponse.ListOffsetsTopicResponse(
-                name=entry.name,
+                name=name,
                 partitions=[
                     _offset(call, topic, wanted, scope)
                     if times[number] == 1
@@ -86,12 +90,12 @@ def _offset(
         partition_index=wanted.partition_index
     )
     try:
+        if wanted.timestamp < 0 and call.version < _SPECIAL.get(wanted.timestamp, call.version + 1):
+            raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp}")
         cluster, here = call.node.cluster, call.node.node_id
         where = (here, topic, wanted.partition_index, wanted.current_leader_epoch)
         partition = cluster.host(*where) if scope.debugging else cluster.lead(*where)
         log = partition.logs[here] if scope.debugging else partition.log
-        if wanted.timestamp < 0 and call.version < _SPECIAL.get(wanted.timestamp, call.version + 1):
-            raise RefusedError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp}")
         found = _find(partition, log, wanted.timestamp, call.version, scope)
     except RefusedError as refused:
         result.error_code = refused.code
