@@ -142,11 +142,7 @@ def check_batch(
     batch = read_header(data)
     if batch.base_offset:
         raise RefusedError(ErrorCode.INVALID_RECORD, f"a batch that begins at {batch.base_offset}")
-    if len(data) > config.max_message_bytes:
-        raise RefusedError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"{len(data)} bytes are more than {config.max_message_bytes}",
-        )
+    check_size(data, config)
     if batch.crc != crc32c.crc32c(data[_CHECKED_AT:]):
         raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"{topic}-{partition}: a checksum is wrong")
     if batch.attributes & CONTROL:
@@ -159,6 +155,15 @@ def check_batch(
     if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
         raise RefusedError(ErrorCode.INVALID_RECORD, "a producer without a sequence")
     return _check_records(f"{topic}-{partition}", data, batch, config, wall_ms)
+
+
+def check_size(data: memoryview, config: LogConfig) -> None:
+    """RefusedError if a batch is too large to be kept as it is."""
+    if len(data) > config.max_message_bytes:
+        raise RefusedError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"{len(data)} bytes are more than {config.max_message_bytes}",
+        )
 
 
 def _check_records(

@@ -22,6 +22,7 @@ from kcore.broker.batches import (
     Batch,
     RefusedError,
     check_batch,
+    check_size,
     placed,
     read_header,
     with_append_time,
@@ -125,6 +126,7 @@ class PartitionLog:
         assert data is not None
         if self.config.compression_type != "producer":
             data, batch = recompressed(data, batch, self.config)
+            check_size(data, self.config)
         if batch.producer_id != NO_PRODUCER:
             first_offset = self.transactions.first_offset(batch.producer_id)
             kept = self.sequences.check(batch, first_offset, origin)

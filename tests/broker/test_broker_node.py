@@ -225,7 +225,7 @@ def test_a_fetch_is_answered_with_what_there_is_when_its_time_is_over(world, cli
 
 def test_a_waiting_fetch_hears_of_a_deleted_topic(world, client):
     client.send(fetch(max_wait_ms=500), 12)
-    world.client().ask(m.DeleteTopicsRequest(topic_names=["t"]), 5)
+    world.client().ask(m.DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 5)
     assert only(client.answer()).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -322,7 +322,7 @@ def test_create_and_delete_topics(world, client):
     assert [(option.name, option.value, option.config_source) for option in shown] == [
         ("retention.ms", "1000", 1)
     ]
-    gone = client.ask(m.DeleteTopicsRequest(topic_names=["a", "nope"]), 5)
+    gone = client.ask(m.DeleteTopicsRequest(topic_names=["a", "nope"], timeout_ms=1_000), 5)
     assert [result.error_code for result in gone.responses] == [
         0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]  # fmt: skip
     assert [topic.name for topic in world.cluster.topics.topics()] == ["e", "t"]
@@ -333,10 +333,16 @@ def test_validate_only_changes_nothing(world, client):
     answer = client.ask(m.CreateTopicsRequest(topics=[entry], validate_only=True))
     assert not answer.topics[0].error_code
     more = m.CreatePartitionsRequest.CreatePartitionsTopic(name="t", count=5, assignments=None)
-    answer = client.ask(m.CreatePartitionsRequest(topics=[more], validate_only=True))
+    answer = client.ask(
+        m.CreatePartitionsRequest(topics=[more], timeout_ms=1_000, validate_only=True)
+    )
     assert not answer.results[0].error_code
     assert [(t.name, len(t.partitions)) for t in world.cluster.topics.topics()] == [("t", 1)]
-    assert not client.ask(m.CreatePartitionsRequest(topics=[more])).results[0].error_code
+    assert (
+        not client.ask(m.CreatePartitionsRequest(topics=[more], timeout_ms=1_000))
+        .results[0]
+        .error_code
+    )
     assert len(world.cluster.topics.get("t").partitions) == 5
 
 

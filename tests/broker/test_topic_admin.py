@@ -28,7 +28,7 @@ def create(client, name, partitions=1, factor=1, *, assignments=(), settings=(),
 def extend(client, name, count, assignments=None):
     given = assignments and [Extend.CreatePartitionsAssignment(broker_ids=a) for a in assignments]
     entry = Extend.CreatePartitionsTopic(name=name, count=count, assignments=given)
-    result = client.ask(Extend(topics=[entry])).results[0]
+    result = client.ask(Extend(topics=[entry], timeout_ms=1_000)).results[0]
     return result.error_code, result.error_message
 
 

@@ -3,8 +3,9 @@ are the brokers' own.
 """
 
 from scenarios_admin import APPEND, SET, SUBTRACT, TOPIC, altered, described, see
-from scenarios_data import creating, scenario
+from scenarios_data import WALL_MS, creating, produce, scenario
 
+from kcore.records import encode_batch
 from kcore.wire import messages as m
 
 POLICY, THROTTLED = "cleanup.policy", "leader.replication.throttled.replicas"
@@ -142,3 +143,40 @@ def offsets_that_cannot_be_asked_for(peer):
     ask("in two entries", (topic, [first]), (topic, [first, second]))
     ask("a topic twice", (topic, [first]), (topic, [second]))
     ask("none twice", (peer.name("none"), [first, first]))
+
+
+@scenario
+def no_time_for_the_controller(peer):
+    """What a controller is given no time for is not done."""
+    topic, new = peer.topic("t"), peer.name("new")
+    Parts = m.CreatePartitionsRequest
+    more = Parts.CreatePartitionsTopic(name=topic, count=3, assignments=None)
+    Alter, List = m.AlterPartitionReassignmentsRequest, m.ListPartitionReassignmentsRequest
+    Elect = m.ElectLeadersRequest
+    moved = Alter.ReassignablePartition(partition_index=0, replicas=[1])
+    asked = [
+        (creating(new), 4), (creating(topic), 4), (creating("a/b"), 4),
+        (m.DeleteTopicsRequest(topic_names=[topic, new]), 5),
+        (Parts(topics=[more]), 3),
+        (List(topics=None), 0),
+        (Alter(topics=[Alter.ReassignableTopic(name=topic, partitions=[moved])]), 0),
+        (Elect(topic_partitions=[Elect.TopicPartitions(topic=topic, partitions=[0])]), 2),
+    ]  # fmt: skip
+    for timeout_ms in (0, -1):
+        for request, version in asked:
+            request.timeout_ms = timeout_ms
+            peer.ask(request, version, note=f"{type(request).__name__} {timeout_ms} ms")
+    for name in (topic, new):
+        names = [m.MetadataRequest.MetadataRequestTopic(name=name)]
+        request = m.MetadataRequest(topics=names, allow_auto_topic_creation=False)
+        peer.ask(request, 9, note=f"what is {name}")
+
+
+@scenario
+def sizes_in_the_codec_of_the_topic(peer):
+    large = [(WALL_MS, None, b"x" * 5_000)]
+    for codec in ("uncompressed", "gzip", "producer"):
+        settings = {"max_message_bytes": "1000", "compression_type": codec, "retention_ms": "-1"}
+        topic = peer.topic(codec, **settings)
+        for given in ("none", "gzip"):
+            peer.ask(produce(topic, encode_batch(large, codec=given)), 9, note=f"{given} {codec}")

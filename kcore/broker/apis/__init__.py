@@ -53,13 +53,28 @@ from kcore.broker.apis import (
 )
 from kcore.broker.authorization.authorizer import Authorizer
 from kcore.broker.calls import Call
+from kcore.broker.refusals import refusal
 from kcore.wire.apis import API_TABLE, ApiKey
+from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.releases import highest_versions
 
 __all__ = ["HANDLERS", "handlers", "offered", "unsupported_version"]
 
 Handler = Callable[[Call, Any], Message | str]
+
+
+
+def _in_time(handler: Handler) -> Handler:
+    """Of what a controller does: nothing, where it is given no time, as by a Kafka's."""
+
+    def handle(call: Call, request: Any) -> Message | str:
+        if request.timeout_ms > 0:
+            return handler(call, request)
+        return refusal(request, call.version, ErrorCode.REQUEST_TIMED_OUT)
+
+    return handle
+
 
 HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.PRODUCE: produce.handle,
@@ -79,8 +94,8 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: groups.handle,
     ApiKey.SASL_HANDSHAKE: sasl_handshake.handle,
     ApiKey.API_VERSIONS: api_versions.handle,
-    ApiKey.CREATE_TOPICS: create_topics.handle,
-    ApiKey.DELETE_TOPICS: delete_topics.handle,
+    ApiKey.CREATE_TOPICS: _in_time(create_topics.handle),
+    ApiKey.DELETE_TOPICS: _in_time(delete_topics.handle),
     ApiKey.DELETE_RECORDS: delete_records.handle,
     ApiKey.INIT_PRODUCER_ID: transactions.handle,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.handle,
@@ -93,7 +108,7 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.CREATE_ACLS: acls.create,
     ApiKey.DELETE_ACLS: acls.delete,
     ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
-    ApiKey.CREATE_PARTITIONS: create_partitions.handle,
+    ApiKey.CREATE_PARTITIONS: _in_time(create_partitions.handle),
     ApiKey.CREATE_DELEGATION_TOKEN: delegation_tokens.create,
     ApiKey.RENEW_DELEGATION_TOKEN: delegation_tokens.renew,
     ApiKey.EXPIRE_DELEGATION_TOKEN: delegation_tokens.expire,
@@ -102,8 +117,8 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.ALTER_CONFIGS: alter_configs.handle,
     ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.handle,
     ApiKey.SASL_AUTHENTICATE: sasl_authenticate.handle,
-    ApiKey.ELECT_LEADERS: elect_leaders.handle,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments.handle,
+    ApiKey.ELECT_LEADERS: _in_time(elect_leaders.handle),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _in_time(alter_partition_reassignments.handle),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments.handle,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
     ApiKey.OFFSET_DELETE: groups.handle,
