@@ -30,11 +30,14 @@ from kcore.group.context import Context, Timer
 from kcore.group.coordinator import Coordinator
 from kcore.group.joining import Ended, Joining, Verdict
 from kcore.group.leader import Leader
-from kcore.group.returning import Returning
 from kcore.group.states import STEP_TABLE, MemberState, Step, StepInput
 from kcore.group.steps import LAST_STEPS, Steps
+from kcore.hints import TYPE_CHECKING
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
+
+if TYPE_CHECKING:
+    from kcore.group.returning import Returning
 
 
 class Preparation(Enum):
@@ -62,7 +65,13 @@ class Rebalance(Steps):
         self._autocommit = autocommit
         self._leader = leader
         self.joining: Joining  # wired by GroupMember: the two know each other
-        self._returning = Returning(ctx, membership, coordinator)
+        self._returning: Returning | None = None
+        if ctx.config.group_instance_id is not None:
+            from kcore.group.returning import (  # noqa: PLC0415 - for those alone
+                Returning,
+            )
+
+            self._returning = Returning(ctx, membership, coordinator)
         self._preparation = Preparation.NOT_NEEDED
         self._prepare_until = 0
         self._prepare_retry_at: int | None = None
@@ -85,7 +94,8 @@ class Rebalance(Steps):
 
     def _abandon(self) -> None:
         self.joining.abandon()
-        self._returning.forget()
+        if self._returning is not None:
+            self._returning.forget()
 
     # -- the application is in poll ------------------------------------------------------------
 
@@ -173,7 +183,8 @@ class Rebalance(Steps):
     def _begin(self, now_ms: int) -> None:
         ctx, membership = self._ctx, self._membership
         ctx.emit(RebalanceStarted(membership.rejoin_reason or "the group rebalances"))
-        self._returning.forget()
+        if self._returning is not None:
+            self._returning.forget()
         self.move(StepInput.BEGAN)
         if ctx.config.protocol is RebalanceProtocol.EAGER:
             ctx.host.suspend(ctx.host.owned_partitions())
@@ -270,7 +281,8 @@ class Rebalance(Steps):
     def handle_tick(self, now_ms: int) -> None:
         """Go on with the round, send JoinGroup when it may be sent."""
         self.joining.handle_tick(now_ms)
-        self._returning.handle_tick(now_ms)
+        if self._returning is not None:
+            self._returning.handle_tick(now_ms)
         if self.step is Step.COMMITTING and self._preparation is Preparation.FAILED:
             self._retry_over(now_ms)
         if self.step is not Step.READY:
@@ -415,7 +427,7 @@ class Rebalance(Steps):
         self._autocommit.restart(now_ms)
         self._take(assigned)
         self._immediate = self._failures = 0
-        if self.joining.came_back:
+        if self._returning is not None and self.joining.came_back:
             self._returning.came_back(assigned, leads=self.joining.skips, now_ms=now_ms)
         added = tuple(tp for tp in assigned if tp not in owned)
         ctx.emit(PartitionsAssigned(added, tuple(assigned), generation.id))
