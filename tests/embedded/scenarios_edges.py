@@ -180,3 +180,18 @@ def sizes_in_the_codec_of_the_topic(peer):
         topic = peer.topic(codec, **settings)
         for given in ("none", "gzip"):
             peer.ask(produce(topic, encode_batch(large, codec=given)), 9, note=f"{given} {codec}")
+
+
+@scenario
+def topics_deleted_once(peer):
+    one, two, three = (peer.topic(base) for base in ("one", "two", "three"))
+    peer.number("topic", *(peer.id_of(name) for name in (one, two, three)))
+    State = m.DeleteTopicsRequest.DeleteTopicState
+
+    def delete(*states):
+        peer.ask(m.DeleteTopicsRequest(topics=list(states), timeout_ms=5_000), 6)
+
+    delete(State(name=one), State(name=None, topic_id=peer.id_of(one)))
+    delete(State(name=None, topic_id=peer.id_of(two)), State(name=three), State(name=two))
+    delete(*(State(name=None, topic_id=peer.id_of(two)) for _ in range(2)))
+    delete(State(name=one), State(name=two), State(name=three))

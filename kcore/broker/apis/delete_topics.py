@@ -24,9 +24,15 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     mutations = mutations_of(call, _STRICT_VERSION)
     times = Counter(wanted)
     results = []
+    both = _named_twice(call, wanted)
     for name, topic_id in times:
+        if name is None and topic_id in both.values():
+            continue  # it is told of by its name
         result = DeleteTopicsResponse.DeletableTopicResult(name=name, topic_id=topic_id)
         try:
+            if name in both and topic_id == ZERO_UUID:
+                result.topic_id = both[name]
+                raise RefusedError(ErrorCode.INVALID_REQUEST, "named by its id, too")
             if times[name, topic_id] > 1:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
             _delete(call, result, mutations)
@@ -35,6 +41,14 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
             result.error_message = text_of(refused)
         results.append(result)
     return DeleteTopicsResponse(responses=results, throttle_time_ms=mutations.throttle_ms)
+
+
+def _named_twice(call: Call, wanted: list[tuple[str | None, bytes]]) -> dict[str | None, bytes]:
+    """Topics that are named by name and by id: they stay."""
+    topics = call.node.cluster.topics
+    ids = {topic_id for name, topic_id in wanted if name is None}
+    names = {name for name, topic_id in wanted if name is not None and topic_id == ZERO_UUID}
+    return {name: known for name in names if (known := topics.id_of(name)) in ids and known}
 
 
 def _delete(
