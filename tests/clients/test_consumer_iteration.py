@@ -100,7 +100,7 @@ def test_poll_in_the_middle_goes_on_where_the_loop_was():
     consumer.core.batches.append({**records(T0, 10, 11), **records(T1, 20)})
     next(consumer)
     consumer.poll()
-    assert consumer.core.verbs("seek") == [("seek", T0, 11, 3), ("seek", T1, 20, -1)]
+    assert consumer.core.verbs("go_back") == [("go_back", T0, 11, 3), ("go_back", T1, 20, -1)]
 
 
 def test_position_in_the_middle():
@@ -118,7 +118,7 @@ def test_seek_in_the_middle_drops_that_partition_only():
     next(consumer)
     consumer.seek(T0, 0)
     assert next(consumer).partition == 1
-    assert consumer.core.verbs("seek") == [("seek", T0, 0, -1)]
+    assert consumer.core.verbs("go_back", "seek") == [("seek", T0, 0, -1)]
 
 
 def test_pause_in_the_middle_gives_that_partition_back():
@@ -126,7 +126,7 @@ def test_pause_in_the_middle_gives_that_partition_back():
     consumer.core.batches.append({**records(T0, 10, 11, 12), **records(T1, 20)})
     next(consumer)
     consumer.pause(T0)
-    assert consumer.core.verbs("seek", "pause") == [("seek", T0, 11, 3), ("pause", [T0])]
+    assert consumer.core.verbs("go_back", "pause") == [("go_back", T0, 11, 3), ("pause", [T0])]
     assert next(consumer).offset == 20
 
 
@@ -148,7 +148,7 @@ def test_partitions_that_went_are_not_sought():
     next(consumer)
     consumer.core.assigned = set()
     consumer.poll()
-    assert consumer.core.verbs("seek") == []
+    assert consumer.core.verbs("go_back", "seek") == []
 
 
 def test_errors_in_the_middle_of_a_loop_leave_it_usable():

@@ -99,16 +99,16 @@ def test_what_went_before_stays_handed_over(consumer, monkeypatch):
 
 
 def test_what_a_loop_had_not_come_to_is_handed_back_again(consumer, monkeypatch):
-    seek, struck = consumer._engine.core.seek, []
+    go_back, struck = consumer._engine.core.go_back, []
 
-    def seeking(*given):
+    def going_back(*given):
         if not struck:
             struck.append(given)
             raise Struck
-        seek(*given)
+        go_back(*given)
 
     seen = [next(consumer).offset for _ in range(5)]
-    monkeypatch.setattr(consumer._engine.core, "seek", seeking)
+    monkeypatch.setattr(consumer._engine.core, "go_back", going_back)
     with pytest.raises(Struck):
         consumer.poll()
     assert consumer.position(T0) == 5

@@ -137,7 +137,7 @@ def test_a_loop_in_between_goes_back_to_what_it_has_not_yielded():
     consumer.core.assigned = {T0}
     assert next(consumer).offset == 1
     assert offsets(consumer.poll_arrow()) == [2, 3]
-    assert consumer.core.verbs("seek") == [("seek", T0, 2, 3)]
+    assert consumer.core.verbs("go_back") == [("go_back", T0, 2, 3)]
 
 
 @pytest.mark.parametrize("views", [False, True])

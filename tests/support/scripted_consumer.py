@@ -165,6 +165,9 @@ class ScriptedCore:
     def seek(self, tp, offset, now_ms, leader_epoch=-1):
         self.log.append(("seek", tp, offset, leader_epoch))
 
+    def go_back(self, tp, offset, now_ms, leader_epoch=-1):
+        self.log.append(("go_back", tp, offset, leader_epoch))
+
     def seek_to_beginning(self, tps, now_ms):
         self.log.append(("seek_to_beginning", list(tps)))
 
