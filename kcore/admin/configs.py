@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kcore.admin.asking import Ask, Outcome, Reply, Route
@@ -18,6 +18,7 @@ from kcore.admin.values import (
 )
 from kcore.errors import IllegalArgumentError
 from kcore.wire.apis import ApiKey
+from kcore.wire.message import Message
 from kcore.wire.messages import (
     AlterConfigsRequest,
     DescribeConfigsRequest,
@@ -208,31 +209,15 @@ def _check_known(changes: Mapping[_Resource, Iterable[str]]) -> Procedure[None]:
 def _alter(
     changes: Mapping[_Resource, Mapping[str, Change]], *, validate_only: bool, raise_errors: bool
 ) -> Procedure[dict[str, dict[str, str]]]:
-    def build(
-        keys: list[_Resource], _version: int, _limit_ms: int
-    ) -> IncrementalAlterConfigsRequest:
-        cls = IncrementalAlterConfigsRequest
-        rows = []
-        for key in keys:
-            entries = [
-                cls.AlterableConfig(name=name, config_operation=op, value=value)
-                for name, (op, value) in changes[key].items()
-            ]
-            rows.append(
-                cls.AlterConfigsResource(
-                    resource_type=key[0], resource_name=key[1], configs=entries
-                )
-            )
-        return cls(resources=rows, validate_only=validate_only)
+    request = IncrementalAlterConfigsRequest
 
-    outcomes = yield _split(
-        changes,
-        api=ApiKey.INCREMENTAL_ALTER_CONFIGS,
-        what="altering the configuration of",
-        build=build,
-        read=_altered,
-        changes=not validate_only,
-    )
+    def entries(key: _Resource) -> list[Any]:
+        return [
+            request.AlterableConfig(name=name, config_operation=op, value=value)
+            for name, (op, value) in changes[key].items()
+        ]
+
+    outcomes = yield _alterations(changes, request, entries, validate_only=validate_only)
     outcome = _joined(outcomes)
     outcome.check(raise_errors=raise_errors)
     told: dict[str, dict[str, str]] = {}
@@ -242,9 +227,37 @@ def _alter(
     return told
 
 
-def _altered(body: Any, _version: int, _keys: list[_Resource]) -> Iterable[Reply]:
-    for row in body.responses:
-        yield Reply(_key(row), row.error_code, "OK", row.error_message)
+def _alterations(
+    keys: Iterable[_Resource],
+    request: type[Any],
+    entries: Callable[[_Resource], list[Any]],
+    *,
+    validate_only: bool,
+) -> list[Ask]:
+    """request: IncrementalAlterConfigs or AlterConfigs. entries: of a resource, for that."""
+
+    def build(asked: list[_Resource], _version: int, _limit_ms: int) -> Message:
+        rows = [
+            request.AlterConfigsResource(
+                resource_type=key[0], resource_name=key[1], configs=entries(key)
+            )
+            for key in asked
+        ]
+        built: Message = request(resources=rows, validate_only=validate_only)
+        return built
+
+    def read(body: Any, _version: int, _keys: list[_Resource]) -> Iterable[Reply]:
+        for row in body.responses:
+            yield Reply(_key(row), row.error_code, "OK", row.error_message)
+
+    return _split(
+        keys,
+        api=ApiKey(request.API_KEY),
+        what="altering the configuration of",
+        build=build,
+        read=read,
+        changes=not validate_only,
+    )
 
 
 def reset_configs(
@@ -273,29 +286,14 @@ def replace_configs(
     """Entries become these, and all others that were set what they are by default: the old
     AlterConfigs, in which there is no way to leave the others alone. Raises what failed.
     """
+    request = AlterConfigsRequest
 
-    def build(keys: list[_Resource], _version: int, _limit_ms: int) -> AlterConfigsRequest:
-        cls = AlterConfigsRequest
-        rows = []
-        for key in keys:
-            entries = [
-                cls.AlterableConfig(name=name, value=value) for name, value in wanted[key].items()
-            ]
-            rows.append(
-                cls.AlterConfigsResource(
-                    resource_type=key[0], resource_name=key[1], configs=entries
-                )
-            )
-        return cls(resources=rows, validate_only=validate_only)
+    def entries(key: _Resource) -> list[Any]:
+        return [
+            request.AlterableConfig(name=name, value=value) for name, value in wanted[key].items()
+        ]
 
-    outcomes = yield _split(
-        wanted,
-        api=ApiKey.ALTER_CONFIGS,
-        what="altering the configuration of",
-        build=build,
-        read=_altered,
-        changes=not validate_only,
-    )
+    outcomes = yield _alterations(wanted, request, entries, validate_only=validate_only)
     _joined(outcomes).all_done()
 
 
