@@ -19,6 +19,7 @@ Rules:
 from __future__ import annotations
 
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -243,10 +244,15 @@ class Pump:
             self.transport.abandon()  # first: it must not be told of fds one by one
             self._close_fds()
 
-    def __del__(self) -> None:
+    def __del__(self, _is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_refusal", ForkedError) is None:
             self._refusal = IllegalStateError
-            self._release()
+            try:
+                self._release()
+            except Exception:
+                # Modules that are needed for it may be gone by then, and fds go with the process.
+                if not _is_ending():
+                    raise
 
     def _refuse(self) -> None:
         if self._refusal is ForkedError:

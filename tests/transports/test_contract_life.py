@@ -157,6 +157,24 @@ def test_a_pump_dropped_without_close_frees_its_fds(driver, rig, serve):
     assert open_fds() <= before + 1  # the server's side
 
 
+@pytest.mark.parametrize("ending", [False, True])
+def test_a_pump_that_the_interpreter_ends_with_has_nothing_to_say(driver, rig, monkeypatch, ending):
+    """Modules go before what they have made: `suppress` of contextlib was None by then."""
+    said = []
+    monkeypatch.setattr("sys.unraisablehook", lambda one: said.append(one.exc_value))
+    monkeypatch.setattr(Pump.__del__, "__defaults__", (lambda: ending,))
+    transport = make_transport(driver)
+    unwatch = transport.unwatch
+    transport.unwatch = None
+    pump = Pump(rig.core, transport)
+    fd = pump._waker.fd
+    del pump
+    assert [type(one) for one in said] == ([] if ending else [TypeError])
+    unwatch(fd)
+    transport.close()
+    said.clear()
+
+
 def test_after_close_use_is_an_error(rig):
     rig.pump.close()
     with pytest.raises(IllegalStateError):
