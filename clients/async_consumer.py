@@ -76,6 +76,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         self._wanted_loop: Loop | None = loop
         self._wish = None
         self._groupless = None
+        self._tell_wanted(frozenset())  # as in `Consumer`: until somebody reads
         release_in_child(self)
         if names:
             self.subscribe(names)

@@ -78,7 +78,8 @@ class Consumer(Bounded, Batches):
         self._batch: Batch | None = None
         self._batch_size = min(FIRST_BATCH, self._settings.max_poll_records)
         self._records: Iterator[Any] = iter(())
-        self._wanted: Only = None  # what the core was told of `read_until`
+        self._wanted: Only = None  # what the core was told of whose records are waited for
+        self._want(frozenset())  # until somebody reads, no fetch is kept that questions wait behind
         release_in_child(self)
         try:
             # In this order: the first request then names the topics, and the coordinator is looked

@@ -23,10 +23,10 @@ def describe(positions: Positions, planner: Planner, tp: TopicPartition) -> str:
         return "waiting for the application to take note of the assignment"
     if partition.flags & PAUSED:
         return "paused"
-    if partition.flags & ASIDE:
-        return "left aside: whoever reads asks for other partitions"
     if partition.state is not PartitionState.FETCHING:
         return _without_position(partition)
+    if partition.flags & ASIDE:
+        return "left aside: nobody reads it now"
     return _with_position(partition, planner)
 
 

@@ -174,6 +174,9 @@ class ScriptedCore:
     def seek_to_end(self, tps, now_ms):
         self.log.append(("seek_to_end", list(tps)))
 
+    def want(self, tps, now_ms):
+        """Not in the log: every consumer says it as it is made, and with its first poll."""
+
     def pause(self, tps):
         self.log.append(("pause", list(tps)))
         self.paused_set |= set(tps)

@@ -36,6 +36,8 @@ class Reader(Consumer):
 
     def _begin_poll(self) -> None:
         """There may be nothing to poll: then nothing comes."""
+        if self._wanted is not None:
+            self._want(None)
 
     def nudge(self) -> None:
         """End the wait of a poll. From any thread."""
