@@ -143,26 +143,52 @@ class Bounded(Calls, Polling):
         """The records below `ends`, one by one; it is over when every position has come there.
 
         ends: {TopicPartition: offset} of assigned partitions; None: `end_offsets` of all that is
-        assigned now (with read_committed a transaction that is open is beyond them). What ends in
-        markers, aborted transactions or compacted offsets ends like any other. Nothing beyond the
-        ends is taken: the next `poll` or loop goes on there. Partitions that are through, or not
-        named, are left aside until then. One that is lost to a rebalance is not waited for, nor
-        one whose topic is deleted and made anew: what was below its end is gone.
+        assigned now (with read_committed a transaction that is open is beyond them). Where nothing
+        of a subscription is assigned yet, it waits for that. What ends in markers, aborted
+        transactions or compacted offsets ends like any other. Nothing beyond the ends is taken: the
+        next `poll` or loop goes on there. Partitions that are through, or not named, are left aside
+        until then. One that is lost to a rebalance is not waited for, nor one whose topic is
+        deleted and made anew: what was below its end is gone.
 
         timeout_ms: how long one step may wait for a record or the end, which may be beyond the log;
         then KafkaTimeoutError, behind which it can go on. Without it there is no limit
-        (consumer_timeout_ms does not count). All else is as in a loop over the consumer, commits
-        and errors, too.
+        (consumer_timeout_ms does not count), but for an assignment: default_api_timeout_ms. All
+        else is as in a loop over the consumer, commits and errors, too.
 
         UnassignedPartitionError: one of `ends` is not assigned; without `ends`, nothing is.
         """
         limit = arguments.timeout(timeout_ms, float("inf"))
         wanted = None if ends is None else arguments.ends_of(ends)
         with self._engine.guard:
+            if self._wish in ("topics", "pattern") and not self.assignment():
+                self._await_assignment(timeout_ms)
             found = self._ends_of(wanted)
         if found is None:
             found = self.end_offsets(self.assignment())
         return ReadUntil(self._next_below, Ends(self._engine, found, self._regains), limit)
+
+    def _await_assignment(self, timeout_ms: float | None) -> None:
+        """Poll until something is assigned; nothing is read meanwhile. KafkaTimeoutError."""
+        if self._bridge.inside:  # the group waits for it
+            raise IllegalStateError(INSIDE)
+        limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
+        engine, pump = self._engine, self._engine.pump
+        self._begin_poll()
+        self._want(frozenset())
+        until = pump.now_ms() + limit
+        while not self.assignment():
+            engine.raise_pending()
+            now = pump.now_ms()
+            if not self._live(now):
+                return
+            if now >= until:
+                names = ", ".join(sorted(self.subscription() or ())) or "a pattern"
+                raise KafkaTimeoutError(
+                    f"nothing of {names} was assigned within {limit:.0f} ms: is there such a topic,"
+                    " and not all of it with other members of the group?",
+                    timeout_ms=limit,
+                )
+            engine.step(until - now)
 
     def _next_below(self, read: ReadUntil) -> ConsumerRecord:
         """The next record of a read; StopIteration."""

@@ -11,7 +11,7 @@ from kcore import Consumer, TopicPartition
 from kcore.broker.config import BrokerConfig
 from kcore.coordinator.config import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import IllegalStateError
+from kcore.errors import IllegalStateError, KafkaTimeoutError, WakeupError
 
 LIMIT_S = 10
 
@@ -95,3 +95,43 @@ def test_a_rebalance_takes_a_partition(kind):
             assert seen[-1].offset == 5
             assert {record.partition for record in seen} == {mine.partition}
             assert any(what == "revoked" for what, _ in listener.told)
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+def test_what_is_subscribed_to_is_waited_for(kind):
+    """All that a topic has, then stop: nobody needs a poll before."""
+    with EmbeddedBroker() as broker:
+        broker.create_topic("orders", 3)
+        broker.produce("orders", [(None, b"%d" % number) for number in range(30)])
+        with grouped(broker, kind) as consumer:
+            consumer.subscribe(["orders"])
+            assert len(list(consumer.read_until())) == 30
+            consumer.commit()
+            assert consumer.committed(TopicPartition("orders", 0)) == 10
+        with grouped(broker, kind) as consumer:
+            consumer.subscribe(["orders"])
+            ends = {TopicPartition("orders", number): 10 for number in range(3)}
+            assert list(consumer.read_until(ends)) == []
+        assert not broker.faults
+
+
+def test_nobody_has_to_be_in_a_group_for_that():
+    with EmbeddedBroker() as broker:
+        broker.create_topic("orders", 3)
+        broker.produce("orders", [(None, b"%d" % number) for number in range(30)])
+        options = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+        with Consumer("orders", **options) as consumer:
+            assert len(list(consumer.read_until())) == 30
+        with Consumer("orders", "trains", allow_auto_create_topics=False, **options) as consumer:
+            assert len(list(consumer.read_until())) == 30
+
+
+def test_a_wait_for_an_assignment_ends():
+    with EmbeddedBroker(config=BrokerConfig(auto_create_topics=False)) as broker:
+        for options in ({}, {"group_id": "g"}):
+            with Consumer("trains", bootstrap_servers=broker.bootstrap, **options) as consumer:
+                with pytest.raises(KafkaTimeoutError, match=r"nothing of trains was assigned"):
+                    consumer.read_until(timeout_ms=100)
+                consumer.wakeup()
+                with pytest.raises(WakeupError):
+                    consumer.read_until(timeout_ms=5_000)
