@@ -87,7 +87,7 @@ class Admin(
         begin_at_names(core, settings, transport.name)
         self._guard = AdminGuard(make_lock(transport.name))
         pump = transports.Pump(core, transport, tls=tls, sasl=sasl, proxy=proxy)
-        return AdminEngine(core, pump, self._guard, Reporter(settings.client_id))
+        return AdminEngine(core, pump, self._guard, Reporter(settings.client_id, "admin"))
 
     def _run(self, procedure: Any, timeout_ms: float | None) -> Any:
         return self._do(lambda core, now, limit: core.begin(procedure, now, limit), timeout_ms)

@@ -130,7 +130,10 @@ def _target(spec: Any) -> commits.Target:
             raise IllegalArgumentError(f"{spec!r}: {error}; as in 'P1DT12H'") from None
         return commits.Target(timestamp=max(0, time.time_ns() // _NS_PER_MS - ago_ms))
     if isinstance(spec, (str, Enum)):
-        return commits.Target(timestamp=int(OffsetSpec.of(spec)))
+        try:
+            return commits.Target(timestamp=int(OffsetSpec.of(spec)))
+        except IllegalArgumentError as error:
+            raise IllegalArgumentError(f"{error}; a time is an OffsetTimestamp(ms)") from None
     if not isinstance(spec, int) or isinstance(spec, bool):
         raise TypeError(
             "where to reset is an OffsetSpec, OffsetTimestamp, OffsetDuration, OffsetShift or an "

@@ -69,7 +69,9 @@ def assignable(values: object) -> list[TopicPartition]:
 def topic_name(value: object) -> str:
     """A legal topic name. TypeError, InvalidTopicError."""
     if not isinstance(value, str):
-        raise TypeError(f"topics must be strings, not {value!r}")
+        if isinstance(value, Mapping):  # which may hold a password
+            raise TypeError("topics must be strings, not a dict: options are keyword arguments")
+        raise TypeError(f"topics must be strings, not {value!r:.200}")
     if not is_legal_name(value):
         raise InvalidTopicError(
             f"{value[: MAX_NAME_CHARS + 1]!r} is no topic name: 1 to {MAX_NAME_CHARS} of the "
@@ -147,7 +149,9 @@ def place_of(value: Any) -> OffsetAndMetadata:
 def offsets_of(values: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """{partition: OffsetAndMetadata} from that or from plain tuples. TypeError, ValueError."""
     if not isinstance(values, Mapping):
-        raise TypeError(f"offsets must map TopicPartition to OffsetAndMetadata, not {values!r}")
+        raise TypeError(
+            f"offsets must map TopicPartition to OffsetAndMetadata, not {values!r:.200}"
+        )
     return {named(tp): _committable(value) for tp, value in values.items()}
 
 
@@ -178,7 +182,10 @@ def ends_of(values: object) -> dict[TopicPartition, int]:
 
 def _committable(value: Any) -> OffsetAndMetadata:
     if not isinstance(value, tuple) or not 2 <= len(value) <= 3:
-        raise TypeError(f"a committed offset is an OffsetAndMetadata, not {value!r}")
+        raise TypeError(
+            "a committed offset is an OffsetAndMetadata, as OffsetAndMetadata"
+            f"({value if isinstance(value, int) else 5}, ''), not {value!r:.200}"
+        )
     offset, metadata = offset_of(value[0]), value[1]
     epoch = value[2] if len(value) == 3 and value[2] is not None else -1
     if metadata is None:

@@ -82,7 +82,7 @@ class AsyncAdmin(
         core = AdminCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         self._driver = open_driver(core, settings, EngineTurns)
         self._guard = AdminLoopGuard()
-        return AdminEngine(core, self._driver, self._guard, Reporter(settings.client_id))
+        return AdminEngine(core, self._driver, self._guard, Reporter(settings.client_id, "admin"))
 
     # Life ---------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class Dispatch:
         self._errors: deque[tuple[int, KafkaError]] = deque(maxlen=100)
         self._results: dict[int, OperationCompleted] = {}
         self._unwanted: set[int] = set()
-        self._reporter = Reporter(name)
+        self._reporter = Reporter(name, "producer")
         self._failed = ""  # why the courier has ended, if nobody asked it to
         self._closed = False
         self._forked = False

@@ -136,11 +136,14 @@ def nobody_answered(
 ) -> NoBrokersAvailable:
     """The error of a client that found no broker. attempts: why, by address."""
     tried = ", ".join(format_server(*server) for server in servers)
-    reasons = "; ".join(f"{where}: {why}" for where, why in attempts.items())
+    reasons = "; ".join(
+        why if where in why else f"{where}: {why}" for where, why in attempts.items()
+    )
     return NoBrokersAvailable(
         f"no broker answered within {timeout_ms:.0f} ms; tried {tried}"
         + (f" ({reasons})" if reasons else "")
-        + "; check bootstrap_servers, and that a Kafka broker listens there",
+        + "; check bootstrap_servers, and that a Kafka broker listens there (how long is looked "
+        "for one: bootstrap_timeout_ms)",
         attempts=dict(attempts),
         timeout_ms=timeout_ms,
     )

@@ -121,6 +121,8 @@ def listed(headers: Any) -> list[Any]:
     """A list of their own. TypeError."""
     if headers is None:
         return []
+    if isinstance(headers, dict):
+        raise TypeError(f"{_HEADERS}, not a dict: give list(headers.items())")
     try:
         return list(headers)
     except TypeError:

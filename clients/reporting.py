@@ -38,15 +38,21 @@ _FAILURES_SAID = 5  # in a row: no blip
 _PLACES_MAX = 1_000
 _NAMES_MAX = 10  # partitions spelled out in one line
 
-log = Log("kcore.consumer")
+# Kept over clients: see `Log._logger`.
+_LOGS = {kind: Log(f"kcore.{kind}") for kind in ("consumer", "producer", "admin")}
 
 
 class Reporter:
-    """Turns events into log lines; also remembers why each address could not be reached."""
+    """Turns events into log lines; also remembers why each address could not be reached.
 
-    def __init__(self, name: str) -> None:
+    kind: of client, "consumer", "producer" or "admin": its logger is `kcore.` and that.
+    """
+
+    def __init__(self, name: str, kind: str = "consumer") -> None:
         self.attempts: dict[str, str] = {}  # "host:port" -> the last reason
         self._name = name
+        self._log = _LOGS[kind]
+        self._why = ""  # what was assigned is about to go
         self._outage = False
         self._failures = 0
         self._said_at: dict[str, int] = {}
@@ -60,11 +66,11 @@ class Reporter:
             case ClusterUnreachable():
                 self._outage, self._failures = True, 0
                 self._said_at["outage"] = now_ms
-                log.warning("%s: no broker can be reached: %s", self._name, event.error)
+                self._log.warning("%s: no broker can be reached: %s", self._name, event.error)
             case ClusterReachable():
                 self._outage = False
                 self.attempts.clear()
-                log.warning(
+                self._log.warning(
                     "%s: a broker answers again after %.1f s and %d attempts",
                     self._name,
                     event.outage_ms / 1000,
@@ -74,7 +80,7 @@ class Reporter:
                 self._now_and_then(event, now_ms)
             case Closed():
                 for error in event.errors:
-                    log.warning("%s: while closing: %s", self._name, error)
+                    self._log.warning("%s: while closing: %s", self._name, error)
             case _:
                 self._group(event)
 
@@ -84,16 +90,16 @@ class Reporter:
         match event:
             case OffsetsCommitted() if event.error is not None and event.operation is None:
                 if self._due("auto commit", now_ms):
-                    log.warning("%s: auto commit failed: %s", self._name, event.error)
+                    self._log.warning("%s: auto commit failed: %s", self._name, event.error)
             case TopicsMissing() if event.topics:
                 if self._due("topics", now_ms):
                     names = _some(sorted(event.topics))
-                    log.warning("%s: the cluster does not have %s (now)", self._name, names)
+                    self._log.warning("%s: the cluster does not have %s (now)", self._name, names)
             case MetricsPushed() if event.error is not None:
                 if self._due("telemetry", now_ms):
-                    log.warning("%s: metrics were not pushed: %s", self._name, event.error)
+                    self._log.warning("%s: metrics were not pushed: %s", self._name, event.error)
             case OtherClusterMet() if self._due("cluster", now_ms):
-                log.warning(
+                self._log.warning(
                     "%s: node %d at %s belongs to the cluster %r, not to %r, and is not believed: "
                     "has its address passed to another broker?",
                     self._name,
@@ -111,12 +117,12 @@ class Reporter:
         if where in self.attempts or len(self.attempts) < _NAMES_MAX:
             self.attempts[where] = str(event.error)
         if not self._outage:
-            log.debug("%s: connection to %s ended: %s", self._name, where, event.error)
+            self._log.debug("%s: connection to %s ended: %s", self._name, where, event.error)
             self._not_reached(event, now_ms)
             return
         self._failures += 1
         if self._due("outage", now_ms):
-            log.warning(
+            self._log.warning(
                 "%s: still no broker, %d attempts failed since the last word; %s: %s",
                 self._name,
                 self._failures,
@@ -136,7 +142,7 @@ class Reporter:
             return
         failures = self._unreached[place] = self._unreached.get(place, 0) + 1
         if failures >= _FAILURES_SAID and self._due(f"node {event.node_id}", now_ms):
-            log.warning(
+            self._log.warning(
                 "%s: node %d cannot be reached at %s:%d, where the cluster says it is, while "
                 "others can: %s; is it down, or its advertised.listeners of no use from here?",
                 self._name,
@@ -149,7 +155,7 @@ class Reporter:
     def _group(self, event: Event) -> None:
         match event:
             case GroupJoined():
-                log.info(
+                self._log.info(
                     "%s: joined generation %d as %s (%s%s)",
                     self._name,
                     event.generation,
@@ -158,26 +164,30 @@ class Reporter:
                     f", leader of {event.members}" if event.is_leader else "",
                 )
             case PartitionsAssigned():
-                log.info("%s: assigned %s", self._name, _list(event.added))
+                self._why = ""
+                self._log.info("%s: assigned %s", self._name, _list(event.added))
             case PartitionsRevoked():
-                log.info("%s: giving up %s", self._name, _list(event.partitions))
+                self._log.info("%s: giving up %s", self._name, _list(event.partitions))
             case PartitionsLost():
-                log.warning("%s: lost %s", self._name, _list(event.partitions))
+                why = f": {self._why}" if self._why else ""
+                self._log.warning("%s: lost %s%s", self._name, _list(event.partitions), why)
             case GroupLeft():
-                log.info("%s: left the group: %s", self._name, event.reason)
+                self._why = event.reason
+                self._log.info("%s: left the group: %s", self._name, event.reason)
             case RebalanceStarted():
-                log.info("%s: joining: %s", self._name, event.reason)
+                self._why = event.reason
+                self._log.info("%s: joining: %s", self._name, event.reason)
             case CoordinatorFound():
-                log.info("%s: coordinator is node %d", self._name, event.node_id)
+                self._log.info("%s: coordinator is node %d", self._name, event.node_id)
             case CoordinatorLost():
-                log.debug("%s: looking for the coordinator: %s", self._name, event.reason)
+                self._log.debug("%s: looking for the coordinator: %s", self._name, event.reason)
             case _:
                 self._position(event)
 
     def _position(self, event: Event) -> None:
         match event:
             case TopicRecreated():
-                log.warning(
+                self._log.warning(
                     "%s: %s was read up to %d when its topic was deleted and made anew; "
                     "reading begins anew",
                     self._name,
@@ -190,9 +200,9 @@ class Reporter:
     def _reset(self, event: OffsetReset) -> None:
         name, place = self._name, _list([event.partition])
         if event.before is None:
-            log.info("%s: %s starts at %d (%s)", name, place, event.offset, event.strategy)
+            self._log.info("%s: %s starts at %d (%s)", name, place, event.offset, event.strategy)
         elif event.strategy == "truncated":
-            log.warning(
+            self._log.warning(
                 "%s: %s goes on at %d: its log was cut off there, and %d had been reached",
                 name,
                 place,
@@ -200,7 +210,7 @@ class Reporter:
                 event.before,
             )
         else:
-            log.warning(
+            self._log.warning(
                 "%s: %s goes on at %d (%s): its log does not hold %d (any more)",
                 name,
                 place,

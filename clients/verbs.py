@@ -234,7 +234,9 @@ class Verbs(Looking):
             self._need_assigned(wanted)
             return wanted
         if not self.assignment():
-            raise UnassignedPartitionError("no partitions are assigned: there are no ends to ask")
+            raise UnassignedPartitionError(
+                f"no partitions are assigned, there are no ends to ask: {self._how_assigned()}"
+            )
         return None
 
     def _regains(self) -> bool:
@@ -261,7 +263,9 @@ class Verbs(Looking):
         with self._engine.guard:
             wanted = wanted or sorted(self.assignment())
             if not wanted:
-                raise UnassignedPartitionError("no partitions are assigned")
+                raise UnassignedPartitionError(
+                    f"no partitions are assigned: {self._how_assigned()}"
+                )
             self._need_assigned(wanted)
             self._hold_batch()
             getattr(self._engine.core, verb)(wanted, self._engine.pump.now_ms())
@@ -346,8 +350,23 @@ class Verbs(Looking):
         for tp in partitions:
             if tp not in assigned:
                 raise UnassignedPartitionError(
-                    f"{tp.topic}-{tp.partition} is not assigned to this consumer", partition=tp
+                    f"{tp.topic}-{tp.partition} is not assigned to this consumer: "
+                    f"{self._how_assigned()}",
+                    partition=tp,
                 )
+
+    def _how_assigned(self) -> str:
+        """What to do about a partition that is not assigned."""
+        if self._wish is None:
+            return "assign() it first, or subscribe() to its topic"
+        if self._wish == "partitions":
+            return "assign() it, too"
+        if not self.assignment():
+            return (
+                "what is subscribed to is assigned while it polls, and a rebalance listener is "
+                "told of it: do this there, or after that"
+            )
+        return "it is not subscribed to, or another member of the group may have it"
 
     # Looking ---------------------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ class TlsOptions(Value):
                 value = getattr(self, option.removeprefix("ssl_"))
                 given = option if option.endswith("data") else f"{option}={value!r}"
                 raise KafkaConfigurationError(
-                    f"{given}: {_reason(error)}", option=option
+                    f"{given}: {_of_a_store(option, value) or _reason(error)}", option=option
                 ) from error
         return context
 
@@ -327,6 +327,37 @@ def _after_handshake(error: ssl.SSLError, peer: str) -> OSError:
     return ConnectionResetError(f"TLS: {_reason(error, peer)}")
 
 
+# How to make PEM of a key store of Java's.
+TRUST_STORE_TO_PEM: Final = "`keytool -list -rfc -keystore FILE > ca.pem` makes PEM of a store"
+KEY_STORE_TO_PEM: Final = (
+    "`openssl pkcs12 -in FILE -nodes -out client.pem` makes PEM of a PKCS12 store, "
+    "`keytool -importkeystore -srckeystore FILE -destkeystore OTHER -deststoretype pkcs12` that of "
+    "a JKS one"
+)
+_JKS: Final = b"\xfe\xed\xfe\xed"
+_DER: Final = b"\x30"  # PKCS12 is that, and so is a certificate that is no PEM
+
+
+def _of_a_store(option: str, path: object) -> str:
+    """What is wrong with a file that is no PEM; "" if it may be."""
+    if option not in ("ssl_cafile", "ssl_certfile") or not isinstance(path, str):
+        return ""
+    try:
+        with open(path, "rb") as file:
+            begins = file.read(len(_JKS))
+    except OSError:
+        return ""
+    advice = TRUST_STORE_TO_PEM if option == "ssl_cafile" else KEY_STORE_TO_PEM
+    if begins == _JKS:
+        return f"it is a key store of Java's (JKS), and PEM is needed: {advice}"
+    if begins.startswith(_DER):
+        return f"it is not PEM, but binary (PKCS12, or DER): {advice}"
+    return ""
+
+
+# X509_V_ERR_: a certificate signed by itself, alone or in the chain; an issuer that is not known,
+# a single certificate.
+_NOBODY_VOUCHES: Final = frozenset({18, 19, 20, 21})
 _NO_TLS: Final = ": the port does not speak TLS"
 _HINTS: Final = {
     "WRONG_VERSION_NUMBER": _NO_TLS,
@@ -337,7 +368,10 @@ _HINTS: Final = {
 
 def _reason(error: BaseException, peer: str = "broker") -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the {peer}'s certificate is not trusted: {error.verify_message}"
+        told = f"the {peer}'s certificate is not trusted: {error.verify_message}"
+        if peer == "broker" and error.verify_code in _NOBODY_VOUCHES:
+            told += ": give the authority that has signed it as ssl_cafile"
+        return told
     reason: str | None = getattr(error, "reason", None)  # not every SSLError has one
     if isinstance(error, ssl.SSLError) and reason:
         said = reason.lower().replace("_", " ")

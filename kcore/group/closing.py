@@ -120,7 +120,10 @@ class Closing:
         limit_ms = self._ctx.config.max_poll_interval_ms
         last_ms = self._membership.last_poll_ms
         gap_ms = limit_ms if last_ms is None else now_ms - last_ms
-        self._reason = f"{gap_ms} ms passed without a poll, max_poll_interval_ms is {limit_ms}"
+        self._reason = (
+            f"{gap_ms} ms passed without a poll, max_poll_interval_ms is {limit_ms}: handle fewer"
+            " records per poll (max_poll_records), or raise it"
+        )
         self._fresh_link = self._rebalance.in_flight
         self._send_leave(now_ms)
         self._membership.reset(self._reason, now_ms, stalled=True)

@@ -185,10 +185,12 @@ class Membership:
         )
         timer, elapsed_ms = (loss.timer, loss.elapsed_ms) if loss is not None else (None, None)
         if loss is not None and loss.timer == "max_poll_interval_ms":
-            text += (
-                f" {loss.elapsed_ms} ms passed without a poll, max_poll_interval_ms is"
-                f" {loss.limit_ms}: handle fewer records per poll (max_poll_records) or raise it."
-            )
+            if loss.timer not in loss.why:
+                text += (
+                    f" {loss.elapsed_ms} ms passed without a poll, max_poll_interval_ms is"
+                    f" {loss.limit_ms}: handle fewer records per poll (max_poll_records), or raise"
+                    " it."
+                )
         elif loss is not None and loss.timer == "session_timeout_ms":
             text += (
                 f" No heartbeat was answered for {loss.elapsed_ms} ms, session_timeout_ms is"

@@ -392,7 +392,8 @@ class ProducerCore(ClientCore):
             which = "buffer_memory"
         raise RecordTooLargeError(
             f"a record for {topic} takes up to {size_bytes + BATCH_OVERHEAD} bytes"
-            f"{self.config.measured}: more than {which}={limit}"
+            f"{self.config.measured}: more than {which}={limit} (the topic's max.message.bytes "
+            "counts, too)"
         )
 
     def _partitions(self, topic: str, now_ms: int) -> list[int] | None:

@@ -15,8 +15,13 @@ Foreign = Mapping[str, tuple[object, str]]
 """By name, with underscores: the default, and what to do."""
 
 OF_THE_JVM: Final = "it is an option of the JVM"
-_CERTIFICATE: Final = "give ssl_certfile and ssl_keyfile (PEM)"
-_AUTHORITIES: Final = "give ssl_cafile (PEM)"
+_CERTIFICATE: Final = (
+    "give ssl_certfile and ssl_keyfile (PEM; `openssl pkcs12 -in FILE -nodes -out client.pem` makes"
+    " one of a PKCS12 store that is both)"
+)
+_AUTHORITIES: Final = (
+    "give ssl_cafile (PEM; `keytool -list -rfc -keystore FILE > ca.pem` makes one of a store)"
+)
 _STORES_ARE_PEM: Final = "PEM files have none of their own"
 _VERSIONS: Final = "it is for OpenSSL to say (openssl.cnf), or for an ssl_context"
 _CLASS: Final = "it is a class of Java; sasl_oauth_token_provider takes an object of Python"

@@ -33,7 +33,13 @@ def raising_filter(record):
     raise ZeroDivisionError(record.getMessage())
 
 
-LOGGERS = ["kcore.producer", "kcore.consumer", "kcore.clients", "kcore.transports.serve"]
+LOGGERS = [
+    "kcore.producer",
+    "kcore.consumer",
+    "kcore.admin",
+    "kcore.clients",
+    "kcore.transports.serve",
+]
 
 
 @pytest.fixture(params=["handler", "filter"])

@@ -12,11 +12,14 @@ from kcore.events import (
     ClusterReachable,
     ClusterUnreachable,
     GroupJoined,
+    GroupLeft,
     LinkClosed,
     LinkOpened,
     OffsetReset,
     OffsetsCommitted,
     PartitionsAssigned,
+    PartitionsLost,
+    RebalanceStarted,
     TopicRecreated,
     TopicsMissing,
 )
@@ -148,3 +151,29 @@ def test_links_that_were_open_or_are_of_the_bootstrap_are_no_news(lines):
         reporter.report(LinkClosed(3, "a", 9092, REFUSED), now)
         reporter.report(LinkClosed(-1, "a", 9092, REFUSED, opened=False), now)
     assert lines() == []
+
+
+def test_what_is_lost_is_said_with_the_reason(caplog):
+    caplog.set_level(logging.WARNING)
+    reporter, at = Reporter("g"), TopicPartition("t", 0)
+    reporter.report(RebalanceStarted("subscribed"), 0)
+    reporter.report(PartitionsAssigned((at,), (at,), 1), 0)
+    reporter.report(GroupLeft("1008 ms passed without a poll"), 0)
+    reporter.report(RebalanceStarted("1008 ms passed without a poll"), 0)
+    reporter.report(PartitionsLost((at,)), 0)
+    reporter.report(PartitionsAssigned((at,), (at,), 2), 0)
+    reporter.report(PartitionsLost((at,)), 0)  # an error that is raised says why
+    assert [record.getMessage() for record in caplog.records] == [
+        "g: lost t-0: 1008 ms passed without a poll",
+        "g: lost t-0",
+    ]
+
+
+def test_each_kind_of_client_has_a_logger_of_its_own(caplog):
+    for kind in ("consumer", "producer", "admin"):
+        Reporter("me", kind).report(ClusterUnreachable(REFUSED), 0)
+    assert [record.name for record in caplog.records] == [
+        "kcore.consumer",
+        "kcore.producer",
+        "kcore.admin",
+    ]

@@ -140,7 +140,9 @@ def refused(rig, server, host="127.0.0.1"):
 
 def test_an_unknown_authority(make_rig, serve, pems):
     rig = make_rig(tls=TlsOptions(cafile=str(pems.stranger)).make_context())
-    assert "certificate is not trusted" in refused(rig, serve(server_side(pems)))
+    why = refused(rig, serve(server_side(pems)))
+    assert "certificate is not trusted" in why
+    assert "ssl_cafile" in why
     assert rig.core.untrusted
     assert rig.core.connected == []
 
