@@ -30,30 +30,65 @@ class MishapVerbs:
         self._cut = []  # between nodes, until restore_links
         self._late = []
 
-    def refuse(self, api: str, error: str, times: int = 1, *, node: int | None = None) -> None:
+    def refuse(
+        self,
+        api: str,
+        error: str,
+        times: int = 1,
+        *,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+    ) -> None:
         """Answer the next `times` requests of an API ("Fetch") with an error
         ("NOT_LEADER_OR_FOLLOWER"), wherever its answer has a place for one, and do nothing else.
-        node: only those that this node gets.
+        node, client: only those that this node gets, or that clients of this `client_id` send.
+        topic, partition, group: only those that name it, by themselves or by what their session
+        is about; nothing else of them is refused. UsageError where an answer has no place for that.
         """
         check("error", error, str, "the name of an error code")
         code = ErrorCode.__members__.get(error)
         if code is None:
             raise UsageError(f"{error!r} is no error code of Kafka")
-        check("times", times, int, "a number of requests")
-        self._add(Mishap(_api(api), Kind.REFUSED, times, node, error=code))
+        self._add(api, Kind.REFUSED, times, node, client, topic, partition, group, error=code)
 
-    def cut(self, api: str, times: int = 1, *, node: int | None = None) -> None:
+    def cut(
+        self,
+        api: str,
+        times: int = 1,
+        *,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+    ) -> None:
         """Close the connections on which the next `times` requests of an API come, instead of
-        serving them.
+        serving them. Which requests: as of `refuse`.
         """
-        check("times", times, int, "a number of requests")
-        self._add(Mishap(_api(api), Kind.CUT, times, node))
+        self._add(api, Kind.CUT, times, node, client, topic, partition, group)
 
-    def delay(self, api: str, delay_ms: int, times: int = 1, *, node: int | None = None) -> None:
-        """Serve the next `times` requests of an API so much later."""
-        check("times", times, int, "a number of requests")
+    def delay(
+        self,
+        api: str,
+        delay_ms: int,
+        times: int = 1,
+        *,
+        node: int | None = None,
+        client: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+    ) -> None:
+        """Serve the next `times` requests of an API so much later. Which requests: as of
+        `refuse`.
+        """
         check("delay_ms", delay_ms, int, "a number of ms")
-        self._add(Mishap(_api(api), Kind.DELAYED, times, node, delay_ms=delay_ms))
+        self._add(
+            api, Kind.DELAYED, times, node, client, topic, partition, group, delay_ms=delay_ms
+        )
 
     def drop_link(self, *, node: int | None = None, client: str | None = None) -> None:
         """Let nothing pass between a node (None: every) and clients with this `client_id` (None:
@@ -170,9 +205,36 @@ class MishapVerbs:
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add_link(fault))
 
-    def _add(self, mishap: Mishap) -> None:
-        if mishap.node_id is not None:
-            self._known(mishap.node_id)
+    def _add(
+        self,
+        api: str,
+        kind: Kind,
+        times: int,
+        node: int | None,
+        client: str | None,
+        topic: str | None,
+        partition: int | None,
+        group: str | None,
+        **what: int | ErrorCode,
+    ) -> None:
+        check("times", times, int, "a number of requests")
+        check("client", client, (str, NoneType), "a client_id")
+        check("topic", topic, (str, NoneType), "the name of a topic")
+        check("partition", partition, (int, NoneType), "the number of a partition")
+        check("group", group, (str, NoneType), "the id of a group")
+        if node is not None:
+            self._known(node)
+        mishap = Mishap(
+            _api(api),
+            kind,
+            times,
+            node,
+            client_id=client,
+            topic=topic,
+            partition=partition,
+            group=group,
+            **what,  # type: ignore[arg-type]
+        )
         cluster, server = self._running()
         server.call(lambda _now_ms: cluster.mishaps.add(mishap))
 

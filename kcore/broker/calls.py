@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kcore.broker.authorization.acls import Operation, Resource
     from kcore.broker.links import ClientLink
     from kcore.broker.node import Node
+    from kcore.broker.parts import Parts
     from kcore.wire.frames import DecodedRequest
 
 # A handler's result: it will answer later (`call.answer`), or the client wants no answer.
@@ -21,7 +22,7 @@ UNANSWERED: Final = "unanswered"
 class Call:
     """One request. A handler returns its answer, PARKED or UNANSWERED."""
 
-    __slots__ = ("client_id", "correlation_id", "key", "link", "node", "now_ms", "version")
+    __slots__ = ("client_id", "correlation_id", "key", "link", "node", "now_ms", "parts", "version")
 
     # Whether there is an authorizer to be asked.
     guarded = False
@@ -34,6 +35,7 @@ class Call:
         self.correlation_id = request.correlation_id
         self.client_id = request.client_id or ""
         self.now_ms = now_ms  # when it came
+        self.parts: Parts | None = None  # of which a test has something else answered
 
     def answer(self, message: Message) -> None:
         """Answer a parked request."""

@@ -2,6 +2,8 @@
 
 The next requests of an API are answered with an error, late, or never, with the connection closed;
 or the way between some clients and some nodes is slow, or lets nothing pass, until it is mended.
+A mishap may be of requests that name a topic, a partition or a group: what is refused then is that
+part of the request (`parts.py`).
 """
 
 from __future__ import annotations
@@ -9,10 +11,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Final
 
 from kcore.errors import UsageError
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message
+
+if TYPE_CHECKING:
+    from kcore.broker.calls import Call
+
+# What requests name, and answers have an error for. ListPartitionReassignments and DescribeLogDirs
+# name topics, too, and have none for them.
+OF_PARTITIONS: Final = frozenset(
+    {
+        *(ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA),
+        *(ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.DELETE_RECORDS),
+        *(ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.WRITE_TXN_MARKERS),
+        *(ApiKey.TXN_OFFSET_COMMIT, ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS),
+        *(ApiKey.OFFSET_DELETE, ApiKey.DESCRIBE_PRODUCERS, ApiKey.DESCRIBE_TOPIC_PARTITIONS),
+        *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE),
+        *(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
+    }
+)
+OF_TOPICS: Final = OF_PARTITIONS | {
+    *(ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
+    *(ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+}
+OF_GROUPS: Final = frozenset(
+    {
+        *(ApiKey.FIND_COORDINATOR, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH),
+        *(ApiKey.OFFSET_DELETE, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT),
+        *(ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP),
+        *(ApiKey.DESCRIBE_GROUPS, ApiKey.DELETE_GROUPS),
+        *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
+        *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE),
+        *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS),
+        *(ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS),
+        *(ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE),
+    }
+)
 
 
 class Kind(Enum):
@@ -23,9 +63,21 @@ class Kind(Enum):
     DELAYED = "delayed"  # served later
 
 
-@dataclass(slots=True)
+class Named(NamedTuple):
+    """Something that a request names: a partition of a topic, or all of it, of a group if it is
+    about one.
+    """
+
+    group: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+
+
+@dataclass(slots=True, eq=False)
 class Mishap:
-    """What is to happen to the next `times` requests of an API, at one node (None: at any)."""
+    """What is to happen to the next `times` requests of an API, at one node (None: at any), from
+    clients of one id (None: of any), that name a topic, a partition of it, a group (None: any).
+    """
 
     api: ApiKey
     kind: Kind
@@ -33,11 +85,51 @@ class Mishap:
     node_id: int | None = None
     error: ErrorCode = ErrorCode.NONE
     delay_ms: int = 0
+    client_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what means nothing: UsageError."""
         if self.times < 1 or self.delay_ms < 0:
             raise UsageError(f"times={self.times}, delay_ms={self.delay_ms}")
+        if self.partition is not None and (self.topic is None or self.partition < 0):
+            raise UsageError(f"partition={self.partition} of topic={self.topic!r}")
+        if self.group is not None:
+            self._check(OF_GROUPS, "group")
+        if self.partition is not None:
+            self._check(OF_PARTITIONS, "partition")
+        elif self.topic is not None:
+            self._check(OF_TOPICS, "topic")
+
+    def _check(self, known: frozenset[ApiKey], what: str) -> None:
+        if self.api not in known:
+            names = ", ".join(key.stem for key in sorted(known))
+            raise UsageError(
+                f"{self.api.stem} has no {what} of which something could be said by itself; leave "
+                f"{what}= out, for requests as a whole. These have: {names}"
+            )
+
+    def concerns(self, call: Call) -> bool:
+        """Whether it may happen to this request, by where it comes from and goes to."""
+        return (
+            self.api is call.key
+            and self.node_id in {None, call.node.node_id}
+            and self.client_id in {None, call.client_id}
+        )
+
+    def covers(self, named: Named) -> bool:
+        """Whether it is about this."""
+        return (
+            self.group in {None, named.group}
+            and self.topic in {None, named.topic}
+            and self.partition in {None, named.partition}
+        )
+
+
+# Parts of a request, and what happens to each.
+Refused = dict[Named, Mishap]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +191,37 @@ class Mishaps:
             if fault.node_id in {None, node_id} and fault.client_id in {None, client_id}:
                 yield fault
 
-    def take(self, api: ApiKey, node_id: int) -> Mishap | None:
-        """What happens to this request; counts it."""
-        for mishap in self._mishaps:
-            if mishap.api is api and mishap.node_id in {None, node_id}:
-                mishap.times -= 1
-                if not mishap.times:
-                    self._mishaps.remove(mishap)
-                return mishap
-        return None
+    def take(self, call: Call, request: Message) -> Mishap | Refused | None:
+        """What happens to this request, or to parts of it; counts it. The first mishap decides:
+        behind one of parts come those of other parts, and no others.
+        """
+        if not self._mishaps:
+            return None
+        from kcore.broker.parts import group_of, named_in  # noqa: PLC0415 - only for who asks
+
+        refused: Refused = {}
+        names: list[Named] = []
+        for mishap in list(self._mishaps):
+            if not mishap.concerns(call):
+                continue
+            if mishap.topic is None and mishap.group in {None, group_of(request, call.version)}:
+                covered = []
+            else:
+                names = names or list(named_in(call, request))
+                covered = [one for one in names if mishap.covers(one) and one not in refused]
+                if not covered:
+                    continue
+            if covered and mishap.kind is Kind.REFUSED:
+                refused.update(dict.fromkeys(covered, self._counted(mishap)))
+            elif not refused:
+                return self._counted(mishap)
+        return refused or None
+
+    def _counted(self, mishap: Mishap) -> Mishap:
+        mishap.times -= 1
+        if not mishap.times:
+            self._mishaps.remove(mishap)
+        return mishap
 
     def __len__(self) -> int:
         return sum(mishap.times for mishap in self._mishaps)

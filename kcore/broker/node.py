@@ -19,6 +19,7 @@ another one answer. A frame that cannot be read costs its sender the connection,
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ from kcore.broker.crowd import Crowd
 from kcore.broker.fetches import Fetches
 from kcore.broker.groups import Groups
 from kcore.broker.links import USER, ClientLink, Turn
-from kcore.broker.mishaps import Kind, Mishap
+from kcore.broker.mishaps import Kind, Mishap, Refused
 from kcore.broker.refusals import refusal
 from kcore.broker.sessions import Sessions
 from kcore.broker.share.shares import Shares
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from kcore.broker.door import Door
     from kcore.broker.quotas.quotas import Quotas
     from kcore.broker.quotas.throttle import Throttle
+
+Serve = Callable[[Call, Message], None]
 
 
 class Node:
@@ -73,7 +76,7 @@ class Node:
         self.faults: deque[Exception] = deque(maxlen=FAULTS_MAX)
         self._links = Crowd(cluster.config.crowd)
         self._actions: deque[Action] = deque()
-        self._delayed: list[tuple[int, int, Call, Message]] = []  # a heap
+        self._delayed: list[tuple[int, int, Call, Message, Serve]] = []  # a heap
         self._order = count()
         self._paused = False
         self._blocked: list[tuple[Call, Message]] = []  # answers that do not pass now
@@ -282,6 +285,8 @@ class Node:
             if self.cluster.mishaps.blocked(self.node_id, call.client_id):
                 self._blocked.append((call, message))
                 return
+            if call.parts is not None:
+                call.parts.put_back(message)
             if self.throttle is not None:
                 self.throttle.charge(call, message)
             try:
@@ -390,13 +395,19 @@ class Node:
         assert request.message is not None
         delay_ms = self.cluster.mishaps.delay_ms(self.node_id, call.client_id)
         if delay_ms:
-            self._delay(call, request.message, delay_ms)
+            self._delay(call, request.message, delay_ms, self._begin)
             return
-        mishap = self.cluster.mishaps.take(request.api_key, self.node_id)
+        self._begin(call, request.message)
+
+    def _begin(self, call: Call, message: Message) -> None:
+        """Serve a request, unless a test asked for something else."""
+        mishap = self.cluster.mishaps.take(call, message)
         if mishap is None:
-            self._handle(call, request.message)
+            self._handle(call, message)
+        elif isinstance(mishap, Mishap):
+            self._suffer(mishap, call, message)
         else:
-            self._suffer(mishap, call, request.message)
+            self._serve_rest(mishap, call, message)
 
     def _handle(self, call: Call, message: Message) -> None:
         try:
@@ -416,21 +427,34 @@ class Node:
         """What a test asked to happen to this request."""
         silent = isinstance(message, ProduceRequest) and not message.acks
         if mishap.kind is Kind.DELAYED:
-            self._delay(call, message, mishap.delay_ms)
+            self._delay(call, message, mishap.delay_ms, self._handle)
         elif mishap.kind is Kind.CUT or silent:
             self._drop(call.link)
         else:
             self.answer(call, refusal(message, call.version, mishap.error))
 
-    def _delay(self, call: Call, message: Message, delay_ms: int) -> None:
-        heappush(self._delayed, (call.now_ms + delay_ms, next(self._order), call, message))
+    def _serve_rest(self, refused: Refused, call: Call, message: Message) -> None:
+        """Parts of this request are refused."""
+        from kcore.broker.parts import Parts  # noqa: PLC0415 - only for who asks
+
+        silent = isinstance(message, ProduceRequest) and not message.acks
+        call.parts = Parts(call, message, refused)
+        if call.parts.rest is not None:
+            self._handle(call, call.parts.rest)
+        elif not silent:
+            self.answer(call, call.parts.answer)
+        if silent:
+            self._drop(call.link)
+
+    def _delay(self, call: Call, message: Message, delay_ms: int, then: Serve) -> None:
+        heappush(self._delayed, (call.now_ms + delay_ms, next(self._order), call, message, then))
 
     def _handle_delayed(self, now_ms: int) -> None:
         while self._delayed and self._delayed[0][0] <= now_ms:
-            _, _, call, message = heappop(self._delayed)
+            _, _, call, message, then = heappop(self._delayed)
             if self._links.has(call.link):
                 call.now_ms = now_ms
-                self._handle(call, message)
+                then(call, message)
                 self._serve(call.link, now_ms)  # who got no answer may go on
 
     def _fail(self, client: ClientLink, error: Exception) -> None:

@@ -45,7 +45,7 @@ _ASKED: Final = (
 )
 # Lists of which the answer has one for all, with each name once.
 _TOGETHER: Final = ("deletions", "upsertions")
-_ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
+ERRORS: Final = ("error_code", "partition_error_code", "acknowledge_error_code")
 # Lists in an answer that are about something else, such as where the nodes are.
 _OTHER: Final = {"brokers", "node_endpoints", "api_keys", "configs", "record_errors"}
 # The answer is at fault as a whole only if it has nothing that is: these say the error once.
@@ -89,12 +89,12 @@ def _fill(
     does.
     """
     inner = False
-    known = _meanings(asked)
+    known = meanings(asked)
     for name, kind, first, last, nullable_from, nullable_to, *_ in answer.FIELDS:
         if not first <= version <= last:
             continue
         value = known.get(_MEANING.get(name))
-        if name in _ERRORS:
+        if name in ERRORS:
             setattr(answer, name, error)
         elif value is not None or (name in _MEANING and nullable_from <= version <= nullable_to):
             setattr(answer, name, value)
@@ -109,7 +109,8 @@ def _fill(
     return inner
 
 
-def _meanings(asked: object) -> dict[str | None, object]:
+def meanings(asked: object) -> dict[str | None, object]:
+    """What a level of a request, or of an answer, is about: "name", "number", "id" and so on."""
     if isinstance(asked, str):
         return {"name": asked}
     if isinstance(asked, int):
@@ -118,14 +119,24 @@ def _meanings(asked: object) -> dict[str | None, object]:
     return {_MEANING[row[0]]: getattr(asked, row[0]) for row in asked.FIELDS if row[0] in _MEANING}
 
 
+def list_of(asked: object, version: int) -> str | None:
+    """Where a level of the request has what it asks for; None: it has nothing below it."""
+    if isinstance(asked, Struct):
+        for name, _, first, last, *_ in asked.FIELDS:
+            if name in _ASKED and first <= version <= last:
+                return name
+    return None
+
+
 def _listed(asked: object, version: int) -> list[object]:
     """What a level of the request asks for."""
     if not isinstance(asked, Struct):
         return []
+    found = list_of(asked, version)
+    if found is not None:
+        return list(getattr(asked, found) or ())
     together: dict[str, object] = {}
-    for name, _, first, last, *_ in asked.FIELDS:
-        if name in _ASKED and first <= version <= last:
-            return list(getattr(asked, name) or ())
+    for name, *_ in asked.FIELDS:
         if name in _TOGETHER:
             together.update((one.name, one) for one in getattr(asked, name))
     return list(together.values())

@@ -167,6 +167,21 @@ class Sessions:
         self._touch(session, now_ms)
         return Opened(session.parts, session, session.epoch)
 
+    def named(self, request: FetchRequest, version: int) -> list[Key]:
+        """The partitions that a request is about, as `open` will find them; nothing is changed."""
+        by_id = version >= TOPIC_IDS_VERSION
+        asked = dict.fromkeys(key for key, _, _ in _asked(request, by_id=by_id))
+        if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
+            return list(asked)
+        session = self._sessions.get(request.session_id)
+        if session is None or (session.epoch, session.by_id) != (request.session_epoch, by_id):
+            return []
+        found = dict.fromkeys(session.parts) | asked
+        for forgotten in request.forgotten_topics_data:
+            for number in forgotten.partitions:
+                found.pop((forgotten.topic_id if by_id else forgotten.topic, number), None)
+        return list(found)
+
     def create(self, parts: dict[Key, Wanted], now_ms: int, *, by_id: bool) -> int:
         """The number of a new session with these partitions; NO_SESSION if there is no room."""
         if self._partitions + len(parts) > self._limits.partitions:

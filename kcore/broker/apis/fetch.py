@@ -71,6 +71,8 @@ class _Fetch:
 
     def ready(self) -> bool:
         """Whether there is enough, or an error to tell."""
+        if self._call.parts is not None:
+            return True
         size = 0
         for wanted in self._there:
             try:
@@ -102,7 +104,8 @@ class _Fetch:
             results = [one for one in results if _is_news(one[1], one[2])]
         response.responses = self._by_topic(results)
         throttle = self._call.node.throttle
-        if throttle is not None and (ms := throttle.fetched_ms(self._call, response)):
+        ms = 0 if throttle is None else throttle.fetched_ms(self._call, response)
+        if ms and self._call.parts is None:
             return FetchResponse(session_id=response.session_id, throttle_time_ms=ms)
         if opened.session is not None or opened.create:
             self._remember(results, response)
@@ -164,6 +167,7 @@ class _Fetch:
         )
         read = Read([], 0)
         try:
+            self._check_mishap(wanted)
             log, result.preferred_read_replica = self._replica(wanted)
             here = result.preferred_read_replica == NO_REPLICA
             end = _divergence(log, wanted) if here else None
@@ -190,11 +194,19 @@ class _Fetch:
         result.error_code = code
         result.high_watermark = _UNKNOWN
         result.aborted_transactions = [] if self._find(wanted) is None else None
-        if code in HINTED and self._call.version >= _HINTS_VERSION:
+        hinted = code in HINTED and self._call.parts is None
+        if hinted and self._call.version >= _HINTS_VERSION:
             leader, epoch = self._hints.leader(self._topic(wanted), wanted.number)
             result.current_leader = FetchResponse.LeaderIdAndEpoch(
                 leader_id=leader, leader_epoch=epoch
             )
+
+    def _check_mishap(self, wanted: Wanted) -> None:
+        """RefusedError with the code that a test asked for."""
+        if self._call.parts is not None:
+            code = self._call.parts.error_of(None, wanted.name, wanted.number)
+            if code:
+                raise RefusedError(code, "as was asked for")
 
     def _up_to(self, log: PartitionLog) -> int:
         """Where what this client may read ends."""

@@ -83,6 +83,7 @@ def acknowledge_all(call: Call, request: Request, key: SessionKey) -> Said:
                 continue
             part = (topic.topic_id, one.partition_index)
             try:
+                check_mishap(call, group_id, part)
                 if call.guarded:
                     check_readable(call, topic.topic_id)
                 batches = _checked(call, one.acknowledgement_batches, renewing=renewing)
@@ -108,6 +109,15 @@ def check_readable(call: Call, topic_id: bytes) -> None:
     name = call.node.cluster.topics.name_of(topic_id)
     if name is not None and not call.allows(Operation.READ, Resource.TOPIC, name):
         raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "")
+
+
+def check_mishap(call: Call, group_id: str, part: Part) -> None:
+    """RefusedError with the code that a test asked for."""
+    if call.parts is not None:
+        name = call.node.cluster.topics.name_of(part[0])
+        code = call.parts.error_of(group_id, name, part[1])
+        if code:
+            raise RefusedError(code, "")
 
 
 def _checked(call: Call, batches: Sequence[Any], *, renewing: bool) -> list[Acknowledgement]:

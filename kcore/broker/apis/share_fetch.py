@@ -9,6 +9,7 @@ from typing import Final, cast
 from kcore.broker.apis.share_acknowledge import (
     acknowledge_all,
     by_topic,
+    check_mishap,
     check_readable,
     renews,
     who_asks,
@@ -66,6 +67,36 @@ def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     until_ms = call.now_ms + min(request.max_wait_ms, FETCH_WAIT_MAX_MS)
     call.node.fetches.park(waiting, until_ms)
     return PARKED
+
+
+def named(call: Call, request: ShareFetchRequest) -> list[Part]:
+    """The partitions of which the answer may say something; nothing is changed."""
+    key = who_asks(request)
+    if key is None:
+        return []
+    # Each part, and whether it says what became of records.
+    asked = {
+        (topic.topic_id, one.partition_index): bool(one.acknowledgement_batches)
+        for topic in request.topics
+        for one in topic.partitions
+    }
+    said = [part for part, acknowledges in asked.items() if acknowledges]
+    epoch = request.share_session_epoch
+    if epoch == INITIAL_EPOCH:
+        return list(asked)
+    try:
+        session = call.node.shares.sessions.find(key)
+    except RefusedError:
+        return []
+    if epoch == FINAL_EPOCH or renews(call, request):
+        return said
+    if epoch != session.epoch:
+        return []
+    found = dict.fromkeys([*session.parts, *asked])
+    for topic in request.forgotten_topics_data:
+        for number in topic.partitions:
+            found.pop((topic.topic_id, number), None)
+    return list(dict.fromkeys([*found, *said]))
 
 
 def _open(call: Call, request: ShareFetchRequest, key: SessionKey) -> ShareSession:
@@ -136,6 +167,8 @@ class _Fetch:
         """
         if self._call.node.paused:
             return False
+        if self._call.parts is not None:
+            return True
         enough = min(self._request.min_bytes, self._max_bytes)
         size = 0
         for part in self._there:
@@ -155,7 +188,8 @@ class _Fetch:
         lock_ms = self._call.node.cluster.share_options(self._group).record_lock_duration_ms
         response = self._found(lock_ms, acquire=acquire)
         throttle = self._call.node.throttle
-        if throttle is not None and (ms := throttle.fetched_ms(self._call, response)):
+        ms = 0 if throttle is None else throttle.fetched_ms(self._call, response)
+        if ms and self._call.parts is None:
             return ShareFetchResponse(acquisition_lock_timeout_ms=lock_ms, throttle_time_ms=ms)
         return response
 
@@ -190,6 +224,7 @@ class _Fetch:
         for part in self._parts:
             demand = Demand(self._member, records, max(request.batch_size, 1), exact)
             try:
+                check_mishap(self._call, self._group, part)
                 if part[0] in self._refused:
                     raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
                 got = self._shares.acquire(
@@ -215,7 +250,7 @@ class _Fetch:
                 )
 
     def _hint(self, hints: Hints, result: Result, part: Part, code: ErrorCode) -> None:
-        if code in HINTED:
+        if code in HINTED and self._call.parts is None:
             topic = self._call.node.cluster.topics.get(None, part[0])
             leader, epoch = hints.leader(topic, part[1])
             result.current_leader = ShareFetchResponse.LeaderIdAndEpoch(

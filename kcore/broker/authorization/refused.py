@@ -78,14 +78,18 @@ def refused_answer(
     nothing = {
         name: value for name, (value, since) in _NOTHING.get(key, {}).items() if version >= since
     }
-    text = TEXTS[error] if not bare and version <= _TOLD.get(key, -1) else None
-    _complete(answer, nothing, text, bare=bare)
+    text = TEXTS.get(error) if not bare and version <= _TOLD.get(key, -1) else None
+    _complete(answer, version, nothing, text, bare=bare)
     return answer
 
 
-def _complete(one: Struct, nothing: dict[str, Any], text: str | None, *, bare: bool) -> None:
-    for name, *_ in one.FIELDS:
+def _complete(
+    one: Struct, version: int, nothing: dict[str, Any], text: str | None, *, bare: bool
+) -> None:
+    for name, _, first, last, *_ in one.FIELDS:
         value = getattr(one, name)
+        if not first <= version <= last:
+            continue
         if name in nothing:
             setattr(one, name, nothing[name])
         elif isinstance(value, list):
@@ -93,6 +97,6 @@ def _complete(one: Struct, nothing: dict[str, Any], text: str | None, *, bare: b
                 value.clear()
             for inner in value:
                 if isinstance(inner, Struct):
-                    _complete(inner, nothing, text, bare=bare)
+                    _complete(inner, version, nothing, text, bare=bare)
         elif name == "error_message":
             setattr(one, name, text)
