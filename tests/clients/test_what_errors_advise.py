@@ -1,7 +1,11 @@
 """What people ask first, by the errors they have got: each says how to go on."""
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 
+import pages
 import pytest
 
 import kcore
@@ -145,3 +149,32 @@ def test_javas_options_of_key_stores():
             ),
         )
         assert advice in text
+
+
+@pytest.mark.skipif(
+    not (shutil.which("keytool") and shutil.which("openssl")), reason="no keytool, or no openssl"
+)
+def test_pem_is_made_of_key_stores(tmp_path):
+    """By the commands of the page."""
+
+    def typed(command, *more):
+        subprocess.run(f"{command} {' '.join(more)}", shell=True, cwd=tmp_path, check=True)
+
+    given = "-storepass changeit -keypass changeit -storetype JKS -noprompt"
+    typed(f"keytool -genkeypair -alias me -keyalg RSA -dname CN=me -keystore keystore.jks {given}")
+    typed(
+        "keytool -exportcert -rfc -alias me -file me.pem -keystore keystore.jks -storepass changeit"
+    )
+    typed(f"keytool -importcert -file me.pem -alias ca -keystore truststore.jks {given}")
+    trust, own, both = [
+        command
+        for command in pages.commands("docs/SECURITY.md")
+        if command.startswith(("keytool", "openssl"))
+    ]
+    typed(trust.replace("-list", "-list -storepass changeit"))
+    typed(own, "-srcstorepass changeit -deststorepass changeit -noprompt")
+    typed(both, "-passin pass:changeit")
+    tls = TlsOptions(cafile=str(tmp_path / "ca.pem"), certfile=str(tmp_path / "client.pem"))
+    context = tls.make_context()
+    assert isinstance(context, ssl.SSLContext)
+    assert context.cert_store_stats()["x509"] == 1
