@@ -14,10 +14,10 @@ is in its window before it is in its lane, so one that nobody will handle keeps 
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from queue import SimpleQueue
 from typing import Any
 
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -116,7 +116,8 @@ class Hands:
         self._wake = wake
         self._half = most // 2
         self._window_most = most * WINDOW_FACTOR
-        self._ready: SimpleQueue[Lane | None] = SimpleQueue()
+        # Whichever is there by now: gevent or eventlet may have put its own in the place of it.
+        self._ready: queue.SimpleQueue[Lane | None] = queue.SimpleQueue()
         self._lanes: dict[Lane, deque[Slot]] = {}
         self._shares: dict[TopicPartition, Share] = {}
         self._bygone: set[Share] = set()  # those with something in hand

@@ -29,6 +29,7 @@ from kcore.errors import (
     RebalanceInProgressError,
 )
 from kcore.structs import OffsetAndMetadata, TopicPartition
+from kcore.transports import has_green_threads
 from kcore.transports.background import make_event
 
 if TYPE_CHECKING:
@@ -426,10 +427,11 @@ def _reins_of(consumer: object) -> Reins:
             " consumer with enable_auto_commit=False",
             option="enable_auto_commit",
         )
-    if reins.transport == "gevent":
+    if reins.transport == "gevent" and not has_green_threads():
         raise KafkaConfigurationError(
             'Workers are threads, and transport="gevent" is for greenlets: make the consumer with'
-            ' transport="blocking" or "selectors"',
+            ' transport="blocking" or "selectors", or have gevent.monkey.patch_all() make'
+            " greenlets of threads",
             option="transport",
         )
     return reins

@@ -41,7 +41,8 @@ def create(
     In a process whose sockets are monkey-patched by gevent, "blocking" and "selectors" are answered
     with the gevent
     transport: waiting in the kernel would stop every other greenlet, which is what patching is
-    there to prevent.
+    there to prevent. Eventlet's patches take poll(2) away and make selectors its own: there
+    "blocking" is answered with "selectors".
     UsageError: an unknown name, gevent not installed, options beside an instance.
     """
     if not isinstance(transport, str):
@@ -50,7 +51,11 @@ def create(
         return transport
     if transport not in _DRIVERS:
         raise UsageError(f"unknown transport {transport!r}: choose one of {', '.join(NAMES)}")
-    module, driver = _DRIVERS["gevent" if is_monkey_patched() else transport]
+    if is_monkey_patched():
+        transport = "gevent"
+    elif transport == "blocking" and _has_eventlets_select():
+        transport = "selectors"
+    module, driver = _DRIVERS[transport]
     try:
         made: Transport = getattr(import_module(module), driver)(options)
     except ModuleNotFoundError as error:
@@ -64,3 +69,14 @@ def is_monkey_patched() -> bool:
     """Whether gevent has replaced the sockets or the readiness calls of this process."""
     monkey = sys.modules.get("gevent.monkey")
     return monkey is not None and any(map(monkey.is_module_patched, ("socket", "select")))
+
+
+def has_green_threads() -> bool:
+    """Whether gevent has put greenlets in the place of this process's threads."""
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is not None and all(map(monkey.is_module_patched, ("threading", "queue")))
+
+
+def _has_eventlets_select() -> bool:
+    patcher = sys.modules.get("eventlet.patcher")
+    return patcher is not None and patcher.is_monkey_patched("select")
