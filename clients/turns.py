@@ -113,10 +113,10 @@ class LoopTurns:
         """What is called behind each turn that brought anything."""
 
     def bind(self, loop: Loop) -> None:
-        """Begin, in this loop."""
+        """Begin, in this loop. UsageError: it cannot be."""
+        self._transport.bind(loop, self.turn)
         self.loop, self.ways = loop, ways_of(loop)
         self.breathe = self.ways.pause
-        self._transport.bind(loop, self.turn)
         self.ways.at_end(self.orphan)
         self.obey()
 

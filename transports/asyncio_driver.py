@@ -15,6 +15,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from kcore.errors import UsageError
 from kcore.transports.core import READABLE, WRITABLE, Address
 from kcore.transports.loops import Cancellable, Loop, Ways, ways_of
 from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
@@ -40,11 +41,22 @@ class AsyncioTransport:
         self._answers: dict[_Name, Answer] = {}
 
     def bind(self, loop: Loop, ring: Callable[[], None]) -> None:
-        """Use this loop; call `ring()`, from the loop, whenever a step is to be made."""
+        """Use this loop; call `ring()`, from the loop, whenever a step is to be made.
+
+        UsageError: it watches no sockets but its own (PySide6's QtAsyncio, Windows' proactor).
+        """
         self._loop, self._ways, self._ring = loop, ways_of(loop), ring
         watched, self._watched = self._watched, {}
-        for fd, events in watched.items():
-            self.watch(fd, events)
+        try:
+            for fd, events in watched.items():
+                self.watch(fd, events)
+        except NotImplementedError as error:
+            self._loop = None
+            raise UsageError(
+                f"the running event loop, a {type(loop).__module__}.{type(loop).__qualname__}, has"
+                " no add_reader and add_writer: run one that has, such as asyncio's selector loop"
+                " or uvloop's, or use the blocking clients"
+            ) from error
 
     def resolve(self, host: str, port: int) -> Sequence[Address] | None:
         """At once for addresses; for names when the loop's resolver has answered."""
