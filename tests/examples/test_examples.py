@@ -19,7 +19,9 @@ RECORDS = 2_000
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("example", ["hand_written_loop", "asyncio_loop", "trio_loop"])
+@pytest.mark.parametrize(
+    "example", ["hand_written_loop", "asyncio_loop", "trio_loop", "twisted_loop"]
+)
 def test_an_example_reads_a_topic_once_and_commits(kafka, names, pytestconfig, example):
     kafka.create_topic(names.topic, 4)
     kafka.produce(names.topic, [(b"%d" % (n % 7), b"value-%d" % n) for n in range(RECORDS)])
