@@ -44,7 +44,7 @@ def _take_own_ports():
     kafka_node.PORTS = kafka_node.PORTS[first : first + share]
 
 
-@pytest.fixture(params=["asyncio", "trio"], scope="module")
+@pytest.fixture(params=["asyncio", "uvloop", "trio"], scope="module")
 def each_loop(request):
     """The name of a loop; brokers that keep what tests did ask for it, too."""
     return request.param
@@ -53,31 +53,32 @@ def each_loop(request):
 @pytest.fixture
 def on_each_loop(each_loop):
     """What `anyloop` stands for."""
-    from anyloop import on  # noqa: PLC0415 - trio is not loaded for others
+    from anyloop import on  # noqa: PLC0415 - trio and uvloop are not loaded for others
 
     with on(each_loop):
         yield
 
 
-# Both loops drive the same clients: what `make test` asks of trio's is their life, and what is its
-# own (transports/test_trio_loop.py). The rest is asked of it by `make test-long`.
-UNDER_TRIO_TOO = ("test_async_life.py",)
+# All loops drive the same clients: what `make test` asks of others than asyncio's own is their
+# life, and what is their own (transports/test_trio_loop.py). The rest is asked of them by
+# `make test-long`.
+UNDER_OTHERS_TOO = ("test_async_life.py",)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     loops = [(item, _loop_of(item)) for item in items]
-    both = {(item.path, item.originalname) for item, loop in loops if loop == "asyncio"}
+    all_have = {(item.path, item.originalname) for item, loop in loops if loop == "asyncio"}
     for item, loop in loops:
-        if loop != "trio" or item.path.name in UNDER_TRIO_TOO:
+        if loop in (None, "asyncio") or item.path.name in UNDER_OTHERS_TOO:
             continue
-        if (item.path, item.originalname) in both:
+        if (item.path, item.originalname) in all_have:
             item.add_marker(pytest.mark.slow)
 
 
 def _loop_of(item):
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return next((one for one in given if one in ("asyncio", "trio")), None)
+    return next((one for one in given if one in ("asyncio", "uvloop", "trio")), None)
 
 
 def pytest_collection_finish():

@@ -49,13 +49,13 @@ class Loop(Protocol):
     def add_reader(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Call whenever there is something to read."""
 
-    def remove_reader(self, fd: int) -> bool:
+    def remove_reader(self, fd: int) -> object:
         """No more."""
 
     def add_writer(self, fd: int, callback: Callable[..., object], *args: Any) -> None:
         """Call whenever there is room to write."""
 
-    def remove_writer(self, fd: int) -> bool:
+    def remove_writer(self, fd: int) -> object:
         """No more."""
 
     async def getaddrinfo(self, host: str, port: int, *, type: int) -> Any:  # noqa: A002 - theirs

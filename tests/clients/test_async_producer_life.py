@@ -1,6 +1,5 @@
 """AsyncProducer's life: beginning and end, other loops and processes, garbage, threads."""
 
-import asyncio
 import gc
 import os
 import pickle
@@ -338,7 +337,7 @@ def test_a_turn_that_fails_is_told_to_everybody(broker):
 @ASYNCIO
 def test_another_loop_or_thread_is_refused(broker):
     producer = make(broker)
-    loop = asyncio.new_event_loop()
+    loop = anyloop.new_event_loop()
     loop.run_until_complete(producer.start())
     for call in [*CALLS, lambda producer: producer.stop()]:
         with pytest.raises(ConcurrentUseError, match="the producer belongs to the event loop"):
@@ -366,7 +365,7 @@ def test_another_loop_or_thread_is_refused(broker):
 def test_its_loop_is_closed(broker):
     before = descriptors()
     producer = make(broker, linger_ms=60_000, delivery_timeout_ms=120_000)
-    loop = asyncio.new_event_loop()
+    loop = anyloop.new_event_loop()
     loop.run_until_complete(producer.start())
     future = loop.run_until_complete(producer.send("t", b"v"))
     future.add_done_callback(lambda _: None)
@@ -379,7 +378,7 @@ def test_its_loop_is_closed(broker):
 
 @ASYNCIO
 def test_another_loop_than_the_one_given(broker):
-    other = asyncio.new_event_loop()
+    other = anyloop.new_event_loop()
 
     async def main():
         producer = make(broker, loop=other)

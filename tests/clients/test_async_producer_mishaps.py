@@ -44,7 +44,7 @@ def test_a_refusal_is_told_by_the_future(broker, topic, each_loop):
             with anyloop.unseen_failures() as said:
                 broker.refuse("Produce", "TOPIC_AUTHORIZATION_FAILED")
                 futures = [await producer.send(topic, b"v") for _ in range(10)]
-                if each_loop == "asyncio":  # under trio nobody cancels futures
+                if each_loop != "trio":  # under trio nobody cancels futures
                     futures[3].cancel()
                 for future in (*futures[:3], *futures[4:]):
                     with pytest.raises(TopicAuthorizationFailedError):

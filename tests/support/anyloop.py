@@ -1,5 +1,5 @@
-"""What tests use of asyncio, on asyncio's loop or on trio: a module that writes `anyloop.sleep`
-where it would say `asyncio.sleep`, and is marked `EACH_LOOP`, runs under both.
+"""What tests use of asyncio, on asyncio's loop, on uvloop's or on trio: a module that writes
+`anyloop.sleep` where it would say `asyncio.sleep`, and is marked `EACH_LOOP`, runs under all.
 
 A test that is about asyncio itself (loops that stand still, say) is marked `ASYNCIO`.
 """
@@ -12,9 +12,11 @@ import gc
 import inspect
 import logging
 from functools import partial
+from pathlib import Path
 
 import pytest
 import trio
+import uvloop
 
 from kcore.transports.loops import here
 
@@ -25,10 +27,11 @@ class TaskCancelledError(Exception):
 
 CancelledError = asyncio.CancelledError, TaskCancelledError
 EACH_LOOP = pytest.mark.usefixtures("on_each_loop")
-ASYNCIO = pytest.mark.parametrize("each_loop", ["asyncio"], indirect=True)
+ASYNCIO = pytest.mark.parametrize("each_loop", ["asyncio", "uvloop"], indirect=True)
 TRIO = pytest.mark.parametrize("each_loop", ["trio"], indirect=True)
 
 _loop = "asyncio"
+_own = 0  # what the loop watches for itself
 _nursery: trio.Nursery | None = None
 
 
@@ -92,10 +95,30 @@ class _Task:
         return self._wait().__await__()
 
 
+def new_event_loop():
+    """One of asyncio's kind."""
+    return uvloop.new_event_loop() if _loop == "uvloop" else asyncio.new_event_loop()
+
+
+async def _counted(main):
+    global _own  # noqa: PLW0603 - one loop at a time
+    for _ in range(2):
+        await asyncio.sleep(0)  # uvloop's is there behind its first turn
+    _own = _in_epoll(asyncio.get_running_loop())
+    return await main
+
+
+def _in_epoll(loop):
+    epoll = loop._get_backend_id() if _loop == "uvloop" else loop._selector.fileno()
+    lines = Path(f"/proc/self/fdinfo/{epoll}").read_text().splitlines()
+    return sum(line.startswith("tfd:") for line in lines)
+
+
 def run(main):
     """Run a coroutine in a loop of its own, as `asyncio.run` does."""
-    if _loop == "asyncio":
-        return asyncio.run(main)
+    if _loop != "trio":
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            return runner.run(_counted(main))
 
     async def with_tasks():
         global _nursery  # noqa: PLW0603 - one loop at a time
@@ -125,16 +148,14 @@ def get_running_loop():
 def watched():
     """How many sockets the loop watches, but its own."""
     loop = here()
-    if _loop == "asyncio":
-        return len(loop._selector.get_map()) - 1
-    return len(loop._watches)
+    return len(loop._watches) if _loop == "trio" else _in_epoll(loop) - _own
 
 
 @contextlib.contextmanager
 def unseen_failures():
     """Those of futures that nobody has looked at, as the loop says them."""
     said = []
-    if _loop == "asyncio":
+    if _loop != "trio":
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: said.append(context["exception"]))
         yield said
@@ -151,19 +172,19 @@ def unseen_failures():
 
 
 def Event():  # noqa: N802 - theirs
-    return asyncio.Event() if _loop == "asyncio" else trio.Event()
+    return asyncio.Event() if _loop != "trio" else trio.Event()
 
 
 def create_task(work):
-    return asyncio.create_task(work) if _loop == "asyncio" else _Task(work)
+    return asyncio.create_task(work) if _loop != "trio" else _Task(work)
 
 
 def time():
-    return asyncio.get_running_loop().time() if _loop == "asyncio" else trio.current_time()
+    return asyncio.get_running_loop().time() if _loop != "trio" else trio.current_time()
 
 
 async def sleep(seconds):
-    if _loop == "asyncio":
+    if _loop != "trio":
         await asyncio.sleep(seconds)
         return
     await trio.sleep(seconds)
@@ -173,11 +194,11 @@ async def sleep(seconds):
 
 async def turn():
     """One turn of the loop."""
-    await (asyncio.sleep(0) if _loop == "asyncio" else trio.lowlevel.checkpoint())
+    await (asyncio.sleep(0) if _loop != "trio" else trio.lowlevel.checkpoint())
 
 
 async def to_thread(call, *args, **more):
-    if _loop == "asyncio":
+    if _loop != "trio":
         return await asyncio.to_thread(call, *args, **more)
     return await trio.to_thread.run_sync(partial(call, *args, **more))
 
@@ -190,7 +211,7 @@ class _Expired:
 @contextlib.asynccontextmanager
 async def timeout(seconds):
     """As `asyncio.timeout`."""
-    if _loop == "asyncio":
+    if _loop != "trio":
         async with asyncio.timeout(seconds) as limit:
             yield limit
         return
@@ -202,7 +223,7 @@ async def timeout(seconds):
 
 async def wait_for(awaitable, seconds):
     """As `asyncio.wait_for`."""
-    if _loop == "asyncio":
+    if _loop != "trio":
         return await asyncio.wait_for(awaitable, seconds)
     async with timeout(seconds):
         return await awaitable
@@ -214,7 +235,7 @@ def _begun(awaitables):
 
 async def wait(awaitables):
     """Until all are over, whatever became of them."""
-    if _loop == "asyncio":
+    if _loop != "trio":
         await asyncio.wait(awaitables)
         return
     for work in _begun(awaitables):
@@ -224,7 +245,7 @@ async def wait(awaitables):
 
 async def gather(*awaitables, return_exceptions=False):
     """As `asyncio.gather`."""
-    if _loop == "asyncio":
+    if _loop != "trio":
         return await asyncio.gather(*awaitables, return_exceptions=return_exceptions)
     found = []
     for work in _begun(awaitables):
