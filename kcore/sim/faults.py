@@ -15,116 +15,13 @@ from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.sim.chance import Chance
 from kcore.sim.exact.movers import OUT
 from kcore.sim.nodes import JOURNALS, NodePeer
-from kcore.sim.plan import LATE_ANSWER_MAX_MS, UPGRADE, Fault, Plan
+from kcore.sim.plan import LATE_ANSWER_MAX_MS, UPGRADE, Fault
 from kcore.sim.processes import Process
+from kcore.sim.refusals import late, refusals
 from kcore.sim.trace import What
 from kcore.sim.world import World
 from kcore.structs import TopicPartition
-from kcore.wire.apis import ApiKey
-from kcore.wire.codes import ErrorCode
 
-# What a node may answer instead of doing what is asked, and a client gets over.
-_REFUSALS: Final = (
-    (ApiKey.FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (ApiKey.FETCH, ErrorCode.FENCED_LEADER_EPOCH),
-    (ApiKey.FETCH, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-    (ApiKey.LIST_OFFSETS, ErrorCode.LEADER_NOT_AVAILABLE),
-    (ApiKey.METADATA, ErrorCode.LEADER_NOT_AVAILABLE),
-    (ApiKey.FIND_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.JOIN_GROUP, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.JOIN_GROUP, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.SYNC_GROUP, ErrorCode.REBALANCE_IN_PROGRESS),
-    (ApiKey.SYNC_GROUP, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.HEARTBEAT, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.HEARTBEAT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.HEARTBEAT, ErrorCode.UNKNOWN_MEMBER_ID),
-    (ApiKey.HEARTBEAT, ErrorCode.REBALANCE_IN_PROGRESS),
-    (ApiKey.OFFSET_COMMIT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.OFFSET_COMMIT, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.OFFSET_COMMIT, ErrorCode.REBALANCE_IN_PROGRESS),
-    (ApiKey.OFFSET_FETCH, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.OFFSET_FETCH, ErrorCode.UNSTABLE_OFFSET_COMMIT),
-    (ApiKey.LEAVE_GROUP, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-)
-_CONSUMER_REFUSALS: Final = (
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.UNKNOWN_MEMBER_ID),
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.FENCED_MEMBER_EPOCH),
-    (ApiKey.OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH),
-    (ApiKey.OFFSET_COMMIT, ErrorCode.UNKNOWN_MEMBER_ID),
-    (ApiKey.OFFSET_FETCH, ErrorCode.STALE_MEMBER_EPOCH),
-    (ApiKey.OFFSET_FETCH, ErrorCode.UNKNOWN_MEMBER_ID),
-)
-_LATE: Final = (
-    ApiKey.FETCH,
-    ApiKey.METADATA,
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.JOIN_GROUP,
-    ApiKey.SYNC_GROUP,
-    ApiKey.HEARTBEAT,
-    ApiKey.OFFSET_COMMIT,
-    ApiKey.OFFSET_FETCH,
-)
-_CONSUMER_LATE: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT,) * 3
-_SHARE_REFUSALS: Final = (
-    (ApiKey.METADATA, ErrorCode.LEADER_NOT_AVAILABLE),
-    (ApiKey.FIND_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.UNKNOWN_MEMBER_ID),
-    (ApiKey.SHARE_GROUP_HEARTBEAT, ErrorCode.FENCED_MEMBER_EPOCH),
-    (ApiKey.SHARE_FETCH, ErrorCode.SHARE_SESSION_NOT_FOUND),
-    (ApiKey.SHARE_FETCH, ErrorCode.INVALID_SHARE_SESSION_EPOCH),
-    (ApiKey.SHARE_FETCH, ErrorCode.SHARE_SESSION_LIMIT_REACHED),
-    (ApiKey.SHARE_FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (ApiKey.SHARE_FETCH, ErrorCode.UNKNOWN_SERVER_ERROR),
-    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.SHARE_SESSION_NOT_FOUND),
-    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.INVALID_SHARE_SESSION_EPOCH),
-    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (ApiKey.SHARE_ACKNOWLEDGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-)
-_SHARE_LATE: Final = (
-    ApiKey.METADATA,
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.SHARE_GROUP_HEARTBEAT,
-    ApiKey.SHARE_FETCH,
-    ApiKey.SHARE_ACKNOWLEDGE,
-)
-_EXACT_REFUSALS: Final = (
-    (ApiKey.PRODUCE, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (ApiKey.PRODUCE, ErrorCode.NOT_ENOUGH_REPLICAS),
-    (ApiKey.PRODUCE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-    (ApiKey.PRODUCE, ErrorCode.REQUEST_TIMED_OUT),
-    (ApiKey.PRODUCE, ErrorCode.CORRUPT_MESSAGE),
-    (ApiKey.PRODUCE, ErrorCode.INVALID_TXN_STATE),
-    (ApiKey.PRODUCE, ErrorCode.TRANSACTION_ABORTABLE),
-    (ApiKey.INIT_PRODUCER_ID, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.INIT_PRODUCER_ID, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.INIT_PRODUCER_ID, ErrorCode.CONCURRENT_TRANSACTIONS),
-    (ApiKey.ADD_PARTITIONS_TO_TXN, ErrorCode.CONCURRENT_TRANSACTIONS),
-    (ApiKey.ADD_PARTITIONS_TO_TXN, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.ADD_OFFSETS_TO_TXN, ErrorCode.CONCURRENT_TRANSACTIONS),
-    (ApiKey.ADD_OFFSETS_TO_TXN, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.ILLEGAL_GENERATION),
-    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.UNKNOWN_MEMBER_ID),
-    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.TRANSACTION_ABORTABLE),
-    (ApiKey.END_TXN, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (ApiKey.END_TXN, ErrorCode.NOT_COORDINATOR),
-    (ApiKey.END_TXN, ErrorCode.CONCURRENT_TRANSACTIONS),
-)
-_EXACT_LATE: Final = (
-    ApiKey.PRODUCE,
-    ApiKey.PRODUCE,
-    ApiKey.INIT_PRODUCER_ID,
-    ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN,
-    ApiKey.TXN_OFFSET_COMMIT,
-    ApiKey.END_TXN,
-)
 # How much a member may do in a second, where it may not do what it likes.
 _RATES: Final = (
     ("consumer_byte_rate", 200.0),
@@ -140,6 +37,9 @@ _NODE_LOOK_MS: Final = 500
 
 # Changes that a group of static members may not see.
 _UNSEEN: Final = {Fault.GROW, Fault.TOPIC, Fault.RESUBSCRIBE, Fault.REMAKE}
+
+# Who leads a group after these knows of no rebalance that has only begun.
+_LOST_COORDINATORS: Final = {Fault.NODE_CRASH, Fault.COORDINATOR_MOVE}
 
 Act = Callable[[World, Chance], None]
 
@@ -173,9 +73,13 @@ def heal(world: World) -> None:
         member.resume_process()
         member.resume_partitions()
     plan = world.plan
-    unseen = _UNSEEN & plan.faults.keys() or 0 < plan.consumer_share < 1
-    if plan.static_share and unseen:
-        world.at(world.now_ms + 2 * plan.session_timeout_ms, _nudge, world)
+    mixed = 0 < plan.consumer_share < 1
+    unseen = plan.static_share and (_UNSEEN & plan.faults.keys() or mixed)
+    at_ms = world.now_ms + 2 * plan.session_timeout_ms
+    if unseen:
+        world.at(at_ms, _nudge, world)
+    elif mixed and _LOST_COORDINATORS & plan.faults.keys():
+        world.at(at_ms, _nudge_classic, world)
 
 
 def _nudge(world: World) -> None:
@@ -185,6 +89,15 @@ def _nudge(world: World) -> None:
     """
     for member in list(world.living()):
         member.rejoin()
+
+
+def _nudge_classic(world: World) -> None:
+    """So it is in a group that has become a classic one, if its coordinator was gone before the
+    rebalance that this begins was over: the next coordinator finds it stable, as a Kafka does.
+    """
+    for member in list(world.living()):
+        if isinstance(world.judge.group_of(member.group_id), Group):
+            member.rejoin()
 
 
 def _happen(world: World, chance: Chance, kind: Fault, mean_ms: int) -> None:
@@ -316,39 +229,24 @@ def _leader_move(world: World, chance: Chance) -> None:
 
 
 def _refusal(world: World, chance: Chance) -> None:
-    api, error = chance.one_of(_refusals(world.plan))
+    api, error = chance.one_of(refusals(world.plan))
     times = chance.between(1, 3)
     _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))
 
 
-def _refusals(plan: Plan) -> tuple[tuple[ApiKey, ErrorCode], ...]:
-    if plan.share:
-        return _SHARE_REFUSALS
-    more = _CONSUMER_REFUSALS if plan.consumer_share else ()
-    return _REFUSALS + more + (_EXACT_REFUSALS if plan.exact else ())
-
-
 def _late_answer(world: World, chance: Chance) -> None:
-    api = chance.one_of(_late(world.plan))
+    api = chance.one_of(late(world.plan))
     delay_ms = chance.between(50, LATE_ANSWER_MAX_MS)
     _say(world, Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.DELAYED, delay_ms=delay_ms))
 
 
 def _lost_answer(world: World, chance: Chance) -> None:
-    api = chance.one_of(_late(world.plan))
+    api = chance.one_of(late(world.plan))
     times = chance.between(1, 3)
     _say(world, Fault.LOST_ANSWER, "nodes", api=api.name, times=times)
     world.network.lose(api, times)
-
-
-def _late(plan: Plan) -> tuple[ApiKey, ...]:
-    """What may be served late, or answered in vain."""
-    if plan.share:
-        return _SHARE_LATE
-    more = _CONSUMER_LATE if plan.consumer_share else ()
-    return _LATE + more + (_EXACT_LATE if plan.exact else ())
 
 
 # Members -----------------------------------------------------------------------------------------

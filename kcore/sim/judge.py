@@ -296,6 +296,7 @@ class Judge(Referee):
         """A topic is deleted, and what was committed in it."""
         super().topic_gone(name)
         self.offsets.topic_gone(name)
+        self.revocations.topic_gone(name)
 
     def turn_begins(self) -> None:
         """Remember who is a member of what, if a commit may be taken in this turn."""

@@ -38,6 +38,11 @@ _POLLS: Final = 6
 _GIVE_UP_MS: Final = 2_000
 _TRIPS: Final = 12
 
+# What goes is committed first, and a partition of a topic that is deleted is left out of that when
+# its coordinator has not known it three times: a backoff of at most a second (and its jitter) each.
+_TRIES: Final = 3
+_BACKOFF_MAX_MS: Final = 1_200
+
 # Generations whose assignments are remembered, of each member.
 _GENERATIONS_KEPT: Final = 20
 
@@ -80,6 +85,7 @@ class Revocations:
         self._may_hold = may_hold
         self._now = now
         self._give_up_ms = _GIVE_UP_MS + _TRIPS * latency_ms
+        self._tries_ms = _TRIES * (_BACKOFF_MAX_MS + 2 * latency_ms)
         self._taken: dict[Member, _Taken] = {}
         self._giving: dict[Member, _Taken] = {}  # those that may be at it: acknowledging, closing
 
@@ -184,6 +190,14 @@ class Revocations:
                 f"{member.name} is to have {_names(late)} no more, and has polled"
                 f" {taken.polls - taken.since[late[0]][0]} times since",
             )
+
+    def topic_gone(self, name: str) -> None:
+        """One is deleted: who commits it before something goes tries that three times more."""
+        for member, taken in self._taken.items():
+            has = {tp.topic for tp in self._hands[member].owned}
+            if taken.since and member.commits_itself and name in has:
+                for tp, (polls, since_ms) in taken.since.items():
+                    taken.since[tp] = polls, since_ms + self._tries_ms
 
     # Who comes next ------------------------------------------------------------------------------
 

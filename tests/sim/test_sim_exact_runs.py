@@ -8,9 +8,11 @@ from sim_pages import data_in, page
 from sim_runs import drawn, drawn_exact, exactly, run, well
 
 from kcore.sim import Fault, Plan, Rule, plan_of
+from kcore.sim.exact.copies import Copies
 from kcore.sim.plan import NOT_OF_EXACT, exact, faults_of
 from kcore.sim.trace import What
 from kcore.sim.words import plan_in_words, verdicts
+from kcore.structs import TopicPartition
 
 
 def test_where_nothing_goes_wrong_all_that_is_committed_is_moved_once():
@@ -33,6 +35,26 @@ def test_idempotent_producers_have_no_transactions():
 @pytest.mark.parametrize("seed", [5, pytest.param(6, marks=pytest.mark.slow)])
 def test_seeds_go_well(seed):
     well(drawn_exact(seed))
+
+
+def test_what_lingers_behind_a_record_that_ran_out_of_time_may_come_twice():
+    """One that is in no transaction: its next epoch begins where the old one may still arrive."""
+    plan = exact(plan_of(random.Random, 647), random.Random)
+    faults = plan.faults | {Fault.REMAKE: 4_000}
+    well(run(replace(plan, transaction_version=1, faults=faults)))
+
+
+@pytest.mark.parametrize("early", ["as told", "in the same epoch", "behind none that failed"])
+def test_what_comes_twice_for_no_such_reason_is_found(early):
+    tp = TopicPartition("t", 0)
+    copies = Copies(lambda _: None, list)
+    first, second = (copies.add(tp, 1, "m1", None, None) for _ in range(2))
+    first.failed = early != "behind none that failed"
+    second.promised = 0 if early == "as told" else None
+    second.offset, second.epoch = 0, 1
+    assert not copies._lingered(second, 1, 1 if early == "in the same epoch" else 2)
+    first.failed, second.promised = True, None
+    assert copies._lingered(second, 1, 2)
 
 
 @pytest.mark.slow

@@ -20,8 +20,9 @@ class Client:
     group_id = "g"
     closing = False
 
-    def __init__(self, name, *, awaits):
+    def __init__(self, name, *, awaits, commits_itself=False):
         self.name = name
+        self.commits_itself = commits_itself
         self.habits = SimpleNamespace(awaits=awaits, by_epochs=False)
 
     def __repr__(self):
@@ -109,6 +110,32 @@ def test_what_is_taken_is_given_up_in_the_next_polls():
     court.peace = True
     court.revoke(court.one, T0)
     court.poll(9)
+
+
+def test_each_topic_that_goes_meanwhile_has_three_more_tries_of_the_commit_before():
+    """Whoever commits by itself leaves out what its coordinator has not known three times."""
+    court = Court()
+    court.one.commits_itself = True
+    court.tell(court.one, 1, T0, T1)
+    court.assign(court.one, 1, T0, T1)
+    court.tell(court.one, 2, T1)
+    court.poll(2)
+    for name in ("t", "of others", "t"):
+        court.judge.topic_gone(name)
+    court.poll(7)  # 2 s, and 3.6 s for each
+    with breaks(Rule.GIVES_UP):
+        court.poll()
+
+
+def test_a_topic_that_goes_gives_no_time_to_who_has_nothing_to_commit():
+    court = Court()
+    court.tell(court.one, 1, T0, T1)
+    court.assign(court.one, 1, T0, T1)
+    court.tell(court.one, 2, T1)
+    court.judge.topic_gone("t")
+    court.poll(6)
+    with breaks(Rule.GIVES_UP):
+        court.poll()
 
 
 def test_what_is_given_back_meanwhile_is_not_to_go():

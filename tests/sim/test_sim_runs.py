@@ -1,9 +1,12 @@
 """Whole runs: what a clean world comes to, what faults do, and that many members are no matter."""
 
+import random
+from dataclasses import replace
+
 import pytest
 from sim_runs import drawn, drawn_of, run, well
 
-from kcore.sim import Fault, Plan
+from kcore.sim import Fault, Plan, plan_of
 from kcore.sim.plan import NodeTime, upgrading
 from kcore.sim.trace import What
 
@@ -45,6 +48,21 @@ def test_seeds_of_the_consumer_protocol_go_well(seed, share):
 )
 def test_seeds_that_found_something_go_well(seed, share):
     well(drawn_of(seed, share))
+
+
+@pytest.mark.parametrize(
+    ("seed", "faults", "more"),
+    [
+        # Two of the topics of a commit that comes before a revocation are deleted, one by one.
+        (50_070, {Fault.REMAKE: 1_500}, {}),
+        # A coordinator is gone as its group has just become a classic one.
+        (950_225, {}, {"max_poll_interval_ms": 5_000, "heartbeat_interval_ms": 3_333}),
+    ],
+)
+def test_what_both_kinds_of_members_meet_in_one_group_goes_well(seed, faults, more):
+    plan = plan_of(random.Random, seed)
+    faults = plan.faults | faults
+    well(run(replace(plan, faults=faults, consumer_share=0.5, session_timeout_ms=10_000, **more)))
 
 
 @pytest.mark.parametrize(

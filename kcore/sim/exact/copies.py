@@ -66,8 +66,8 @@ class Deal:
 class Item:
     """One record. life: of its topic, when it was sent; made: how often that was made. source: what
     it was made of. offset: where it is; promised: where its producer was told that it is (-1:
-    somewhere). lost: that was in a log that is gone. failed: its producer was told that it has
-    failed; refused: at once.
+    somewhere). epoch: of its producer, there. lost: that was in a log that is gone. failed: its
+    producer was told that it has failed; refused: at once.
     """
 
     value: bytes
@@ -80,6 +80,7 @@ class Item:
     made: int = 0
     offset: int | None = None
     promised: int | None = None
+    epoch: int = -1
     lost: bool = False
     failed: bool = False
     refused: bool = False
@@ -340,9 +341,9 @@ class Copies:
             return
         for record in records:
             item = self.items.get(record.value)
-            self._judge(tp, copy, record.offset, item, record.value)
+            self._judge(tp, copy, record.offset, item, record.value, info.producer_epoch)
             assert item is not None
-            item.offset = record.offset
+            item.offset, item.epoch = record.offset, info.producer_epoch
             copy.items[record.offset] = item
             if item.deal is not None:
                 copy.open.setdefault(info.producer_id, []).append(item)
@@ -361,11 +362,17 @@ class Copies:
         copy.epochs[info.producer_id] = info.producer_epoch
 
     def _judge(
-        self, tp: TopicPartition, copy: Copy, offset: int, item: Item | None, value: bytes
+        self,
+        tp: TopicPartition,
+        copy: Copy,
+        offset: int,
+        item: Item | None,
+        value: bytes,
+        epoch: int,
     ) -> None:
         if item is None or item.tp != tp:
             raise ViolationError(Rule.WRITTEN_ONCE, f"{at(tp)} has {value!r} at {offset}")
-        if item.offset is not None:
+        if item.offset is not None and not self._lingered(item, offset, epoch):
             raise ViolationError(
                 Rule.WRITTEN_ONCE, f"{item} is there twice, at {item.offset} and at {offset}"
             )
@@ -384,6 +391,20 @@ class Copies:
             raise ViolationError(
                 Rule.FENCED, f"{item} is at {offset}, and another process had its id before"
             )
+
+    def _lingered(self, item: Item, offset: int, epoch: int) -> bool:
+        """Whether it may come again in that epoch: what was sent without an answer, behind a record
+        that has run out of time, is sent anew in the next one, and nobody can take it back from a
+        connection that was given up.
+        """
+        promised = item.promised not in {None, offset}
+        if item.deal is not None or promised or epoch <= item.epoch:
+            return False
+        return any(
+            one.failed and not one.refused
+            for one in self.items.values()
+            if (one.process, one.tp) == (item.process, item.tp) and int(one.value) < int(item.value)
+        )
 
     def _judge_late(self, tp: TopicPartition, copy: Copy, item: Item) -> None:
         if item.deal in copy.ended:
