@@ -7,6 +7,7 @@ committed in it. Of a commit without a topic id nobody can tell which life it wa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,14 +24,15 @@ class Committed:
     sure: int | None = None  # the last one that was confirmed
     generation: int = -1  # of that
     history: list[int] = field(default_factory=lambda: [0])  # confirmed; nothing: from the first
-    possible: set[int] = field(default_factory=set)  # asked for since, not answered
+    # How often each was asked for since, and not refused: one may count, and another be refused.
+    possible: Counter[int] = field(default_factory=Counter)
     # Without a topic id: not answered; and those that may have been meant for another life.
-    unnamed: set[int] = field(default_factory=set)
-    strays: set[int] = field(default_factory=set)
+    unnamed: Counter[int] = field(default_factory=Counter)
+    strays: Counter[int] = field(default_factory=Counter)
 
     def candidates(self, since: int = -1) -> set[int]:
         """Where a member may begin that has asked at any time since so many were confirmed."""
-        return self.possible.union(self.history[since:], self.strays)
+        return {*self.possible, *self.history[since:], *self.strays}
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class Offsets:
         now = self._logs.life(topic)
         for (group_id, tp, life), committed in list(self.committed.items()):
             if tp.topic == topic and life == now - 1 and committed.unnamed:
-                self.of(group_id, tp).strays |= committed.unnamed
+                self.of(group_id, tp).strays.update(committed.unnamed)
 
     # Handing over --------------------------------------------------------------------------------
 
@@ -231,11 +233,11 @@ class Offsets:
                     Rule.COMMIT_BEHIND,
                     f"{name} commits {offset} in {_name(tp)} and is done up to {allowed}",
                 )
-            committed.possible.add(offset)
+            committed.possible[offset] += 1
             if lives is None:
-                committed.unnamed.add(offset)
+                committed.unnamed[offset] += 1
             if stray:
-                committed.strays.add(offset)
+                committed.strays[offset] += 1
 
     def confirmed(
         self,
@@ -252,7 +254,7 @@ class Offsets:
         by then, and may have asked again on another one: Kafka knows no order between the two.
         """
         committed = self.of(group_id, tp, life)
-        committed.unnamed.discard(offset)
+        _once_less(committed.unnamed, offset)
         back = committed.sure is not None and offset < committed.sure
         stray = stray or committed.sure in committed.strays
         if back and not stray and generation == committed.generation:
@@ -271,10 +273,18 @@ class Offsets:
     ) -> None:
         """The coordinator has not taken it."""
         committed = self.of(group_id, tp, life)
-        committed.unnamed.discard(offset)
-        committed.possible.discard(offset)
+        _once_less(committed.unnamed, offset)
+        _once_less(committed.possible, offset)
         if offset not in committed.history:
-            committed.strays.discard(offset)
+            _once_less(committed.strays, offset)
+
+
+def _once_less(counts: Counter[int], offset: int) -> None:
+    """One of them is answered."""
+    if counts[offset] > 1:
+        counts[offset] -= 1
+    else:
+        del counts[offset]
 
 
 def _name(tp: TopicPartition) -> str:

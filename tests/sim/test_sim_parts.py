@@ -150,6 +150,21 @@ def test_records_are_what_was_written_and_stay_so():
     broken(Rule.NEVER_SKIPS, logs.acknowledged, T0, 1, [b"c"])
 
 
+def test_of_two_commits_of_an_offset_one_may_count_and_the_other_be_refused():
+    logs = Logs()
+    offsets = Offsets(logs, named=True, unnamed=True)
+    hands = Hands(done={T0: 5}, lives={T0: 0}, begun={T0: (0, 0)})
+    ask = {"lives": None, "blind": False}
+    offsets.asked("m1", "g", hands, {T0: 5}, **ask)  # on a connection that is given up
+    logs.topic_gone(T0.topic)
+    offsets.topic_gone(T0.topic)
+    offsets.asked("m1", "g", hands, {T0: 5}, **ask)
+    offsets.refused("g", T0, 5)
+    assert 5 in offsets.beginnings("g", Hands(), T0, 1)
+    offsets.refused("g", T0, 5)
+    assert offsets.beginnings("g", Hands(), T0, 1) == {0}
+
+
 def test_reading_begins_where_the_group_left_off_and_goes_on_one_by_one():
     offsets, hands = Offsets(Logs()), Hands()
     broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(1, b"a"))
