@@ -103,10 +103,10 @@ def kcore() -> None:
     "start",
     default="latest",
     show_default=True,
-    metavar="earliest|latest|by_duration:PT1H|OFFSET",
+    metavar="earliest|latest|by_duration:PT1H|OFFSET|-N",
     callback=reading.start,
-    help="Where to begin; by_duration: with the records of that time, in ISO 8601. With --group: "
-    "where nothing is committed; not an offset.",
+    help="Where to begin; by_duration: with the records of that time, in ISO 8601; -N: with the "
+    "last N of each partition. With --group: where nothing is committed; not an offset.",
 )
 @click.option(
     "-n",
@@ -150,7 +150,7 @@ def consume(
         sys.exit(endings.run(lambda: consume_share(options, format_, endings.output())))
     if options.group is not None and options.partitions:
         raise click.UsageError("a group assigns the partitions itself: --partition is without it")
-    if options.group is not None and reading.is_number(options.start):
+    if options.group is not None and reading.is_place(options.start):
         raise click.UsageError("a group begins where it has committed: --from OFFSET is without it")
     sys.exit(endings.run(lambda: run_consume(options, format_, endings.output())))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kcore.cli.endings import DONE, RefusalError, held
+from kcore.cli.reading import is_place
 from kcore.errors import CommitFailedError, KafkaError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
@@ -26,8 +27,8 @@ COMMIT_EVERY_S: Final = 1.0
 
 @dataclass(frozen=True)
 class ConsumeOptions:
-    """What was asked for. `start` is earliest, latest, by_duration:... or an offset; `count` 0 is
-    without end.
+    """What was asked for. `start` is earliest, latest, by_duration:..., an offset, or -N (the last
+    N of each partition); `count` 0 is without end.
     """
 
     topic: str
@@ -62,7 +63,7 @@ def open_consumer(options: ConsumeOptions) -> Consumer:
         "group_id": options.group,
         "client_id": "kcore-consume",
         "enable_auto_commit": False,
-        "auto_offset_reset": "latest" if options.start.isdecimal() else options.start,
+        "auto_offset_reset": "latest" if is_place(options.start) else options.start,
     }
     return Consumer(**(settings | dict(options.settings)))
 
@@ -84,7 +85,11 @@ def _begin(consumer: Consumer, options: ConsumeOptions) -> None:
         consumer.seek_to_beginning(*partitions)
     elif options.start == "latest":
         consumer.seek_to_end(*partitions)
-    elif options.start.isdecimal():  # by duration begins where nothing is sought
+    elif options.start.startswith("-"):
+        begins = consumer.beginning_offsets(partitions)
+        for partition, end in consumer.end_offsets(partitions).items():
+            consumer.seek(partition, max(begins[partition], end + int(options.start)))
+    elif is_place(options.start):  # by duration begins where nothing is sought
         for partition in partitions:
             consumer.seek(partition, int(options.start))
 

@@ -13,9 +13,14 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def is_place(text: str) -> bool:
+    """An offset, or -N: the last N."""
+    return is_number(text.removeprefix("-"))
+
+
 def start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Where to begin: earliest, latest, an offset, or how long ago."""
-    if text in {"earliest", "latest"} or (is_number(text) and int(text) <= MAX_INT64):
+    """Where to begin: earliest, latest, an offset, so many before the end, or how long ago."""
+    if text in {"earliest", "latest"} or (is_place(text) and int(text) <= MAX_INT64):
         return text
     from kcore.fetch.config import BY_DURATION, ResetStrategy  # noqa: PLC0415
 
@@ -24,7 +29,7 @@ def start(_context: click.Context, _parameter: click.Parameter, text: str) -> st
             return ResetStrategy.of(text).value
         except ValueError as wrong:
             raise click.BadParameter(f"{text!r}: {wrong}") from wrong
-    why = f"{text!r} is neither earliest, latest nor an offset, nor as by_duration:PT1H30M"
+    why = f"{text!r} is neither earliest, latest nor an offset, -N, nor as by_duration:PT1H30M"
     raise click.BadParameter(why)
 
 
@@ -35,7 +40,7 @@ def reset(_context: click.Context, _parameter: click.Parameter, text: str | None
     try:
         return start(_context, _parameter, text)
     except click.BadParameter as wrong:
-        raise click.BadParameter(f"{wrong.message}, +N or -N") from wrong
+        raise click.BadParameter(f"{wrong.message} or +N") from wrong
 
 
 def listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:
