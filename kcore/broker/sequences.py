@@ -156,7 +156,7 @@ class Sequences:
         verifying = self._verifying.get(batch.producer_id)
         if verifying is not None:
             lowest = verifying.lowest_sequence
-        if origin.bumps and (known is None or not known.batches):
+        if origin.bumps and known is None:
             lowest = 0
         if batch.base_sequence > lowest:
             raise _out_of_order(batch, lowest)
@@ -214,8 +214,6 @@ class Sequences:
         known.batches.append(
             Kept(batch.base_sequence, batch.last_sequence, base_offset, batch.max_timestamp)
         )
-        if batch.attributes & TRANSACTIONAL:
-            self._verifying.pop(batch.producer_id, None)
 
     def mark(self, batch: Batch, marker: Marker) -> None:
         """A marker has been kept: its producer is at that epoch now."""

@@ -187,7 +187,7 @@ def test_the_next_transaction_of_the_same_epoch_goes_on_with_its_sequences(log):
     log.mark(1)
     assert log.put(1, 0, count=2) == 0  # again
     assert log.put(1, 1) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.put(1, 2) == 3
+    assert log.put(1, 2, origin=BUMPS) == 3
 
 
 def test_the_next_transaction_of_a_new_epoch_begins_with_nothing(log):
@@ -200,10 +200,19 @@ def test_the_next_transaction_of_a_new_epoch_begins_with_nothing(log):
 
 def test_who_is_not_known_may_begin_anywhere_unless_it_cannot_have_been_here(log):
     assert log.put(1, 5) == 0
-    assert log.put(2, 5, origin=BUMPS) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.put(2, 1, origin=BUMPS) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert log.put(2, 0, origin=BUMPS) == 1
     assert log.put(3, 5, transactional=False, origin=Origin(strict=True)) == E.UNKNOWN_PRODUCER_ID
     assert log.put(3, 0, transactional=False, origin=Origin(strict=True)) == 2
+    assert log.put(4, 5, transactional=False, origin=BUMPS) == 3  # its epoch goes on
+
+
+def test_who_has_no_epoch_has_no_order(log):
+    assert log.put(1, 3, epoch=-1, transactional=False) == 0
+    assert log.put(1, 9, epoch=-1, transactional=False) == 1
+    assert log.put(1, 7, epoch=0, transactional=False) == 2
+    assert log.put(1, 7, epoch=0, transactional=False) == 2  # again
+    assert log.put(1, 9, epoch=0, transactional=False) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_in_a_transaction_everything_is(log):
@@ -213,13 +222,22 @@ def test_in_a_transaction_everything_is(log):
     assert log.put(1, 1, transactional=False) == 2
 
 
-def test_what_comes_behind_a_batch_that_is_being_verified_waits_for_it(log):
-    def begin(sequence, epoch=0):
+@pytest.fixture
+def begin(log):
+    def begin(sequence, epoch=0, producer=1):
         data = batch(
-            b"v", producer_id=1, producer_epoch=epoch, base_sequence=sequence, transactional=True
+            b"v",
+            producer_id=producer,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=True,
         )
         log.log.sequences.begin(read_header(data))
 
+    return begin
+
+
+def test_what_comes_behind_a_batch_that_is_being_verified_waits_for_it(log, begin):
     begin(4)
     begin(6)
     begin(5)
@@ -237,6 +255,29 @@ def test_what_comes_behind_a_batch_that_is_being_verified_waits_for_it(log):
     assert caught.value.code == E.INVALID_PRODUCER_EPOCH
 
 
+def test_what_is_verified_of_another_epoch_is_not_waited_for(log, begin):
+    begin(7, epoch=1)
+    begin(3, epoch=0)  # too late
+    assert log.put(1, 8, epoch=1) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.put(1, 7, epoch=1) == 0
+    begin(9, producer=2)
+    begin(5, epoch=1, producer=2)
+    begin(8, epoch=2, producer=2)
+    assert log.put(2, 9, epoch=2) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_what_was_verified_and_never_came_ends_with_its_transaction(log, begin):
+    begin(2)
+    log.mark(1, committed=False)
+    assert log.put(1, 7, epoch=-1) == E.INVALID_PRODUCER_EPOCH
+    begin(0)
+    assert log.put(1, 0) == 1
+    assert log.put(1, 1) == 2
+    log.mark(1)
+    begin(2)
+    assert log.put(1, 2) == 4
+
+
 def test_zombies_of_producers_and_of_coordinators_are_fenced(log):
     assert log.may_mark(1) is None  # nothing is known
     log.put(1, 0, epoch=3)
@@ -248,6 +289,8 @@ def test_zombies_of_producers_and_of_coordinators_are_fenced(log):
     assert log.may_mark(1, 4, 8) == E.TRANSACTION_COORDINATOR_FENCED
     assert log.may_mark(1, 4, 9, version=2) is None  # written before, its answer was lost
     assert log.may_mark(1, 3, 9) == E.INVALID_PRODUCER_EPOCH
+    log.put(2, 0, epoch=0x7FFF)
+    assert log.may_mark(2, 0x7FFF, version=2) is None  # there is none above it
 
 
 def test_silent_producers_are_forgotten_but_for_those_in_transactions(log):
@@ -267,6 +310,17 @@ def test_producers_are_bounded(log, monkeypatch):
         header = read_header(batch(b"v", producer_id=producer, producer_epoch=0, base_sequence=0))
         log.log.sequences.begin(header)
     assert [producer for producer, _ in log.log.sequences] == [3, 4, 5]
+    log.put(3, 4, transactional=False)
+    log.put(6, 3, transactional=False)
+    assert [producer for producer, _ in log.log.sequences] == [5, 3, 6]  # the most silent went
+
+
+def test_what_is_being_verified_is_bounded(log, begin, monkeypatch):
+    monkeypatch.setattr("kcore.broker.sequences.PRODUCERS_MAX", 2)
+    for producer in range(3):
+        begin(0, producer=producer)
+    assert log.put(1, 1) == log.put(2, 1) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.put(0, 1) == 0  # forgotten: nothing is known of it
 
 
 def test_an_empty_index():
