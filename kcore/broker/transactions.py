@@ -157,9 +157,7 @@ class Transactions:
                 self._unwritten.append(unwritten)
                 self._write(unwritten, now_ms)
                 markers = self._coordinator.next_markers()
-        if not self._unwritten:
-            self._retry_at = NEVER
-        elif self._retry_at == NEVER:
+        if self._unwritten and self._retry_at == NEVER:
             self._retry_at = now_ms + _RETRY_MS
         reply = self._coordinator.next_reply()
         while reply is not None:

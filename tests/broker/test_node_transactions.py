@@ -93,12 +93,12 @@ class Producer:
         return only(self.clients[keeper].ask(request, version or (3 if self.old else 5))).error_code
 
 
-def offset_of(world, group="g", stable=True):
+def offset_of(world, group="g", stable=True, version=9):
     Fetch = m.OffsetFetchRequest
     wanted = Fetch.OffsetFetchRequestTopics(name="t", partition_indexes=[0])
     asked = Fetch.OffsetFetchRequestGroup(group_id=group, topics=[wanted])
     keeper = world.client(world.cluster.coordinator_of(group))
-    answer = keeper.ask(Fetch(groups=[asked], require_stable=stable), 9)
+    answer = keeper.ask(Fetch(groups=[asked], require_stable=stable), version)
     (found,) = answer.groups[0].topics[0].partitions
     return found.error_code or found.committed_offset
 
@@ -368,6 +368,103 @@ def test_who_waits_for_committed_records_gets_them_with_the_marker(trio):
     assert len(part.records) > 0
 
 
+def moved(world, node, name="x"):
+    """Have another node keep the transactional id; both are up."""
+    partitions = world.cluster.config.transactions.transaction_state_log_num_partitions
+    number = partition_for(name, partitions)
+    world.cluster.move_coordinator(number, node, world.now_ms)
+    world.drain()
+
+
+def undecided(world, topic="u"):
+    """A transaction with an end that cannot be carried out: its only log is on a node that is down.
+    Returns its producer, its coordinator, the node that does not coordinate it, the one that is
+    down.
+    """
+    maker = Producer(world)
+    maker.init()
+    keeper = world.cluster.transaction_coordinator_of("x")
+    other, down = keeper % 3 + 1, (keeper + 1) % 3 + 1
+    world.topic(topic, 1, assignments=[[down]])
+    maker.write(topic=topic)
+    world.cluster.stop_node(down, world.now_ms)
+    world.drain()
+    assert maker.end() == 0
+    assert maker.state() == "PrepareCommit"
+    return maker, keeper, other, down
+
+
+def test_who_gives_a_transaction_up_writes_no_markers_for_it_any_more(trio):
+    maker, _, other, down = undecided(trio)
+    trio.cluster.replication.cut(other, down, trio.now_ms)
+    moved(trio, other)
+    trio.cluster.start_node(down, trio.now_ms)
+    trio.run(1_000)
+    assert maker.state() == "PrepareCommit"
+    log = trio.cluster.topics.get("u").partitions[0].log
+    assert (log.last_stable_offset, log.end_offset) == (0, 1)
+    trio.cluster.replication.heal(other, down, trio.now_ms)
+    trio.run(1_000)
+    assert maker.state() == "CompleteCommit"
+    assert (log.last_stable_offset, log.end_offset) == (2, 2)
+
+
+def test_what_is_carried_out_is_known_to_the_next_coordinator(trio):
+    maker = Producer(trio)
+    maker.init()
+    maker.write(0)
+    assert maker.end() == 0
+    moved(trio, maker.coordinator.node.node_id % 3 + 1)
+    assert maker.state() == "CompleteCommit"
+    assert stable(trio) == (2, 2)
+
+
+def test_what_is_given_up_leaves_the_rest_of_a_coordinators_work_alone(trio):
+    maker, keeper, other, down = undecided(trio)
+    number = partition_for("x", 50)
+    names = (name for name in map(str, range(200)) if partition_for(name, 50) != number)
+    theirs = next(n for n in names if trio.cluster.transaction_coordinator_of(n) == keeper)
+    moved(trio, other, theirs)
+    trio.cluster.start_node(down, trio.now_ms)
+    trio.run(100)
+    assert maker.state() == "CompleteCommit"
+
+
+def test_markers_are_tried_again_though_clients_keep_asking(trio):
+    maker, _, _, down = undecided(trio)
+    trio.cluster.start_node(down, trio.now_ms)
+    for _ in range(20):
+        trio.run(5)
+        if maker.state() == "CompleteCommit":
+            return
+    raise AssertionError(maker.state())
+
+
+def test_a_coordinator_with_nothing_left_to_write_rests(trio):
+    maker, keeper, _, down = undecided(trio)
+    trio.cluster.start_node(down, trio.now_ms)
+    trio.run(1_000)
+    assert maker.state() == "CompleteCommit"
+    assert trio.nodes[keeper].deadline() > trio.now_ms + 1_000
+
+
+def test_a_log_that_was_made_anew_is_not_waited_for(trio):
+    maker = Producer(trio)
+    maker.init()
+    keeper = trio.cluster.transaction_coordinator_of("x")
+    replicas = [keeper, keeper % 3 + 1]
+    trio.topic("u", 2, assignments=[replicas] * 2)
+    maker.write(0, topic="u")
+    maker.write(1, topic="u")
+    trio.cluster.replication.set_lag(replicas[1], 60_000, trio.now_ms)
+    assert maker.end() == 0
+    assert maker.state() == "PrepareCommit"  # its markers are in no follower yet
+    trio.cluster.delete(trio.cluster.topics.get("u"), trio.now_ms)
+    trio.topic("u", 1, assignments=[[keeper]])
+    trio.run(1_000)
+    assert maker.state() == "CompleteCommit"
+
+
 # Nodes that die ----------------------------------------------------------------------------------
 
 
@@ -415,6 +512,21 @@ def test_what_was_decided_is_carried_out_by_the_next_coordinator(trio):
     trio.cluster.start_node(third, trio.now_ms)
     trio.run(100)
     assert maker.state() == "CompleteCommit"
+    log = trio.cluster.topics.get("u").partitions[0].log
+    assert (log.last_stable_offset, log.end_offset) == (2, 2)
+
+
+def test_the_next_coordinator_carries_out_what_it_can_at_once(trio):
+    maker = Producer(trio)
+    maker.init()
+    keeper = trio.cluster.transaction_coordinator_of("x")
+    other = keeper % 3 + 1
+    trio.topic("u", 1, assignments=[[other]])
+    maker.write(topic="u")
+    trio.cluster.replication.cut(keeper, other, trio.now_ms)
+    maker.end()
+    assert maker.state() == "PrepareCommit"
+    moved(trio, other)
     log = trio.cluster.topics.get("u").partitions[0].log
     assert (log.last_stable_offset, log.end_offset) == (2, 2)
 
@@ -533,6 +645,41 @@ def test_an_end_goes_on_though_somebody_has_ended_a_part_of_it_by_hand(raised):
     world.run(1_000)
     assert maker.state() == "CompleteCommit"
     assert stable(world) == (2, 2)  # the one by hand: the coordinator's own was refused
+
+
+def test_offsets_that_somebody_has_decided_by_hand_are_not_decided_again():
+    world = served((4, 0))
+    maker = Producer(world)
+    client = world.client()
+    maker.init()
+    assert maker.commit() == 0
+    Markers = m.WriteTxnMarkersRequest
+    where = Markers.WritableTxnMarkerTopic(
+        name="__consumer_offsets", partition_indexes=[partition_for("g", 50)]
+    )
+    marker = Markers.WritableTxnMarker(
+        producer_id=maker.id,
+        producer_epoch=maker.epoch + 5,
+        coordinator_epoch=1_000,
+        transaction_result=False,
+        topics=[where],
+    )
+    answer = client.ask(Markers(markers=[marker]), 1)
+    assert answer.markers[0].topics[0].partitions[0].error_code == 0
+    assert maker.end() == 0
+    world.run(1_000)
+    assert maker.state() == "CompleteCommit"
+    assert offset_of(world) == -1
+
+
+def test_offsets_of_a_transaction_that_was_not_told_of_them_are_kept_by_old_releases():
+    """Before 3.6 nobody asks its coordinator."""
+    world = served((3, 5))
+    maker = Producer(world, old=True)
+    maker.init()
+    assert maker.commit() == 0
+    assert offset_of(world, version=8) == E.UNSTABLE_OFFSET_COMMIT
+    assert maker.state() == "Empty"
 
 
 def written_once(world):
