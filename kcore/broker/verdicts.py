@@ -10,6 +10,7 @@ from kcore.broker.batches import (
     TRANSACTIONAL,
     Batch,
     RefusedError,
+    only_batch,
     read_header,
 )
 from kcore.broker.calls import Call
@@ -22,8 +23,6 @@ from kcore.wire.messages import ProduceRequest
 
 _TOPIC_IDS_VERSION: Final = 13
 _ABORTABLE_VERSION: Final = 11
-_MAGIC: Final = 2
-_MAGIC_AT: Final = 16
 _ATTRIBUTES_AT: Final = 22  # the lower byte
 
 # Before, the brokers told producers that they did not know them (KIP-360).
@@ -89,7 +88,7 @@ def judge(call: Call, request: ProduceRequest) -> Verdicts:
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             "Transactional records contained more than one producer ID",
         )
-    elif batches and (kind is Support.ADDS or release >= VERIFIES_SINCE):
+    elif release >= VERIFIES_SINCE:
         _verify(call, request.transactional_id, batches, kind, verdicts)
     return verdicts
 
@@ -102,10 +101,13 @@ def _transactional(call: Call, request: ProduceRequest) -> list[tuple[Topic | No
         topic, _ = call.node.cluster.find(entry.name, entry.topic_id, by_id=by_id)
         for part in entry.partition_data:
             data = part.records
-            if data is None or len(data) < HEADER_SIZE or data[_MAGIC_AT] != _MAGIC:
+            if data is None or len(data) < HEADER_SIZE:
                 continue
             if data[_ATTRIBUTES_AT] & TRANSACTIONAL:
-                found.append((topic, part.index, read_header(data)))
+                try:
+                    found.append((topic, part.index, read_header(only_batch(data))))
+                except RefusedError:
+                    continue  # it is told when the batch would be kept
     return found
 
 
@@ -118,21 +120,17 @@ def _verify(
 ) -> None:
     wanted = []
     for topic, number, batch in batches:
+        producer_id = batch.producer_id
         try:
             log = call.node.cluster.lead(call.node.node_id, topic, number).log
+            ongoing = log.sequences.epoch_of(producer_id) == batch.producer_epoch
+            if ongoing and producer_id in log.transactions:
+                continue
+            log.sequences.begin(batch)
         except RefusedError:
             continue  # it is told when the batch would be kept
         assert topic is not None
-        tp = TopicPartition(topic.name, number)
-        producer_id = batch.producer_id
-        ongoing = log.sequences.epoch_of(producer_id) == batch.producer_epoch
-        if ongoing and producer_id in log.transactions:
-            continue
-        try:
-            log.sequences.begin(batch)
-            wanted.append(tp)
-        except RefusedError as refused:
-            verdicts.refuse(tp, refused)
+        wanted.append(TopicPartition(topic.name, number))
     if not wanted:
         return
     _, _, first = batches[0]

@@ -52,7 +52,7 @@ def ask_coordinator(
 ) -> dict[TopicPartition, ErrorCode]:
     """Which of these partitions cannot be written to, and why."""
     wanted = sorted(partitions)
-    if kind is not Support.ADDS and node.cluster.config.release < VERIFIES_SINCE:
+    if node.cluster.config.release < VERIFIES_SINCE:
         return {}
     keeper = node.cluster.transaction_coordinator_of(transactional_id)
     coordinator = node.cluster.nodes.get(keeper)

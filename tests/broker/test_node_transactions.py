@@ -238,6 +238,127 @@ def test_a_transactional_batch_needs_its_id_and_one_producer(trio):
         assert topic.partition_responses[0].error_code == E.INVALID_PRODUCER_ID_MAPPING
 
 
+def raw(maker, data, version=12, topic="t"):
+    """The answer to these bytes, in a transaction."""
+    found = maker.world.cluster.topics.get(topic)
+    request = produce(data, topic, transactional_id=maker.name)
+    request.topic_data[0].topic_id = found.topic_id
+    return only(maker.clients[found.partitions[0].leader].ask(request, version))
+
+
+def written_by(maker, sequence=0, values=(b"v",)):
+    return batch(
+        *values,
+        producer_id=maker.id,
+        producer_epoch=maker.epoch,
+        base_sequence=sequence,
+        transactional=True,
+    )
+
+
+def test_an_id_stands_for_a_topic_in_a_transaction_too(trio):
+    maker = Producer(trio)
+    maker.init()
+    assert raw(maker, written_by(maker), 13).error_code == 0
+    assert maker.state() == "Ongoing"  # it was asked
+    assert maker.end() == 0
+    assert stable(trio) == (2, 2)
+
+
+def test_who_gets_new_epochs_begins_each_with_its_first_record(trio):
+    maker = Producer(trio)
+    maker.init()
+    assert raw(maker, written_by(maker, 3)).error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    old = Producer(trio, "y", old=True)
+    old.init()
+    old.add(0)
+    assert raw(old, written_by(old, 3), 11).error_code == 0  # the log may have forgotten it
+
+
+@pytest.mark.parametrize(
+    ("release", "code"), [((2, 4), E.UNKNOWN_PRODUCER_ID), ((2, 5), E.NONE), ((4, 3), E.NONE)]
+)
+def test_who_is_not_known_begins_anywhere_since_2_5(release, code):
+    client = served(release).client()
+    data = batch(b"v", producer_id=7, producer_epoch=0, base_sequence=3)
+    assert only(client.ask(produce(data), 7)).error_code == code
+
+
+def test_nobodys_transaction_is_none(trio):
+    maker = Producer(trio)
+    maker.init()
+    assert raw(maker, batch(b"v", transactional=True)).error_code == 0
+    assert maker.state() == "Empty"
+    assert stable(trio) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("release", "code"), [((3, 5), E.NONE), ((3, 6), E.OUT_OF_ORDER_SEQUENCE_NUMBER)]
+)
+def test_what_is_refused_is_waited_for_where_it_was_verified(release, code):
+    world = served(release)
+    maker = Producer(world, old=True)
+    maker.init()
+    assert maker.add(0) == 0
+    broken = bytearray(written_by(maker))
+    broken[-1] ^= 1
+    assert raw(maker, bytes(broken), 9).error_code == E.CORRUPT_MESSAGE
+    assert raw(maker, written_by(maker, 1), 9).error_code == code
+
+
+@pytest.mark.parametrize("size", [0, 10, 20, 60, 61, -1])
+def test_what_is_cut_off_is_in_no_transaction(trio, size):
+    maker = Producer(trio)
+    maker.init()
+    assert raw(maker, written_by(maker)[:size]).error_code == E.INVALID_RECORD
+    assert raw(maker, None).error_code == E.INVALID_RECORD
+    assert maker.state() == "Empty"
+
+
+def test_who_does_not_lead_asks_nobody(trio):
+    maker = Producer(trio)
+    maker.init()
+    leader = trio.cluster.topics.get("t").partitions[0].leader
+    request = produce(written_by(maker), transactional_id="x")
+    answer = only(maker.clients[leader % 3 + 1].ask(request, 12))
+    assert answer.error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert maker.state() == "Empty"
+
+
+def test_what_goes_on_asks_nobody_and_what_begins_anew_does(trio):
+    """A new epoch does not join a transaction of the one before, which is still to be ended."""
+    maker = Producer(trio)
+    maker.init()
+    keeper = trio.cluster.transaction_coordinator_of("x")
+    leader = keeper % 3 + 1
+    trio.topic("u", assignments=[[leader]])
+    assert maker.write(topic="u").error_code == 0
+    trio.cluster.replication.cut(leader, keeper, trio.now_ms)
+    assert raw(maker, written_by(maker, 1), topic="u").error_code == 0
+    maker.epoch += 1
+    assert maker.write(topic="u").error_code == E.NOT_ENOUGH_REPLICAS
+    assert trio.cluster.topics.get("u").partitions[0].log.end_offset == 2
+
+
+def test_old_clients_are_told_in_their_words_to_wait_for_an_end(trio):
+    maker, _, _, _ = undecided(trio)
+    old = Producer(trio, old=True)
+    old.id, old.epoch = maker.id, maker.epoch
+    answer = raw(old, written_by(old), 11)
+    assert answer.error_code == E.NOT_ENOUGH_REPLICAS
+    assert "CONCURRENT_TRANSACTIONS" in answer.error_message
+    assert maker.write(0).error_code == E.CONCURRENT_TRANSACTIONS
+
+
+def test_it_is_said_that_nothing_was_added():
+    world = served((3, 9))
+    maker = Producer(world, old=True)
+    maker.init()
+    answer = raw(maker, written_by(maker), 9)
+    assert answer.error_code == E.INVALID_TXN_STATE
+    assert answer.error_message == "Partition was not added to the transaction"
+
+
 # Markers -----------------------------------------------------------------------------------------
 
 
