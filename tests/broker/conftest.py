@@ -14,3 +14,12 @@ def world():
 @pytest.fixture
 def client(world):
     return world.client()
+
+
+@pytest.fixture
+def trio():
+    """Three nodes, topic t with three partitions on all of them."""
+    made = World(3)
+    made.topic("t", 3, replication_factor=3)
+    yield made
+    assert not made.faults

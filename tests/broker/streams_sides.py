@@ -7,12 +7,11 @@ one, and a Kafka, when there is one, to what it said before. To have it written 
 """
 
 import itertools
-import json
-import os
 import time
 from pathlib import Path
 
 from broker_world import World
+from said import hold
 from share_sides import NOT_READY, PATIENCE_S, Link, configure
 
 from kcore.broker import BrokerConfig
@@ -350,43 +349,22 @@ def tasks(parts):
 
 def of_ours(scenario):
     """Our node says what a Kafka said."""
-    _compare(scenario, OurSide(_name(scenario)))
+    hold(SAID, _name(scenario), _notes(scenario, OurSide(_name(scenario))))
 
 
 def of_kafkas(scenario, kafka):
     """A Kafka says what it said before."""
-    _compare(scenario, RealSide(kafka, _name(scenario)), record="KCORE_RECORD" in os.environ)
+    hold(SAID, _name(scenario), _notes(scenario, RealSide(kafka, _name(scenario))), theirs=True)
 
 
 def _name(scenario):
     return f"streams-{scenario.__name__}".replace("_", "-")
 
 
-def _compare(scenario, side, *, record=False):
+def _notes(scenario, side):
     try:
         seen = Seen(side)
         scenario(seen)
     finally:
         side.close()
-    found = [json.loads(json.dumps(note)) for note in seen.notes]
-    said = json.loads(SAID.read_text())
-    name = _name(scenario)
-    if record:
-        said[name] = found
-        SAID.write_text(_written(said))
-    differences = [
-        f"{number}:\n  now:    {one}\n  before: {other}"
-        for number, (one, other) in enumerate(itertools.zip_longest(found, said[name]))
-        if one != other
-    ]
-    assert not differences, "\n".join(differences)
-    assert found
-
-
-def _written(said):
-    """A line for each answer."""
-    parts = (
-        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(note) for note in said[name]) + "\n]"
-        for name in sorted(said)
-    )
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return seen.notes
