@@ -1,7 +1,7 @@
 """Members of streams groups against two sides: a real Kafka and our node; what each answered.
 
-What a Kafka 4.3.1 answered is kept in vectors/streams_said.json: our node is held to it without
-one, and a Kafka, when there is one, to what it said before. To have it written anew:
+What a Kafka 4.3.1 answered is kept in vectors/streams_said.json (tests/support/said.py). To have it
+written anew:
 
     KCORE_RECORD=1 pytest tests/broker -m "kafka and slow" -k streams_differential
 """
