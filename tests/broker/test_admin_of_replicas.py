@@ -52,6 +52,25 @@ def test_the_preferred_leader_is_elected_when_asked_for(world, partition):
     assert elect(client, PREFERRED, 7) == {7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
+def test_who_is_not_in_sync_is_not_elected(world, partition):
+    client = world.client(3)
+    world.cluster.replication.set_lag(1, 5_000, world.now_ms)
+    world.cluster.stop_node(1, world.now_ms)
+    put(world, partition)
+    world.cluster.start_node(1, world.now_ms)
+    assert (partition.leader, partition.isr) == (2, [2])
+    assert elect(client, PREFERRED, 0) == {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+    assert partition.leader == 2
+
+
+def test_who_was_the_last_in_sync_is_not_elected_while_it_is_down(world, partition):
+    client = world.client(3)
+    world.cluster.stop_node(2, world.now_ms)
+    world.cluster.stop_node(1, world.now_ms)
+    assert (partition.leader, partition.isr) == (-1, [1])
+    assert elect(client, PREFERRED, 0) == {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+
+
 def test_of_all_partitions_those_that_need_no_election_are_not_spoken_of(world, partition):
     client = world.client(3)
     assert elect(client, PREFERRED) == {}
@@ -135,6 +154,32 @@ def test_a_reassignment_can_be_called_off(world, partition):
     assert reassign(client, None) == 0
     world.run(1_000)
     assert (partition.replicas, sorted(partition.logs), partition.leader) == ([1, 2], [1, 2], 1)
+
+
+def test_those_that_stay_are_neither_added_nor_removed(world, partition):
+    world.cluster.replication.set_lag(3, 100, world.now_ms)
+    put(world, partition)
+    client = world.client(1)
+    assert reassign(client, [1, 3]) == 0
+    assert under_way(client) == [(0, [1, 3, 2], [3], [2])]
+    world.run(100)
+    assert (partition.replicas, sorted(partition.logs)) == ([1, 3], [1, 3])
+
+
+def test_one_old_replica_in_sync_is_enough_to_go_back_to(world, partition):
+    world.cluster.replication.set_lag(4, 5_000, world.now_ms)
+    client = world.client(3)
+    reassign(client, [3, 4])
+    put(world, partition)
+    for node_id in (1, 2):
+        world.cluster.stop_node(node_id, world.now_ms)
+    assert partition.leader == 3
+    world.cluster.start_node(2, world.now_ms)
+    world.run(1_000)
+    assert sorted(partition.isr) == [2, 3]
+    assert reassign(client, None) == 0
+    assert (partition.replicas, partition.leader, partition.isr) == ([1, 2], 2, [2])
+    assert put(world, partition) == 0
 
 
 def test_a_new_replica_that_alone_has_everything_stays(world, partition):

@@ -42,6 +42,19 @@ def test_a_rate_is_over_ten_windows_at_least():
     assert (rate.value(12_000), rate.window_ms(12_000)) == (0, 10_000)  # eleven later it is over
 
 
+def test_a_window_is_forgotten_when_its_last_record_is_old():
+    rate = Rate(WINDOWS)
+    rate.record(100, 0)
+    rate.record(100, 900)
+    assert rate.value(11_500) == pytest.approx(200 * 1_000 / 11_500)
+    rate.record(100, 1_800)  # of the next: windows are as long from when they began
+    assert rate.value(11_950) == pytest.approx(100 * 1_000 / 10_150)
+    rate = Rate(WINDOWS)
+    rate.record(100, 0)
+    rate.record(100, 1_000)  # the first ms of the next
+    assert rate.value(11_500) == pytest.approx(100 * 1_000 / 10_500)
+
+
 def test_what_is_taken_back_was_never_there():
     rate = Rate(WINDOWS)
     rate.record(5_000, 0)

@@ -87,6 +87,7 @@ def test_who_renews_and_who_lets_expire():
         assert tokens.renew(code, somebody, -1, NOW + 300) == NOW + 700
         assert tokens.renew(code, somebody, 10_000, NOW + 300) == NOW + 700
         assert tokens.renew(code, somebody, 5, NOW + 300) == NOW + 305
+        assert tokens.renew(code, somebody, 1, NOW + 300) == NOW + 301
         assert tokens.expire(code, somebody, 10_000, NOW + 300) == NOW + 1_000
     for call in (tokens.renew, tokens.expire):
         refused(E.DELEGATION_TOKEN_OWNER_MISMATCH, call, code, CAROL, 1, NOW)
@@ -112,6 +113,8 @@ def test_one_that_is_over_is_there_until_it_is_swept_away():
     tokens = made()
     token, code = create(tokens)
     assert tokens.get(token.token_id, NOW + 400) == token
+    assert tokens.renew(code, ALICE, -1, NOW + 400) == NOW + 800  # to the last ms
+    assert tokens.expire(code, ALICE, 400, NOW) == NOW + 400
     for call in (tokens.renew, tokens.expire):
         refused(E.DELEGATION_TOKEN_EXPIRED, call, code, ALICE, 1, NOW + 401)
     assert tokens.get(token.token_id, NOW + 599) == token
@@ -119,7 +122,31 @@ def test_one_that_is_over_is_there_until_it_is_swept_away():
     refused(E.DELEGATION_TOKEN_NOT_FOUND, tokens.renew, code, ALICE, 1, NOW + 600)
     assert not tokens.store.tokens
     _, code = create(tokens, now=NOW + 700)
+    _, other = create(tokens, now=NOW + 700)
     assert tokens.expire(code, ALICE, -1, NOW + 1_150) == NOW + 1_150  # over, and let go of
+    refused(E.DELEGATION_TOKEN_NOT_FOUND, tokens.renew, other, ALICE, 1, NOW + 1_200)
+
+
+def test_nothing_is_left_of_one_that_has_gone():
+    tokens = made()
+    for number in range(10):
+        token, code = create(tokens)
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            assert entered(tokens, token.token_id, code, mechanism).user == "alice"
+        if number % 2:
+            tokens.expire(code, ALICE, -1, NOW)
+    assert not tokens.all(NOW + 1_000_000)
+    assert [name for name, value in vars(tokens).items() if isinstance(value, dict) and value] == []
+
+
+def test_what_is_kept_goes_without_a_key_too():
+    tokens, keyless = made(), made(DelegationTokenConfig(None, expiry_check_interval_ms=300))
+    token, _ = create(tokens)
+    keyless.load(dict(tokens.store.tokens))
+    keyless.store.tokens.update(tokens.store.tokens)
+    assert keyless.all(NOW) == [token]
+    assert keyless.all(NOW + 1_000) == []
+    assert not keyless.store.tokens
 
 
 def test_a_renewed_one_is_swept_away_later():
@@ -214,7 +241,7 @@ def test_what_clients_can_have_kept_is_bounded(monkeypatch):
     for renewers in (many, [long]):
         refused(E.POLICY_VIOLATION, tokens.create, ALICE, ALICE, tuple(renewers), -1, NOW)
     refused(E.POLICY_VIOLATION, tokens.create, long, ALICE, (), -1, NOW)
-    create(tokens)
+    create(tokens, renewers=[*many[2:], Principal("User", "x" * 1_000)])  # as many, as long
     refused(E.POLICY_VIOLATION, tokens.create, ALICE, ALICE, (), -1, NOW)
     create(tokens, now=NOW + 10_000)  # those before are over
 
