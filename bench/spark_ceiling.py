@@ -38,8 +38,10 @@ KEY = b"k0000000"
 
 
 @lru_cache(maxsize=4)
-def batch(topic: str, rows: int, value_bytes: int) -> pa.RecordBatch:
-    """Rows that are all the same."""
+def batch(topic: str, rows: int, value_bytes: int, texts: bool) -> pa.RecordBatch:
+    """Rows that are all the same. texts: values alone, as strings."""
+    if texts:
+        return pa.RecordBatch.from_pydict({"value": pa.array(["v" * value_bytes] * rows)})
     columns = {
         "key": pa.array([KEY] * rows, pa.binary()),
         "value": pa.array([b"v" * value_bytes] * rows, pa.binary()),
@@ -63,12 +65,13 @@ class Rows(InputPartition):
 class CeilingReader(SentToWorkers, DataSourceReader):
     """options: topic, rows, partitions, value_bytes, batch_rows."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], *, texts: bool) -> None:
         self.topic = options["topic"]
         self.rows = int(options["rows"])
         self.tasks = int(options["partitions"])
         self.value_bytes = int(options["value_bytes"])
         self.batch_rows = int(options["batch_rows"])
+        self.texts = texts
 
     def split(self, rows: int) -> list[Rows]:
         cuts = [rows * part // self.tasks for part in range(self.tasks + 1)]
@@ -80,7 +83,8 @@ class CeilingReader(SentToWorkers, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Rows)
         settle()
-        left, full = partition.rows, batch(self.topic, self.batch_rows, self.value_bytes)
+        left = partition.rows
+        full = batch(self.topic, self.batch_rows, self.value_bytes, self.texts)
         while left > 0:
             yield full if left >= full.num_rows else full.slice(0, left)
             left -= full.num_rows
@@ -89,8 +93,8 @@ class CeilingReader(SentToWorkers, DataSourceReader):
 class CeilingStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The same in micro-batches; an offset is how many rows were before it. options: limit."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.inner = CeilingReader(options)
+    def __init__(self, options: Mapping[str, str], *, texts: bool) -> None:
+        self.inner = CeilingReader(options, texts=texts)
         self.limit = int(options.get("limit", "0"))
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
@@ -129,6 +133,10 @@ class Dropped(SentToWorkers, DataSourceArrowWriter):
         return WriterCommitMessage()
 
 
+def _is_texts(schema: Any) -> bool:
+    return bool(schema.simpleString() == "struct<value:string>")
+
+
 class CeilingSource(DataSource):
     """format("ceiling")."""
 
@@ -139,11 +147,11 @@ class CeilingSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
-        return CeilingReader(self.options)
+    def reader(self, schema: Any) -> DataSourceReader:
+        return CeilingReader(self.options, texts=_is_texts(schema))
 
-    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        return CeilingStreamReader(self.options)
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
+        return CeilingStreamReader(self.options, texts=_is_texts(schema))
 
     def writer(self, schema: Any, overwrite: bool) -> Any:  # noqa: ARG002
         return Dropped()

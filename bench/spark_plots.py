@@ -31,7 +31,9 @@ def _bars(axes: Axes, runs: dict[str, Any], title: str) -> None:
 
 def speeds(result: Result) -> Figure:
     """Reading and writing, 100 B above 1 KiB."""
-    streams = {cell["shape"]["value_bytes"]: cell for cell in result["stream"]}  # the larger ones
+    streams = {  # the larger ones
+        cell["shape"]["value_bytes"]: cell for cell in result["stream"] if cell["action"] == "noop"
+    }
     sizes = [*streams]
     figure, every = plt.subplots(len(sizes), 4, figsize=(11, 1.6 + 1.2 * len(sizes)), squeeze=False)
     for row, size in zip(every, sizes, strict=True):

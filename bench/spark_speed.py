@@ -85,7 +85,23 @@ def total(rows: Any) -> int:
     return int(rows.selectExpr("sum(length(value))").collect()[0][0])
 
 
-ACTIONS: dict[str, Callable[[Any], Any]] = {"noop": noop, "sum": total}
+def every_column(source: Any, kind: str) -> Any:  # noqa: ARG001
+    return source.load()
+
+
+def texts(source: Any, kind: str) -> Any:
+    """Values alone, as strings, in the way of each."""
+    if kind == "kafka":
+        return source.load().selectExpr("cast(value as string)")
+    return source.schema("value string").load()
+
+
+# What is read, and what is done with it.
+ACTIONS: dict[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] = {
+    "noop": (every_column, noop),
+    "sum": (every_column, total),
+    "texts": (texts, noop),
+}
 
 
 def batch(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
@@ -93,13 +109,14 @@ def batch(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
     jvm, cells = jvm_pid(spark), []
     for shape in shapes(plan):
         fill(bootstrap, shape)
-        for name, action in ACTIONS.items():
+        for name, (rows, action) in ACTIONS.items():
             runs: dict[str, Run] = {}
             for kind in KINDS:
                 given = source_options(kind, bootstrap, shape)
 
                 def act(kind: str = kind, given: dict[str, str] = given) -> Any:
-                    return action(spark.read.format(kind).options(**given).load())  # noqa: B023
+                    source = spark.read.format(kind).options(**given)
+                    return action(rows(source, kind))  # noqa: B023
 
                 runs[kind] = partial(timed, jvm, shape.records, act)
             # A JVM that reads for the first time is still being compiled in its third round.
@@ -126,39 +143,48 @@ def stream(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
     for shape in (*small, *large):
         fill(bootstrap, shape)
         limit = -(-shape.records // plan.triggers)
-        runs: dict[str, Run] = {}
-        for kind in KINDS:
-            given = source_options(kind, bootstrap, shape)
-            given |= {"limit" if kind == "ceiling" else "maxOffsetsPerTrigger": str(limit)}
-            runs[kind] = partial(streamed, jvm, shape.records, spark, kind, given)
-        found = side_by_side(runs, plan.rounds)
-        agree("stream", found)
-        cells.append({"limit": limit, "shape": shape._asdict(), "runs": found})
+        for name in ("noop", "texts"):
+            runs: dict[str, Run] = {}
+            for kind in KINDS:
+                given = source_options(kind, bootstrap, shape)
+                given |= {"limit" if kind == "ceiling" else "maxOffsetsPerTrigger": str(limit)}
+                rows = partial(ACTIONS[name][0], kind=kind)
+                runs[kind] = partial(streamed, jvm, shape.records, spark, kind, given, rows)
+            found = side_by_side(runs, plan.rounds)
+            agree(f"stream, {name}", found)
+            cells.append(
+                {"action": name, "limit": limit, "shape": shape._asdict(), "runs": found}
+            )
     return cells
 
 
 def streamed(
-    jvm: int, records: int, spark: Any, kind: str, given: dict[str, str]
+    jvm: int,
+    records: int,
+    spark: Any,
+    kind: str,
+    given: dict[str, str],
+    rows_of: Callable[[Any], Any],
 ) -> dict[str, Any]:
     """One query from its start to its end. steady_s: what all rows would have taken at the pace of
     the micro-batches after the first one, which starts the workers.
     """
-    figures = timed(jvm, records, partial(until_end, spark, kind, given))
+    figures = timed(jvm, records, partial(until_end, spark, kind, given, rows_of))
     batches = figures["found"]
     figures["found"] = sum(rows for rows, _ in batches)
     rows, took_ms = (sum(column) for column in zip(*batches[1:], strict=True))
     return figures | {"steady_s": took_ms / 1e3 * records / rows}
 
 
-def until_end(spark: Any, kind: str, given: dict[str, str]) -> list[tuple[int, int]]:
+def until_end(
+    spark: Any, kind: str, given: dict[str, str], rows_of: Callable[[Any], Any]
+) -> list[tuple[int, int]]:
     """(rows, ms) of each micro-batch."""
     from pyspark.errors import StreamingQueryException
 
     with tempfile.TemporaryDirectory(prefix="kcore-bench-") as folder:
         query = (
-            spark.readStream.format(kind)
-            .options(**given)
-            .load()
+            rows_of(spark.readStream.format(kind).options(**given))
             .writeStream.format("noop")
             .option("checkpointLocation", folder)
             .trigger(availableNow=True)

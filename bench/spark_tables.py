@@ -12,7 +12,8 @@ from tables import Lines, median, share, shares, table, where
 
 NAMES = {"kafka": "Spark's own (JVM)", "kcore": "kcore", "ceiling": "a Python source without cost"}
 SINKS = {**NAMES, "ceiling": "a Python sink without cost"}
-ACTIONS = {"noop": "all rows, to `noop`", "sum": "`sum(length(value))`"}
+ACTIONS = {"noop": "all rows, to `noop`", "sum": "`sum(length(value))`",
+           "texts": "values as strings, to `noop`"}  # fmt: skip
 WRITES = {"alike": "alike", "defaults": "each its defaults"}
 PACES = {"wall_s": "from start to end", "steady_s": "after the first one"}
 AT = (100, 500, 1_000)  # micro-batches that memory is told of
@@ -76,7 +77,8 @@ def stream(result: Result) -> Lines:
     rows = []
     for cell in result["stream"]:
         for by, word in PACES.items():
-            what = f"{_size(cell)}, {cell['limit']:,} a micro-batch: {word}"
+            only = ", values as strings" if cell["action"] == "texts" else ""
+            what = f"{_size(cell)}, {cell['limit']:,} a micro-batch{only}: {word}"
             # Of CPU it is only known what the whole has taken.
             known, empty = (7, 0) if by == "wall_s" else (4, 3)
             rows += [
@@ -205,7 +207,9 @@ def _times(part: str, cell: dict[str, Any], base: float, by: str, word: str) -> 
     pace = f"{cell['limit']:,} a micro-batch" if "limit" in cell else ""
     if part == "write":
         pace = f"{cell['rows']:,} rows"
-    more = filter(None, (cell.get("action"), cell.get("case"), pace, word))
+    action = None if part == "stream" and cell["action"] == "noop" else cell.get("action")
+    action = "values as strings" if action == "texts" else action
+    more = filter(None, (action, cell.get("case"), pace, word))
     what = ", ".join((part, f"{size:,} B", *more))
     reach = "" if most is None else f" (without cost: {most:.1f}x)"
     return what, f">= {base}x the JVM's", f"{part_of:.1f}x{reach}", part_of >= base

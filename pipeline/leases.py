@@ -42,7 +42,7 @@ class Lease:
         self.key = key
         self.used_at = time.monotonic()
         self._tp = tp
-        self._headers = options.include_headers
+        self._columns = options.columns
         client = {**_CLIENT, **options.client}
         client["client_id"] = f"{client.get('client_id', 'kcore')}-{tp.topic}-{tp.partition}"
         self._consumer = Consumer(**client)
@@ -74,7 +74,7 @@ class Lease:
         if self._rest is not None:
             rest, self._rest = self._rest, None
             return rest
-        found = self._consumer.poll_arrow(timeout_ms, include_headers=self._headers)
+        found = self._consumer.poll_arrow(timeout_ms, columns=self._columns.fetched)
         batch: RecordBatch = record_batch(found)
         return batch if batch.num_rows else None
 
@@ -128,7 +128,7 @@ class Leases:
         """A consumer of this partition, kept or made."""
         client = sorted((name, str(value)) for name, value in options.client.items())
         # Never another query's: what was fetched for that one may be of a topic that is gone since.
-        key = (options.query_id, tp, options.include_headers, *client)
+        key = (options.query_id, tp, options.columns, *client)
         with self._lock:
             if self._pid != os.getpid():  # the parent's connections are not ours
                 self._pid = os.getpid()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kcore.errors import InvalidTopicError, KafkaConfigurationError
 from kcore.limits import MAX_INT64
 from kcore.pipeline import offsets as json_offsets
+from kcore.pipeline.columns import ALL_BUT_HEADERS, Columns
 from kcore.pipeline.errors import OptionError
 from kcore.pipeline.offsets import Offsets
 from kcore.pipeline.security import client_options
@@ -92,7 +93,7 @@ class SourceOptions:
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_ms: int = 900_000
     fail_on_data_loss: bool = True
-    include_headers: bool = False
+    columns: Columns = ALL_BUT_HEADERS
     poll_timeout_ms: int = 120_000
     query_id: str = ""
     client: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -207,7 +208,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         min_offsets_per_trigger=at_least,
         max_trigger_delay_ms=_duration(given, "maxTriggerDelay", 900_000),
         fail_on_data_loss=given.truth("failOnDataLoss", True),
-        include_headers=given.truth("includeHeaders", False),
+        columns=Columns.all(headers=given.truth("includeHeaders", False)),
         poll_timeout_ms=given.number("kafkaConsumer.pollTimeoutMs", 1) or 120_000,
         client=_consumer(given.kafka),
     )

@@ -63,7 +63,7 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
         if batch is not None:
             batch, position = lease.cut(batch, wanted.end)
             if batch.num_rows:
-                yield batch
+                yield options.columns.shape(batch)
         position = min(max(position, lease.position()), wanted.end)
         still_ms = (time.monotonic() - moved_at) * 1000
         if position > before:

@@ -30,6 +30,7 @@ from pyspark.sql.streaming.datasource import (
 from kcore.pipeline import offsets as json_offsets
 from kcore.pipeline.admission import Admission, Idling
 from kcore.pipeline.cluster import Cluster
+from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, OptionError, PlanError
 from kcore.pipeline.offsets import Offsets, listed
 from kcore.pipeline.options import SourceOptions, sink_options, source_options
@@ -42,17 +43,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 log = logging.getLogger("kcore.pipeline")
-
-_COLUMNS = {
-    "key": "binary",
-    "value": "binary",
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-    "timestampType": "int",
-}
-_HEADERS = {"headers": "array<struct<key:string,value:binary>>"}
 
 
 class KcoreDataSource(DataSource):
@@ -71,16 +61,16 @@ class KcoreDataSource(DataSource):
         """The columns of Spark's Kafka source."""
         wanted = {name.lower(): value for name, value in self.options.items()}
         headers = wanted.get("includeheaders", "false").strip().lower() == "true"
-        return ", ".join(f"{name} {kind}" for name, kind in _columns(headers).items())
+        return Columns.all(headers=headers).ddl
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For a batch query. OptionError; PlanError: a schema of the user's own."""
+        """For a batch query. OptionError; PlanError: a schema of columns that there are not."""
         options = self._source_options(schema, streaming=False)
         return KcoreReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """For a streaming query. OptionError, and PlanError of a schema of the user's own, are
-        raised by whatever the reader is asked first.
+        """For a streaming query. OptionError and PlanError (columns that there are not) come from
+        whatever the reader is asked first.
         """
         try:
             options = self._source_options(schema, streaming=True)
@@ -90,8 +80,7 @@ class KcoreDataSource(DataSource):
 
     def _source_options(self, schema: StructType, *, streaming: bool) -> SourceOptions:
         options = source_options(self.options, streaming=streaming)
-        check_schema(options, schema)
-        return replace(options, query_id=self._query_id)
+        return replace(options, query_id=self._query_id, columns=Columns.of(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """For a batch write. OptionError; PlanError: columns that cannot be written."""
@@ -105,20 +94,6 @@ class KcoreDataSource(DataSource):
         from kcore.pipeline.sink import KcoreStreamWriter  # noqa: PLC0415
 
         return KcoreStreamWriter(sink_options(self.options), schema)
-
-
-def _columns(headers: bool) -> dict[str, str]:
-    return {**_COLUMNS, **(_HEADERS if headers else {})}
-
-
-def check_schema(options: SourceOptions, schema: StructType) -> None:
-    """PlanError: not the columns that come."""
-    found = {field.name: field.dataType.simpleString() for field in schema.fields}
-    if found != _columns(options.include_headers):
-        raise PlanError(
-            "the columns are fixed: leave .schema(...) out, and select or cast after load(); "
-            f"asked for: {schema.simpleString()}"
-        )
 
 
 class RangePartition(InputPartition):

@@ -53,9 +53,12 @@ def result():
         "about": dict.fromkeys(words, "x"),
         "batch": [
             {"action": action, "shape": shape, "runs": runs(6.0, 2.0, 1.5)}
-            for action in ("noop", "sum")
+            for action in ("noop", "sum", "texts")
         ],
-        "stream": [{"limit": 10, "shape": shape, "runs": runs(5.0, 2.0, 1.0)}],
+        "stream": [
+            {"action": action, "limit": 10, "shape": shape, "runs": runs(5.0, 2.0, 1.0)}
+            for action in ("noop", "texts")
+        ],
         "write": [
             {"case": "alike", "value_bytes": 100, "rows": 9_000, "runs": runs(4.0, 2.0, 1.0)}
         ],
@@ -76,6 +79,7 @@ def test_goals_that_are_met_and_missed(result):
     assert found["batch, 100 B, noop"] == ("3.0x (without cost: 4.0x)", True)
     whole = found["stream, 100 B, 10 a micro-batch, from start to end"]
     assert whole == ("2.5x (without cost: 5.0x)", False)
+    assert found["stream, 100 B, values as strings, 10 a micro-batch, from start to end"] == whole
     assert found["write, 100 B, alike, 9,000 rows"] == ("2.0x (without cost: 4.0x)", True)
     assert found["planning 10,000 partitions"] == ("0.50 s", True)
     heap = found["memory from micro-batch 100 to 1000, JVM heap"]
@@ -114,10 +118,11 @@ def test_what_was_not_measured_stays_as_it_was(result, tmp_path):
     assert not [*tmp_path.glob("*.svg")]
 
 
-def test_the_ceiling_gives_as_many_rows_as_asked_for():
-    reader = importlib.import_module("spark_ceiling").CeilingReader(
-        {"topic": "t", "rows": "1001", "partitions": "4", "value_bytes": "9", "batch_rows": "100"}
-    )
+@pytest.mark.parametrize("texts", [False, True])
+def test_the_ceiling_gives_as_many_rows_as_asked_for(texts):
+    given = {"topic": "t", "rows": "1001", "partitions": "4", "value_bytes": "9"}
+    given["batch_rows"] = "100"
+    reader = importlib.import_module("spark_ceiling").CeilingReader(given, texts=texts)
     read = [sum(one.num_rows for one in reader.read(part)) for part in reader.partitions()]
     assert read == [250, 250, 250, 251]
 

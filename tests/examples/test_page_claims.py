@@ -69,7 +69,6 @@ def test_the_options_of_the_source():
         ("maxOffsetsPerTrigger", "max_offsets_per_trigger"),
         ("maxTriggerDelay", "max_trigger_delay_ms"),
         ("failOnDataLoss", "fail_on_data_loss"),
-        ("includeHeaders", "include_headers"),
         ("kafkaConsumer.pollTimeoutMs", "poll_timeout_ms"),
         ("minRecordsPerPartition", "min_records_per_partition"),
     ],
@@ -82,6 +81,13 @@ def test_the_defaults_of_the_source(name, field):
     if said.endswith("m"):
         said = str(int(said[:-1]) * 60_000)
     assert said == {None: "no limit"}.get(found, str(found).lower())
+
+
+def test_headers_are_not_read_by_default():
+    (row,) = [r for r in pages.table("docs/spark.md", "option | values") if "includeHead" in r[0]]
+    given = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "t"}
+    found = "headers" in pipeline_options.source_options(given, streaming=True).columns.fetched
+    assert row[2] == f"`{str(found).lower()}`"
 
 
 def test_the_options_that_the_source_refuses():

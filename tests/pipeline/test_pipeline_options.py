@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kcore.errors import KafkaConfigurationError
+from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, OptionError
 from kcore.pipeline.options import At, Bound, sink_options, source_options
 from kcore.structs import TopicPartition
@@ -77,7 +78,7 @@ def test_defaults_are_sparks():
     assert found.starting == Bound(At.EARLIEST, "startingOffsets")
     assert found.ending == Bound(At.LATEST, "endingOffsets")
     assert found.fail_on_data_loss
-    assert not found.include_headers
+    assert found.columns == Columns.all(headers=False)
     assert found.poll_timeout_ms == 120_000
     assert stream().max_trigger_delay_ms == 900_000
 
@@ -180,7 +181,7 @@ def test_sizes():
     assert (found.min_partitions, found.max_records_per_partition) == (7, 100)
     assert (found.max_offsets_per_trigger, found.min_offsets_per_trigger) == (5000, 10)
     assert (found.max_trigger_delay_ms, found.poll_timeout_ms) == (120_000, 99)
-    assert found.include_headers
+    assert found.columns == Columns.all(headers=True)
 
 
 @pytest.mark.parametrize(

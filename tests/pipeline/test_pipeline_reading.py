@@ -25,6 +25,7 @@ from kcore.embedded import EmbeddedBroker
 from kcore.limits import COLUMN_BYTES
 from kcore.pipeline import leases as leases_module
 from kcore.pipeline import reading
+from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
 from kcore.pipeline.leases import Leases
 from kcore.pipeline.planning import OffsetRange
@@ -93,6 +94,38 @@ def test_columns_and_types(broker, request):
     wanted = options(broker.bootstrap, topic, includeHeaders="true")
     (batch,) = read_range(wanted, OffsetRange(topic, 0, 0, 2))
     assert batch.schema.names[-1] == "headers"
+
+
+def test_some_columns(broker, request):
+    """In the order asked for, with texts for bytes, whatever these are; offsets are counted all the
+    same.
+    """
+    topic = topic_of(broker, request)
+    broker.produce(topic, [(b"k%d" % n, b"v\xff%d" % n if n else None) for n in range(10)])
+    columns = Columns((("value", "string"), ("partition", "int"), ("key", "string")))
+    wanted = replace(options(broker.bootstrap, topic), columns=columns)
+    batches = [*read_range(wanted, OffsetRange(topic, 0, 2, 5))]
+    batches += read_range(wanted, OffsetRange(topic, 0, 5, 9))  # what was cut off, and goes on
+    batches += read_range(wanted, OffsetRange(topic, 0, 0, 1))
+    for batch in batches:
+        assert [(one.name, str(one.type)) for one in batch.schema] == [
+            ("value", "string"), ("partition", "int32"), ("key", "string"),
+        ]  # fmt: skip
+    found = []
+    for batch in batches:
+        keys, values = (batch.column(name).cast("binary").to_pylist() for name in ("key", "value"))
+        found += zip(keys, values, strict=True)
+    assert found == [(b"k%d" % n, b"v\xff%d" % n if n else None) for n in [*range(2, 9), 0]]
+
+
+def test_other_columns_get_another_consumer(broker, hundred, own_leases):
+    first = options(broker.bootstrap, hundred)
+    other = replace(first, columns=Columns((("value", "binary"), ("offset", "bigint"))))
+    assert read(first, hundred, 0, 5) == values(0, 5)
+    (batch,) = read_range(other, OffsetRange(hundred, 0, 5, 7))
+    assert batch.to_pylist() == [{"value": v, "offset": o} for o, v in values(5, 7)]
+    assert read(first, hundred, 5, 9) == values(5, 9)
+    assert len(own_leases._kept) == 2
 
 
 def test_what_was_fetched_too_much_is_the_next_ranges(broker, hundred, own_leases, monkeypatch):

@@ -43,7 +43,7 @@ def test_what_is_no_order_goes_aside_and_a_group_has_the_offsets(spark, broker, 
     broker.create_topic("orders.dead")
     rows = [b'{"number": 1, "item": "apples"}', b"no order", b'{"number": 2}']
     broker.produce("orders", [(b"k", row) for row in rows])
-    _, aside, commits = pages.python("docs/spark.md")
+    _, _, aside, commits = pages.python("docs/spark.md")
     names = {"spark": spark}
     for code in (commits, aside):
         here = code.replace('"/lake', f'"{tmp_path}/lake').replace('"/check', f'"{tmp_path}/check')
@@ -63,6 +63,13 @@ def test_what_is_no_order_goes_aside_and_a_group_has_the_offsets(spark, broker, 
     finally:
         query.stop()
         spark.streams.removeListener(names["listener"])
+
+
+def test_some_columns_are_read(spark, broker):
+    code = pages.python("docs/spark.md")[1]
+    names = {"spark": spark}
+    exec(code.replace("localhost:9092", broker.bootstrap), names)
+    assert names["rows"].dtypes == [("value", "string"), ("timestamp", "timestamp")]
 
 
 def test_a_stream_is_opened(spark, broker):
